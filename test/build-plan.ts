@@ -1,6 +1,6 @@
 // Builders for what the plan of files is made from: a project as texts, what compose makes of it, what is planned.
 import { join } from 'node:path';
-import { readComposeFile } from '../src/core/compose/compose-file.ts';
+import { getParsedComposeFile } from '../src/core/compose/compose-file.ts';
 import { requirePin } from '../src/core/compose/find-pin.ts';
 import type { ProjectFiles } from '../src/core/compose/project-files.ts';
 import type { ProgressEvent } from '../src/core/progress/event.ts';
@@ -16,7 +16,7 @@ import { planUpdate } from '../src/updater/compose/plan/plan-update.ts';
 import type { TagLookup } from '../src/updater/plan/tag-lookup.ts';
 import { Cancellation } from '../src/updater/run/cancellation.ts';
 import { parseCommandLine } from '../src/updater/run/command-line.ts';
-import { type Fields, Log } from '../src/updater/run/log/log.ts';
+import { Log, type LogFields } from '../src/updater/run/log/log.ts';
 import {
   type BumpOptions,
   bumpOptionsOf,
@@ -59,7 +59,7 @@ export function modelOf(
   files: ProjectFiles,
   more: Readonly<Record<string, Partial<ModelService>>> = {},
 ): ComposeModel {
-  const names = [...new Set(files.composeFiles.flatMap((file) => readComposeFile(file).services))];
+  const names = [...new Set(files.composeFiles.flatMap((file) => getParsedComposeFile(file).services))];
   const service = (name: string) => ({ image: requirePin(files, name).referenceText, ...more[name] });
   return { name: project.name, services: Object.fromEntries(names.map((name) => [name, service(name)])) };
 }
@@ -136,8 +136,13 @@ export function bumpOptions(...argv: string[]): BumpOptions {
 }
 
 /** A log that only remembers; `lines` are `level: message`. */
-export function rememberingLog(): { log: Log; lines: string[]; fields: Fields[]; events: ProgressEvent[] } {
-  const [lines, fields, events]: [string[], Fields[], ProgressEvent[]] = [[], [], []];
+export function rememberingLog(): {
+  log: Log;
+  lines: string[];
+  fields: LogFields[];
+  events: ProgressEvent[];
+} {
+  const [lines, fields, events]: [string[], LogFields[], ProgressEvent[]] = [[], [], []];
   const log = new Log((event, more) => {
     lines.push(`${event.level}: ${event.message}`);
     fields.push(more);

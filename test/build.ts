@@ -16,7 +16,7 @@ import type {
   PinnedService,
   ServiceFacts,
 } from '../src/updater/compose/inspect/installation.ts';
-import type { Ending } from '../src/updater/run/log/ending.ts';
+import type { RunOutcome } from '../src/updater/run/log/ending.ts';
 import type { Changeover, ContainerRecord, MovedService } from '../src/updater/run/state/changeover.ts';
 import { emptyJournal, type JournalData } from '../src/updater/run/state/journal.ts';
 
@@ -132,7 +132,7 @@ export const blueprint = (id: string, changes: Partial<ContainerSnapshot> = {}):
   ...changes,
 });
 
-export const ending = (outcome: Outcome, message = `${outcome}: so it is`): Ending => ({
+export const ending = (outcome: Outcome, message = `${outcome}: so it is`): RunOutcome => ({
   outcome,
   exitCode: outcome === 'cancelled' ? 143 : exitCodes[outcome],
   message,

@@ -7,7 +7,7 @@ import { exitCodes } from '../src/core/progress/outcome.ts';
 import { svcProduct } from '../src/core/progress/product.ts';
 import { errorCodes, explanationOf } from '../src/core/progress/update-error.ts';
 import { parseCommandLine } from '../src/updater/run/command-line.ts';
-import { updateTable, variableOf } from '../src/updater/run/option-table.ts';
+import { environmentVariableOf, updateTable } from '../src/updater/run/option-table.ts';
 import {
   agentRows,
   callsOfTrace,
@@ -231,7 +231,7 @@ describe('docs/operating.md', () => {
       codeOf(variable)[0]?.replace(/=.*/, ''),
     ]);
     expect(listed).toEqual(
-      Object.keys(updateTable).map((name) => [`--${name}`, variableOf(name) ?? undefined]),
+      Object.keys(updateTable).map((name) => [`--${name}`, environmentVariableOf(name) ?? undefined]),
     );
   });
 

@@ -1,16 +1,16 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
-import { findAssignments } from '../src/core/compose/env-file.ts';
-import { requiredIn } from '../src/core/compose/interpolation.ts';
+import { parseAssignments } from '../src/core/compose/env-file.ts';
+import { findUnsetRequiredVariables } from '../src/core/compose/interpolation.ts';
 import {
   commentedOutSecretsOf,
-  keyedSecrets,
+  findKeyedSecrets,
   secretsOfContent,
   secretsOfLines,
 } from '../src/core/compose/secret-lines.ts';
 import { formatLine, parseLine } from '../src/core/progress/line.ts';
 import { formatLastLine } from '../src/core/progress/run-result.ts';
-import { responseError } from '../src/engine/http/engine-error.ts';
+import { createResponseError } from '../src/engine/http/engine-error.ts';
 import { classifyPullFailure } from '../src/engine/pull-failure.ts';
 import { hostsIn } from '../src/updater/data/outside-databases.ts';
 import { createMask } from '../src/updater/run/log/mask.ts';
@@ -65,17 +65,17 @@ const maskOfThousands = createMask({
 
 describe('what other people write is read in a time that grows as it does', () => {
   it.each<[string, (text: string) => unknown, string[], number?]>([
-    ['keyedSecrets', keyedSecrets, ['0a', '--a ', 'PASS=', 'a="', ' \n']],
-    ['keyedSecrets, an option and blank lines', (text) => keyedSecrets(`--pass${text}x`), ['\n', ' \n']],
-    ['requiredIn', (text) => requiredIn(text, () => null), ['${a:?', '${']],
+    ['keyedSecrets', findKeyedSecrets, ['0a', '--a ', 'PASS=', 'a="', ' \n']],
+    ['keyedSecrets, an option and blank lines', (text) => findKeyedSecrets(`--pass${text}x`), ['\n', ' \n']],
+    ['requiredIn', (text) => findUnsetRequiredVariables(text, () => null), ['${a:?', '${']],
     ['secretsOfLines', (text) => secretsOfLines(`x${text}x`), ['0a', ' ', 'a =', '"']],
     ['secretsOfContent', (text) => secretsOfContent(`a: b${text}x`), ['a', ' ', ' # ']],
     ['commentedOut', (text) => commentedOutSecretsOf(`# PASS: b${text}x`), ['#', ' ']],
-    ['findAssignments', (text) => findAssignments({ path: '', text: `A=${text}` }), [' ', 'A=b\n', ' #']],
+    ['findAssignments', (text) => parseAssignments({ path: '', text: `A=${text}` }), [' ', 'A=b\n', ' #']],
     ['classifyPullFailure', classifyPullFailure, [' ', 'content digest ', 'reference "', 'lookup a on ']],
     [
       'refusalError',
-      (body) => responseError('GET /version', { status: 403, body: Buffer.from(body) }),
+      (body) => createResponseError('GET /version', { status: 403, body: Buffer.from(body) }),
       ['<', '< '],
     ],
     [

@@ -39,7 +39,7 @@ export interface CommandArguments {
   words: readonly string[];
 }
 
-export interface Output {
+export interface OutputStream {
   write(text: string): unknown;
 }
 
@@ -47,8 +47,8 @@ export interface Output {
 export interface CommandContext {
   args: CommandArguments;
   env: NodeJS.ProcessEnv;
-  stdout: Output;
-  stderr: Output;
+  stdout: OutputStream;
+  stderr: OutputStream;
   stdin: Readable;
   /** Whether the output is a terminal with colors and cursor movement; false with `NO_COLOR` or `TERM=dumb`. */
   isTerminal: boolean;

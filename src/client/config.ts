@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { Failure } from './command.ts';
-import { productNames } from './names.ts';
+import { getProductNames } from './names.ts';
 
 /** Settings for connecting to the server. */
 export interface ClientConfig {
@@ -22,9 +22,9 @@ export interface ClientConfig {
  * token in the file is only sent to the address in the file, never to another server.
  * @throws Failure if the address is missing or invalid
  */
-export function readConfig(env: NodeJS.ProcessEnv): ClientConfig {
+export function readClientConfig(env: NodeJS.ProcessEnv): ClientConfig {
   const path = configPath(env);
-  const { name, url: urlVariable, token: tokenVariable } = productNames();
+  const { name, url: urlVariable, token: tokenVariable } = getProductNames();
   const given = env[urlVariable]?.trim() ?? '';
   const isWhole = given !== '' && env[tokenVariable];
   const file = isWhole || path === null ? null : readFile(path);
@@ -62,7 +62,7 @@ export function readConfig(env: NodeJS.ProcessEnv): ClientConfig {
  */
 function configPath(env: NodeJS.ProcessEnv): string | null {
   const given = env.XDG_CONFIG_HOME ?? '';
-  const at = (base: string) => join(base, productNames().name, 'config.json');
+  const at = (base: string) => join(base, getProductNames().name, 'config.json');
   // A relative path in XDG_CONFIG_HOME is ignored, as the XDG specification requires.
   if (isAbsolute(given)) return at(given);
   try {
@@ -94,7 +94,10 @@ function readFile(path: string): { url: string; token: string } | null {
     const { url, token } = Object(JSON.parse(text)) as Record<string, unknown>;
     return { url: trimmed(url), token: trimmed(token) };
   } catch {
-    throw new Failure(2, `${path} is not valid JSON. Fix it, or log in again: ${productNames().name} login`);
+    throw new Failure(
+      2,
+      `${path} is not valid JSON. Fix it, or log in again: ${getProductNames().name} login`,
+    );
   }
 }
 
@@ -108,12 +111,12 @@ function isOpen(path: string): boolean {
 function readUrl(text: string, setting: string): string {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new Failure(2, `${setting} must be an address like https://${productNames().name}.example.org.`);
+    throw new Failure(2, `${setting} must be an address like https://${getProductNames().name}.example.org.`);
   }
   if (url.username !== '' || url.password !== '') {
     throw new Failure(
       2,
-      `${setting} must not contain a user name or password. Set ${productNames().token} instead.`,
+      `${setting} must not contain a user name or password. Set ${getProductNames().token} instead.`,
     );
   }
   // The whole address is searched, because `url.search` and `url.hash` are empty if `?` or `#` has no text after it.

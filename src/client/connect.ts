@@ -1,37 +1,40 @@
 import { quoteForShell } from '../core/progress/advice.ts';
-import { Reader } from '../wire/reader.ts';
+import { UpdateApiClient } from '../wire/reader.ts';
 import type { FailedResult, RequestResult } from '../wire/reader-answer.ts';
-import { isForAdmins, type Problem, type UserStatus } from '../wire/reader-shapes.ts';
+import { isAdminStatus, type Problem, type UserStatus } from '../wire/reader-shapes.ts';
 import type { Status } from '../wire/status.ts';
 import { type CommandContext, Failure, interruptedExitCode } from './command.ts';
-import { type ClientConfig, readConfig } from './config.ts';
+import { type ClientConfig, readClientConfig } from './config.ts';
 import { explainFailedResult } from './explain.ts';
-import { productNames } from './names.ts';
+import { getProductNames } from './names.ts';
 
 /** Context of a command that connects to the server. */
 export interface Session extends CommandContext {
-  reader: Reader;
+  reader: UpdateApiClient;
   config: ClientConfig;
 }
 
 /** Creates a session with the server. @throws Failure if the address of the server is not set */
 export function createSession(context: CommandContext): Session {
-  const config = readConfig(context.env);
+  const config = readClientConfig(context.env);
   const { url, token, openFile } = config;
   if (openFile !== null)
     context.stderr.write(
       `! Other users can read or change ${openFile}, which contains the token. To prevent this, run: chmod 600 ${quoteForShell(openFile)}\n`,
     );
   const headers = {
-    'User-Agent': `${productNames().name}/${context.version}`,
+    'User-Agent': `${getProductNames().name}/${context.version}`,
     ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
   };
   const address = `${url}/api/v1/instance/update`;
-  return { ...context, config, reader: new Reader({ address, headers }) };
+  return { ...context, config, reader: new UpdateApiClient({ address, headers }) };
 }
 
 /** Returns the value of a valid response. @throws Failure with exit code 2 if the response is not valid */
-export async function requireValue<T>(asked: Promise<RequestResult<T>>, session: Session): Promise<T> {
+export async function requireResponseValue<T>(
+  asked: Promise<RequestResult<T>>,
+  session: Session,
+): Promise<T> {
   const answer = await asked;
   if (answer.kind === 'ok') return answer.value;
   throw createResultFailure(answer, session);
@@ -42,8 +45,8 @@ export async function requireAdminStatus(
   asked: Promise<RequestResult<Status | UserStatus>>,
   session: Session,
 ): Promise<Status> {
-  const status = await requireValue(asked, session);
-  if (isForAdmins(status)) return status;
+  const status = await requireResponseValue(asked, session);
+  if (isAdminStatus(status)) return status;
   const { url, tokenSetting } = session.config;
   throw new Failure(2, `${url} accepts this command only from admins. Check ${tokenSetting}.`);
 }

@@ -3,12 +3,12 @@ import { fillFields } from '../core/progress/advice.ts';
 import { createProduct, type ProductOptions } from '../core/progress/product.ts';
 import { parseTrust, type Trust } from '../provenance/trust.ts';
 import { type CommandContext, CommandUsageError, Failure, interruptedExitCode } from './command.ts';
-import { completionCommandName, completionsFor } from './commands/completion.ts';
+import { completionCommandName, listCompletions } from './commands/completion.ts';
 import { clientCommands } from './commands.ts';
-import { commandHelp, generalHelp } from './help.ts';
-import { productNames, setProduct } from './names.ts';
+import { formatCommandHelp, formatGeneralHelp } from './help.ts';
+import { getProductNames, setProduct } from './names.ts';
 import { findCommand, parseClientCommand } from './parse.ts';
-import { cleanText, jsonLine } from './text.ts';
+import { escapeControlCharacters, formatJsonLine } from './text.ts';
 
 export type { Product, ProductOptions } from '../core/progress/product.ts';
 export type { Trust } from '../provenance/trust.ts';
@@ -105,7 +105,7 @@ class Process {
     process.stdout.write('', (error) => {
       if (error) this.#cannotWrite(error);
       const isLost = this.#unwritable !== null && this.#unwritable !== 'EPIPE';
-      const lost = isLost ? `${productNames().name}: cannot write the output (${this.#unwritable})\n` : '';
+      const lost = isLost ? `${getProductNames().name}: cannot write the output (${this.#unwritable})\n` : '';
       process.stderr.write(lost, () => process.exit(isLost ? exitCode || 1 : exitCode));
     });
   }
@@ -113,11 +113,11 @@ class Process {
   /** Runs a command, prints errors and resolves with the exit code. */
   async #command(words: readonly string[]): Promise<number> {
     const { stdout, stderr } = process;
-    const { name: program } = productNames();
+    const { name: program } = getProductNames();
     const say = (text: string) => void (text !== '' && stderr.write(`${text}\n`));
     const [first, ...rest] = words;
     if (first === completionCommandName) {
-      stdout.write(`${fillFields(completionsFor(rest, clientCommands), { product: program })}\n`);
+      stdout.write(`${fillFields(listCompletions(rest, clientCommands), { product: program })}\n`);
       return 0;
     }
     try {
@@ -126,19 +126,21 @@ class Process {
       if (typed.kind === 'version') stdout.write(`${program} ${this.#version}\n`);
       else
         stdout.write(
-          typed.command === null ? generalHelp(clientCommands, typed.group) : commandHelp(typed.command),
+          typed.command === null
+            ? formatGeneralHelp(clientCommands, typed.group)
+            : formatCommandHelp(typed.command),
         );
       return 0;
     } catch (error) {
       if (error instanceof CommandUsageError) {
         const name = findCommand(words, clientCommands)?.name ?? (words[0] === 'instance' ? words[0] : '');
         // The message quotes arguments, which may contain control characters.
-        const mistakes = error.message.split('\n').map(cleanText).join('\n');
+        const mistakes = error.message.split('\n').map(escapeControlCharacters).join('\n');
         say(`${program}: ${mistakes}\nHelp: ${[program, name, '--help'].filter(Boolean).join(' ')}`);
         return 2;
       }
       if (error instanceof Failure) {
-        if (error.problem !== null && words.includes('--json')) stdout.write(jsonLine(error.problem));
+        if (error.problem !== null && words.includes('--json')) stdout.write(formatJsonLine(error.problem));
         say(error.message);
         return error.exitCode;
       }

@@ -2,12 +2,13 @@ import { exitCodes } from '../core/progress/outcome.ts';
 import { isOtherVersionRunning, presentResult } from '../presentation/present-result.ts';
 import { isGoodOutcome, lookUpCode } from '../wire/codes.ts';
 import type { Run, Status } from '../wire/status.ts';
-import { millisecondsBetween } from '../wire/times.ts';
-import { partLines } from './status-lines.ts';
-import { clientWording } from './times.ts';
+import { countMillisecondsBetween } from '../wire/times.ts';
+import { formatPresentationParts } from './status-lines.ts';
+import { createClientWording } from './times.ts';
 
 /** Returns the noun for a run in a sentence. A kind of run that only a newer server has is called an update. */
-export const runNoun = ({ kind }: Pick<Run, 'kind'>): string => (kind === 'rollback' ? 'rollback' : 'update');
+export const runNounOf = ({ kind }: Pick<Run, 'kind'>): string =>
+  kind === 'rollback' ? 'rollback' : 'update';
 
 /**
  * Returns the exit code for an outcome: the exit code of the updater, 143 for `cancelled`, and 1 for an unknown outcome
@@ -19,35 +20,42 @@ export function exitCodeOf(outcome: string | null): number {
 }
 
 /** Report on the result of a command: the lines to print, and the exit code. */
-export interface ResultReport {
+export interface ClientCommandResult {
   lines: string[];
   exitCode: number;
 }
 
 /** Reports the result of a run. `status` is null if the server did not respond. */
-export function resultReportOf(run: Run, status: Status | null): ResultReport {
-  const t = clientWording(status?.now ?? run.endedAt ?? run.startedAt);
+export function formatRunResult(run: Run, status: Status | null): ClientCommandResult {
+  const t = createClientWording(status?.now ?? run.endedAt ?? run.startedAt);
   const version = status?.version ?? null;
   const { heading, about, parts } = presentResult(run, { status, version }, t);
-  const took = isOtherVersionRunning(run, version) ? null : millisecondsBetween(run.startedAt, run.endedAt);
+  const took = isOtherVersionRunning(run, version)
+    ? null
+    : countMillisecondsBetween(run.startedAt, run.endedAt);
   const time = took === null ? '' : ` in ${t.duration(took)}`;
   const mark = isGoodOutcome(run.outcome) ? '✓' : '✗';
   const text =
-    run.outcome === 'updated' ? `${heading}${time}${about && ` (${about})`}` : resultText(run, status);
-  return { lines: [`${mark} ${text}`, ...partLines(parts, t)], exitCode: exitCodeOf(run.outcome) };
+    run.outcome === 'updated'
+      ? `${heading}${time}${about && ` (${about})`}`
+      : formatRunResultSummary(run, status);
+  return {
+    lines: [`${mark} ${text}`, ...formatPresentationParts(parts, t)],
+    exitCode: exitCodeOf(run.outcome),
+  };
 }
 
 /**
  * Formats the result of a run: a heading, the error code and the state of the instance.
  * @param age time since the end of the run
  */
-export function resultText(run: Run, status: Status | null, age = ''): string {
-  const t = clientWording(status?.now ?? run.startedAt);
+export function formatRunResultSummary(run: Run, status: Status | null, age = ''): string {
+  const t = createClientWording(status?.now ?? run.startedAt);
   const { heading, about } = presentResult(run, { status, version: status?.version ?? null }, t);
   const code = run.code === null ? '' : ` (${run.code})`;
   return `${heading}${code}${age && `, ${age} ago`}. ${about}`.trim();
 }
 
 /** Colors the mark at the beginning of a line. */
-export const paintMark = (line: string): string =>
+export const colourMark = (line: string): string =>
   line.replace(/^[✓✗!](?= )/, (mark) => `\x1b[${{ '✓': 32, '✗': 31 }[mark] ?? 33}m${mark}\x1b[0m`);

@@ -1,7 +1,7 @@
 import type { FailedResult, NoResponseReason } from '../wire/reader-answer.ts';
 import type { ClientConfig } from './config.ts';
-import { productNames } from './names.ts';
-import { asSentence, cleanText } from './text.ts';
+import { getProductNames } from './names.ts';
+import { escapeControlCharacters, formatServerMessage } from './text.ts';
 
 /** HTTP status codes of a proxy that cannot reach the server. */
 const proxyErrors = new Set([502, 503, 504]);
@@ -10,13 +10,13 @@ const endpoints = '/api/v1/instance/update';
 /** Explains a response that the client cannot use: the error, the address, and the setting to check. */
 export function explainFailedResult(refused: FailedResult, config: ClientConfig): string {
   const { url, token, urlSetting, tokenSetting } = config;
-  const { name, token: tokenVariable } = productNames();
+  const { name, token: tokenVariable } = getProductNames();
   if (refused.kind === 'none') return explainNone(refused.why, config);
   if (refused.kind === 'problem') {
     const { status, detail } = refused.problem;
     if (status === 403)
-      return `${url} rejected the request (403): ${asSentence(cleanText(detail))} Check ${tokenSetting}.`;
-    return `${url} responded with ${status}: ${asSentence(cleanText(detail))}${status === 404 ? ` Check ${urlSetting}.` : ''}`;
+      return `${url} rejected the request (403): ${formatServerMessage(escapeControlCharacters(detail))} Check ${tokenSetting}.`;
+    return `${url} responded with ${status}: ${formatServerMessage(escapeControlCharacters(detail))}${status === 404 ? ` Check ${urlSetting}.` : ''}`;
   }
   // Credentials for a proxy in front of the server cannot be sent, because the only `Authorization` header of a request
   // already contains the token.
@@ -35,24 +35,24 @@ function explainRedirect(location: string | null, { url, urlSetting }: ClientCon
     const page =
       target === null
         ? 'an unknown address'
-        : `${cleanText(target.origin + target.pathname)}, possibly a login page`;
+        : `${escapeControlCharacters(target.origin + target.pathname)}, possibly a login page`;
     return `${url} redirects to ${page}. Redirects are not followed; check ${urlSetting}.`;
   }
   const other = target.origin + target.pathname.slice(0, at);
   return other === url
-    ? `${url} redirects to itself. A proxy in front of ${productNames().name} may be rewriting addresses; check ${urlSetting}.`
-    : `${url} redirects. Set ${urlSetting} to ${cleanText(other)}`;
+    ? `${url} redirects to itself. A proxy in front of ${getProductNames().name} may be rewriting addresses; check ${urlSetting}.`
+    : `${url} redirects. Set ${urlSetting} to ${escapeControlCharacters(other)}`;
 }
 
 function explainNone(why: NoResponseReason, { url, urlSetting }: ClientConfig): string {
-  const { name } = productNames();
+  const { name } = getProductNames();
   const check = `Check ${urlSetting}.`;
   const checkServer = `Check that ${name} is running and that ${urlSetting} is correct.`;
   if (why.what === 'late') return `${url} did not respond in time. ${checkServer}`;
   if (why.what === 'large')
     return `The response from ${url} is larger than 8 MiB, so the server at that address is not ${name}. ${check}`;
   if (why.what === 'other') {
-    const what = `${why.status}${why.type === '' ? '' : `, ${cleanText(why.type)}`}`;
+    const what = `${why.status}${why.type === '' ? '' : `, ${escapeControlCharacters(why.type)}`}`;
     return `The response from ${url} was not sent by ${name} (${what}). ${proxyErrors.has(why.status) ? checkServer : check}`;
   }
   const code = codeOf(why.cause);
@@ -81,7 +81,7 @@ function explainNone(why: NoResponseReason, { url, urlSetting }: ClientConfig): 
     [/^HPE_|HTTP\/1\.1 protocol/, `The response from ${url} is not valid HTTP. ${check}`],
   ];
   const [, text] = known.find(([form]) => form.test(code)) ?? [];
-  return text ?? `The connection to ${url} failed (${cleanText(code)}). ${checkServer}`;
+  return text ?? `The connection to ${url} failed (${escapeControlCharacters(code)}). ${checkServer}`;
 }
 
 /**

@@ -1,11 +1,11 @@
 import { fillFields } from '../core/progress/advice.ts';
 import { optionLabel } from '../core/progress/option-row.ts';
 import type { ClientCommand } from './command.ts';
-import { productNames } from './names.ts';
+import { getProductNames } from './names.ts';
 import { formatTable } from './text.ts';
 
 function settings(): string[] {
-  const { name, url, token } = productNames();
+  const { name, url, token } = getProductNames();
   return [
     `The server address and token are read from ${url} and ${token}, or from $XDG_CONFIG_HOME/${name}/config.json (written by ${name} login).`,
     'Colours are disabled if NO_COLOR is set or the output is not a terminal.',
@@ -13,8 +13,8 @@ function settings(): string[] {
 }
 
 /** Formats the help for all commands, or for all commands of a group. */
-export function generalHelp(commands: readonly ClientCommand[], group: string): string {
-  const program = productNames().name;
+export function formatGeneralHelp(commands: readonly ClientCommand[], group: string): string {
+  const program = getProductNames().name;
   const listed = commands.filter(({ name }) => group === '' || name.startsWith(`${group} `));
   return lines(
     group === '' ? `${program}: check and update ${a(program)} instance` : `${program} ${group}: commands`,
@@ -26,7 +26,7 @@ export function generalHelp(commands: readonly ClientCommand[], group: string): 
   );
 }
 
-export function commandHelp(command: ClientCommand): string {
+export function formatCommandHelp(command: ClientCommand): string {
   const { name, summary, options, examples } = command;
   const rows = Object.entries(options).map(([option, row]) => [
     optionLabel(option, row),
@@ -35,7 +35,7 @@ export function commandHelp(command: ClientCommand): string {
   return lines(
     summary,
     '',
-    `  ${productNames().name} ${name} ${usageText(command)}`.trimEnd(),
+    `  ${getProductNames().name} ${name} ${usageText(command)}`.trimEnd(),
     ...(rows.length === 0 ? [] : ['', ...formatTable(rows)]),
     '',
     'Examples:',
@@ -62,7 +62,7 @@ function usageText({ usage, arguments: words = [], options }: ClientCommand): st
 
 const lines = (...all: string[]): string => fill(`${all.join('\n')}\n`);
 
-const fill = (text: string): string => fillFields(text, { product: productNames().name });
+const fill = (text: string): string => fillFields(text, { product: getProductNames().name });
 
 /** Adds the indefinite article to a name. `svc` gets `an`, because it is pronounced letter by letter. */
 const a = (name: string): string => `${/^[aeio]|^svc$/.test(name) ? 'an' : 'a'} ${name}`;

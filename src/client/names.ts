@@ -19,7 +19,7 @@ const namesOf = ({ name, containerName, feed }: Product) => ({
 let current = namesOf(svcProduct);
 
 /** Returns the names of the product that this client is built for. */
-export const productNames = () => current;
+export const getProductNames = () => current;
 
 /** Sets the product of this process. Must be called once, before any output. */
 export function setProduct(product: Product): void {

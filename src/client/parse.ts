@@ -1,6 +1,6 @@
-import { type ArgumentMessages, describeWrongValue, readArguments } from '../core/progress/option-row.ts';
+import { type ArgumentMessages, describeWrongValue, parseArguments } from '../core/progress/option-row.ts';
 import { type ClientCommand, type CommandArguments, CommandUsageError } from './command.ts';
-import { productNames } from './names.ts';
+import { getProductNames } from './names.ts';
 
 /** The parsed command line. */
 export type ParsedClientCommand =
@@ -46,7 +46,7 @@ function withoutCommand(words: readonly string[], commands: readonly ClientComma
     .filter((name) => group === '' || name.startsWith(`${group} `));
   const unknown =
     rest[0] === undefined
-      ? `No ${productNames().name} command was specified.`
+      ? `No ${getProductNames().name} command was specified.`
       : `Unknown command "${words.join(' ')}".`;
   throw new CommandUsageError(`${unknown} Commands: ${known.join(', ')}`);
 }
@@ -61,7 +61,7 @@ const messages: ArgumentMessages = {
 function readArgs(words: readonly string[], { options, arguments: wanted = [] }: ClientCommand) {
   const end = words.indexOf('--');
   const own = end < 0 ? words : words.slice(0, end);
-  const { values, words: given, mistakes } = readArguments(own, options, messages);
+  const { values, words: given, mistakes } = parseArguments(own, options, messages);
   const args: CommandArguments = { options: {}, list: [], words: given };
   for (const [name, row] of Object.entries(options)) {
     const { instead, isList, value: placeholder } = row;

@@ -1,19 +1,19 @@
 import {
-  jobText,
-  presentAdvisory,
+  createJobText,
+  formatRunStart,
+  presentAdvisories,
   presentReason,
   presentUpdate,
   presentUpToDate,
-  startText,
 } from '../presentation/present-status.ts';
 import type { MessageBox, Presentation, PresentationPart } from '../presentation/presentation.ts';
 import type { Wording } from '../presentation/wording.ts';
 import type { RunKind } from '../wire/codes.ts';
-import { messageClause } from '../wire/messages.ts';
+import { formatMessageClause } from '../wire/messages.ts';
 import type { BlockingJob, PendingStep, Reason, Run, Status } from '../wire/status.ts';
-import { productNames } from './names.ts';
-import { asSentence, formatNounCount, formatTable, truncateText, widthOf } from './text.ts';
-import { clientWording } from './times.ts';
+import { getProductNames } from './names.ts';
+import { formatNounCount, formatServerMessage, formatTable, measureTextWidth, truncateText } from './text.ts';
+import { createClientWording } from './times.ts';
 
 // Functions that format texts from the server. The texts must already be escaped.
 
@@ -21,7 +21,7 @@ import { clientWording } from './times.ts';
  * Formats parts of a presentation. Release notes, phases and settings are omitted, because only the web page shows
  * them.
  */
-export const partLines = (parts: Presentation['parts'], t: Wording): string[] =>
+export const formatPresentationParts = (parts: Presentation['parts'], t: Wording): string[] =>
   parts.flatMap((part) => (part ? linesOfPart(part, t) : []));
 
 function linesOfPart(part: PresentationPart, t: Wording): string[] {
@@ -38,7 +38,7 @@ function linesOfPart(part: PresentationPart, t: Wording): string[] {
     case 'warnings':
       return part.warnings.map((warning) => `! ${warning}`);
     case 'path':
-      return [pathLine(part.versions, t)];
+      return [formatUpgradePath(part.versions, t)];
     case 'commands':
       if (part.lines.length === 1) return [`  ${part.heading} ${part.lines[0]}`];
       return part.lines.length === 0 ? [] : [part.heading, ...part.lines.map((line) => `  ${line}`)];
@@ -55,53 +55,56 @@ function boxLine({ heading, lines, link }: MessageBox): string {
 }
 
 /** Formats an upgrade path: `Upgrade path: v1.4.2 → v1.5.0 → v2.0.0 (2 updates)` */
-export const pathLine = (versions: readonly string[], t: Wording): string =>
+export const formatUpgradePath = (versions: readonly string[], t: Wording): string =>
   `${t.upgradePath}: ${versions.join(' → ')} (${formatNounCount(versions.length - 1, 'update')})`;
 
 /** Describes the available update, or the reason why no update is available. @param history null if unknown */
-export function availableUpdateLines(status: Status, history: readonly Run[] | null = null): string[] {
+export function formatAvailableUpdate(status: Status, history: readonly Run[] | null = null): string[] {
   const { latest, next, skipped, now } = status;
-  const t = clientWording(now);
-  const advisory = partLines(presentAdvisory(status, t), t);
-  if (next === null) return [...advisory, ...partLines(presentUpToDate(status, { history }, t).parts, t)];
+  const t = createClientWording(now);
+  const advisory = formatPresentationParts(presentAdvisories(status, t), t);
+  if (next === null)
+    return [...advisory, ...formatPresentationParts(presentUpToDate(status, { history }, t).parts, t)];
   const published = t.age(latest?.publishedAt);
   const facts = [latest?.version ?? next.version, published && t.publishedAgo(published), latest?.url];
   return [
     ...advisory,
     `Update available: ${facts.filter(Boolean).join(', ')}`,
-    ...partLines(presentUpdate(status, { history }, t).parts, t),
-    ...(skipped === null ? [] : [`To offer the release again: ${productNames().name} instance skip --undo`]),
+    ...formatPresentationParts(presentUpdate(status, { history }, t).parts, t),
+    ...(skipped === null
+      ? []
+      : [`To offer the release again: ${getProductNames().name} instance skip --undo`]),
   ];
 }
 
 /** Describes the wait for the next step of an upgrade path. */
-export function pendingStepLine({ to, reason }: PendingStep, version: string, time: string): string {
+export function formatPendingStep({ to, reason }: PendingStep, version: string, time: string): string {
   if (reason === null) return `Next update on the upgrade path: ${to}.`;
-  const line = `${version} is not ready for ${to} yet: ${messageClause(reason)}`;
+  const line = `${version} is not ready for ${to} yet: ${formatMessageClause(reason)}`;
   return time === '' ? line : `${line} (${time} so far)`;
 }
 
 /** Explains why a run cannot start, and what to do next. */
-export function cannotStartLines(reason: Reason, status: Status, wanted: RunKind = 'update'): string[] {
+export function formatBlockingReason(reason: Reason, status: Status, wanted: RunKind = 'update'): string[] {
   const { now, run } = status;
   const { code, jobs = [], message, advice, refusal } = reason;
-  const t = clientWording(now);
+  const t = createClientWording(now);
   const cannot = wanted === 'update' ? 'Cannot update now' : 'Cannot roll back now';
   const shown = presentReason(reason, status, { history: null }, t);
   if (jobs.length > 0)
-    return [`${cannot}: ${shown?.heading}`, ...jobLines(jobs, now), jobAdvice(jobs, wanted)];
-  if (code === 'up-to-date') return [asSentence(message)];
+    return [`${cannot}: ${shown?.heading}`, ...formatJobLines(jobs, now), jobAdvice(jobs, wanted)];
+  if (code === 'up-to-date') return [formatServerMessage(message)];
   // Only a run in progress of this instance can be followed: not the update of another instance, nor an update that is
   // just starting.
   if (code === 'update-running' && run !== null && run.outcome === null)
     return [
-      `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the latest release'} is already in progress. ${startText(run, t)}.`,
-      `To follow the ${run.kind}: ${productNames().name} instance follow`,
+      `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the latest release'} is already in progress. ${formatRunStart(run, t)}.`,
+      `To follow the ${run.kind}: ${getProductNames().name} instance follow`,
     ];
   const since = shown?.about ? ` ${shown.about}.` : '';
   return [
-    `${cannot}${refusal === undefined ? '' : ` (${refusal})`}: ${messageClause(message)}.${since}`,
-    ...partLines(shown?.parts.filter((part) => part && part.kind === 'commands') ?? [], t),
+    `${cannot}${refusal === undefined ? '' : ` (${refusal})`}: ${formatMessageClause(message)}.${since}`,
+    ...formatPresentationParts(shown?.parts.filter((part) => part && part.kind === 'commands') ?? [], t),
     ...(code === 'settings-missing' ? ['  Next: Add --set NAME=VALUE or --set NAME.'] : []),
     ...(advice === undefined ? [] : [`  Next: ${advice}`]),
   ];
@@ -111,9 +114,9 @@ export function cannotStartLines(reason: Reason, status: Status, wanted: RunKind
  * Formats one line per job with its kind, title and age, and whether it is stuck. The title is truncated to the
  * available columns, so that the other facts remain visible.
  */
-export function jobLines(jobs: readonly BlockingJob[], now: string, columns = Infinity): string[] {
-  const rows = jobs.map((job) => jobText(job, clientWording(now)));
-  const widest = (texts: readonly string[]) => Math.max(0, ...texts.map(widthOf));
+export function formatJobLines(jobs: readonly BlockingJob[], now: string, columns = Infinity): string[] {
+  const rows = jobs.map((job) => createJobText(job, createClientWording(now)));
+  const widest = (texts: readonly string[]) => Math.max(0, ...texts.map(measureTextWidth));
   const taken = widest(rows.map(({ kind }) => kind)) + widest(rows.map(({ time }) => time)) + 6;
   const room = Math.min(60, Math.max(8, columns - taken));
   return formatTable(rows.map(({ kind, title, time }) => [kind, truncateText(title, room), time]));
@@ -123,7 +126,7 @@ function jobAdvice(jobs: readonly BlockingJob[], wanted: RunKind): string {
   const [first, ...others] = jobs.filter((job) => job.stuck);
   if (first === undefined) {
     const them = jobs.length === 1 ? 'the job' : 'the jobs';
-    return `To wait for ${them}: ${productNames().name} instance ${wanted} --when-idle. To stop ${them}: --force.`;
+    return `To wait for ${them}: ${getProductNames().name} instance ${wanted} --when-idle. To stop ${them}: --force.`;
   }
   const all = jobs.length === 1 ? 'it' : jobs.length === 2 ? 'both jobs' : 'all jobs';
   const cancel =

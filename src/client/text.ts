@@ -1,20 +1,21 @@
 import { escapeUnprintable, mapTexts } from '../core/progress/plain-text.ts';
-import { messageSentence } from '../wire/messages.ts';
-import { productNames } from './names.ts';
+import { formatMessageSentence } from '../wire/messages.ts';
+import { getProductNames } from './names.ts';
 
 /** Escapes the control characters in an untrusted text, so that it can be printed safely on a terminal. */
-export const cleanText = (text: string): string => escapeUnprintable(text.toWellFormed());
+export const escapeControlCharacters = (text: string): string => escapeUnprintable(text.toWellFormed());
 
 /** Escapes the control characters in all texts of a server response. */
-export const cleanTexts = <T>(value: T): T => mapTexts(value, cleanText);
+export const escapeResponseTexts = <T>(value: T): T => mapTexts(value, escapeControlCharacters);
 
 /** Formats a value as one line of JSON that can be printed safely on a terminal. */
-export const jsonLine = (value: unknown): string => `${escapeUnprintable(JSON.stringify(value))}\n`;
+export const formatJsonLine = (value: unknown): string => `${escapeUnprintable(JSON.stringify(value))}\n`;
 
-export const linesOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
+export const joinLines = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
 /** Formats a message from the server as a sentence. */
-export const asSentence = (message: string): string => messageSentence(message, productNames().name);
+export const formatServerMessage = (message: string): string =>
+  formatMessageSentence(message, getProductNames().name);
 
 /** Formats a count with a noun: `1 job`, `2 jobs`. */
 export const formatNounCount = (number: number, noun: string): string =>
@@ -31,12 +32,12 @@ function widthOfOne(character: string): number {
 }
 
 /** Returns the width of a text in terminal columns. The text must not contain escape codes. */
-export const widthOf = (text: string): number =>
+export const measureTextWidth = (text: string): number =>
   [...text].reduce((sum, character) => sum + widthOfOne(character), 0);
 
 /** Truncates a text to the given number of terminal columns. */
 export function truncateText(text: string, columns: number): string {
-  if (widthOf(text) <= columns) return text;
+  if (measureTextWidth(text) <= columns) return text;
   let width = 0;
   let kept = '';
   for (const character of text) {
@@ -50,16 +51,16 @@ export function truncateText(text: string, columns: number): string {
 /** Truncates or pads a text to the given number of terminal columns. */
 export const fitToColumns = (text: string, columns: number): string => {
   const kept = truncateText(text, columns);
-  return kept + ' '.repeat(Math.max(0, columns - widthOf(kept)));
+  return kept + ' '.repeat(Math.max(0, columns - measureTextWidth(kept)));
 };
 
 /** Wraps a text between words. A word that is longer than a line gets its own line. */
-export function wrap(text: string, columns: number): string[] {
+export function wrapText(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {
     const longer = line === '' ? word : `${line} ${word}`;
-    if (widthOf(longer) <= columns || line === '') line = longer;
+    if (measureTextWidth(longer) <= columns || line === '') line = longer;
     else {
       lines.push(line);
       line = word;
@@ -70,7 +71,7 @@ export function wrap(text: string, columns: number): string[] {
 
 /** Formats rows with aligned columns. */
 export function formatTable(rows: readonly (readonly string[])[], indent = '  '): string[] {
-  const widest = (at: number) => Math.max(...rows.map((row) => widthOf(row[at] ?? '')));
+  const widest = (at: number) => Math.max(...rows.map((row) => measureTextWidth(row[at] ?? '')));
   return rows.map((row) =>
     (indent + row.map((cell, at) => fitToColumns(cell, widest(at))).join('  ')).trimEnd(),
   );

@@ -1,5 +1,5 @@
 import type { Mount } from '../core/files/host-paths.ts';
-import { readHealthCheck } from './health-check.ts';
+import { toHealthCheck } from './health-check.ts';
 import { requireText } from './json.ts';
 import { composeLabels } from './labels.ts';
 import { parsePlatform } from './platform.ts';
@@ -61,7 +61,7 @@ const texts = (list: readonly unknown[] | null | undefined): string[] =>
   (list ?? []).filter(Boolean).map(String);
 
 /** Parses `KEY=value` entries. An entry without `=` is skipped, because it unsets a variable of the image. */
-export const toEnvironment = (list: readonly string[] | null | undefined): Map<string, string> =>
+export const parseEnvironment = (list: readonly string[] | null | undefined): Map<string, string> =>
   new Map(
     (list ?? []).flatMap((entry) => {
       const at = entry.indexOf('=');
@@ -107,7 +107,8 @@ export function requestedMounts(host: Raw): Mount[] {
 const statuses: Readonly<Record<string, string>> = {
   ...{ stopped: 'exited', stopping: 'running', configured: 'created', initialized: 'created' },
 };
-export const statusOf = (status: unknown): string => statuses[String(status)] ?? String(status ?? '');
+export const toContainerStatus = (status: unknown): string =>
+  statuses[String(status)] ?? String(status ?? '');
 
 export function toContainer(raw: Raw) {
   const {
@@ -137,8 +138,8 @@ export function toContainer(raw: Raw) {
     /** Image reference from which the container was created. */
     imageReference: String(config.Image ?? ''),
     labels: (config.Labels ?? {}) as Labels,
-    env: toEnvironment(config.Env),
-    status: statusOf(state.Status),
+    env: parseEnvironment(config.Env),
+    status: toContainerStatus(state.Status),
     /** Time of the creation in ISO 8601, like the other times of a container. */
     createdAt: String(raw.Created ?? ''),
     startedAt: String(state.StartedAt ?? ''),
@@ -153,7 +154,7 @@ export function toContainer(raw: Raw) {
     /** Health status: `healthy`, `unhealthy` or `starting`; null without a health check. */
     health: state.Health?.Status && state.Health.Status !== 'none' ? String(state.Health.Status) : null,
     lastHealthOutput: String(log.at(-1)?.Output ?? ''),
-    healthCheck: readHealthCheck(config.Healthcheck ?? {}, log),
+    healthCheck: toHealthCheck(config.Healthcheck ?? {}, log),
     /** All mounts of the container, requested or not; the `source` of a volume is its name. */
     mounts: ((raw.Mounts ?? []) as Raw[]).map(readMount),
     /** All mounts of the container with their storage, including tmpfs mounts. */
@@ -186,7 +187,7 @@ export function toListedContainer(raw: unknown) {
     /** Id of the container, 64 hexadecimal digits. */
     id: requireText(Id),
     name: String(Names?.[0] ?? '').replace(/^\//, ''),
-    status: statusOf(State),
+    status: toContainerStatus(State),
     imageId: String(ImageID ?? ''),
     /**
      * Image reference from which the container was created; the image id if the reference now points to another image.
@@ -263,7 +264,7 @@ export function toImage(raw: Raw) {
     platform: own,
     digests: texts(raw.RepoDigests),
     labels: (raw.Config?.Labels ?? {}) as Labels,
-    env: toEnvironment(raw.Config?.Env),
+    env: parseEnvironment(raw.Config?.Env),
     /**
      * Configuration that containers inherit; null if the image has no local content for the engine's platform. An
      * engine with the containerd store then reports an empty configuration and an empty `Os`.
@@ -287,5 +288,5 @@ const platformOf = ({ os, architecture }: Raw = {}): string | null =>
 export const namespaceModes = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
 
 /** Returns the container whose namespace is shared by a mode such as `container:<id>`; null for other modes. */
-export const sharedContainer = (mode: unknown): string | null =>
+export const findSharedContainer = (mode: unknown): string | null =>
   /^container:(.+)$/.exec(String(mode))?.[1] ?? null;

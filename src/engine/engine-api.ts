@@ -15,7 +15,7 @@ import {
 import { type EngineCall, type EngineCallName, type EngineTimeouts, engineCalls } from './engine-calls.ts';
 import { isVersion } from './http/api-version.ts';
 import { EngineClient } from './http/client.ts';
-import { EngineError, rejectionCodes, responseError, tolerateErrors } from './http/engine-error.ts';
+import { createResponseError, EngineError, rejectionCodes, tolerateErrors } from './http/engine-error.ts';
 import { linesOfStream, logText, parseObjectLines } from './http/lines.ts';
 import type { EngineRequest, EngineResponse, EngineStream } from './http/request.ts';
 import { type EngineTarget, engineTarget } from './http/target.ts';
@@ -152,7 +152,7 @@ export class EngineApi {
     const answer = await this.exchange(call, this.#questionOf(call, options));
     if (answer.status < 300) return answer;
     const shown = options.isSecret ? { ...answer, body: Buffer.alloc(0) } : answer;
-    const error = responseError(fillIn(call.call, options), shown);
+    const error = createResponseError(fillIn(call.call, options), shown);
     if (call.accepted?.includes(answer.status) && error.code !== 'refused-by-proxy') return answer;
     throw this.explain(error, purposeOf(call, options));
   }

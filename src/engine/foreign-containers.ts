@@ -9,7 +9,7 @@ export interface KnownInstance {
   /** Name of the app's service. */
   app: string;
   /**
-   * Known directory and files of the instance, in the format of `claimOf`, from a source other than the labels that are
+   * Known directory and files of the instance, in the format of `composeOriginOf`, from a source other than the labels that are
    * checked.
    */
   claims: ReadonlySet<string>;
@@ -40,10 +40,11 @@ const partsOf = ({ labels }: Pick<Container, 'labels'>): string[] =>
   [composeLabels.directory, composeLabels.files, composeLabels.envFiles].map((label) => labels[label] ?? '');
 
 /** Returns the directory and files from which a container was started, according to its labels, as one text. */
-export const claimOf = (container: Pick<Container, 'labels'>): string => partsOf(container).join('\n');
+export const composeOriginOf = (container: Pick<Container, 'labels'>): string =>
+  partsOf(container).join('\n');
 
-/** Returns the text that `claimOf` returns for containers that compose starts from this project. */
-export const claimFor = (project: {
+/** Returns the text that `composeOriginOf` returns for containers that compose starts from this project. */
+export const expectedComposeOriginFor = (project: {
   directory: string;
   files: readonly string[];
   envFiles: readonly string[];
@@ -88,7 +89,7 @@ function repositoryOf({ imageReference }: Pick<Container, 'imageReference'>): st
  * @param containers containers of the project, without one-off containers, hooks and leftovers of an interrupted
  * compose command
  */
-export function findForeign(
+export function findForeignContainers(
   containers: readonly ListedContainer[],
   known: KnownInstance,
 ): ForeignContainers | null {
@@ -112,7 +113,7 @@ interface Odd {
 }
 
 function oddOf(service: string, all: readonly ListedContainer[], known: KnownInstance): Odd | null {
-  const isOwn = (container: ListedContainer) => known.claims.has(claimOf(container));
+  const isOwn = (container: ListedContainer) => known.claims.has(composeOriginOf(container));
   const isHere = (container: ListedContainer) =>
     container.labels[composeLabels.directory] === known.directory;
   const isApp = service === known.app;
@@ -121,12 +122,12 @@ function oddOf(service: string, all: readonly ListedContainer[], known: KnownIns
   const own = isOfServer || all.some(isOwn) ? all.filter(isOwn) : all.filter(isHere);
   if (own.length === 0 && !isApp) return null;
   const odd = all.filter((each) => !own.includes(each));
-  const [first] = own.map(claimOf);
+  const [first] = own.map(composeOriginOf);
   if (odd.length > 0) {
     const truth = first ?? [...known.claims][0] ?? known.directory;
     return { containers: odd, by: differenceOf(odd, truth), isCertain: true };
   }
-  if (first === undefined || all.every((each) => isOwn(each) || claimOf(each) === first)) return null;
+  if (first === undefined || all.every((each) => isOwn(each) || composeOriginOf(each) === first)) return null;
   return { containers: all, by: differenceOf(all, first), isCertain: false };
 }
 
@@ -198,7 +199,7 @@ function disagreeing(
   { project }: KnownInstance,
   containers: readonly ListedContainer[],
 ): ForeignContainers {
-  const keyOf = by === otherImage ? (each: ListedContainer) => repositoryOf(each) ?? '' : claimOf;
+  const keyOf = by === otherImage ? (each: ListedContainer) => repositoryOf(each) ?? '' : composeOriginOf;
   // The majority only decides which containers the suggested command removes. It is no proof, because anyone can start
   // more containers.
   const votes = Map.groupBy(containers, keyOf);
@@ -224,6 +225,6 @@ export function majorityOfContainers<C extends Pick<Container, 'labels'>>(
   directory: string,
 ): C[] {
   const here = containers.filter(({ labels }) => labels[composeLabels.directory] === directory);
-  const groups = [...Map.groupBy(here, claimOf).values()];
+  const groups = [...Map.groupBy(here, composeOriginOf).values()];
   return groups.toSorted((a, b) => b.length - a.length)[0] ?? [...containers];
 }

@@ -8,7 +8,7 @@ const usual = { Interval: 30e9, Timeout: 30e9, Retries: 3 };
  * @param config `Config.Healthcheck` of an inspection
  * @param log `State.Health.Log` of an inspection, whose last entry is the newest
  */
-export function readHealthCheck(config: Json, log: unknown) {
+export function toHealthCheck(config: Json, log: unknown) {
   const of = (key: keyof typeof usual) => Number(config[key] || usual[key]);
   const results = (toList(log) as Json[]).map(toObject);
   const last = results.at(-1);

@@ -57,7 +57,7 @@ export const layoutAnnotations = {
 
 /** Label with the version of an image, with or without a leading `v`. */
 export const versionLabel = 'org.opencontainers.image.version';
-export const imageLabels = 'org.opencontainers.image.';
+export const imageLabelPrefix = 'org.opencontainers.image.';
 
 /** Prefixes of labels for internal use by compose, or by an engine in a virtual machine. */
 export const toolLabels = [`${compose}.`, 'desktop.docker.io/'] as const;

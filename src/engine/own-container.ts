@@ -32,7 +32,7 @@ interface ContainerLookup {
  * files from a directory with the container's id in its path. The host name is less reliable, because the operator may
  * have chosen it.
  */
-export async function ownTraces(): Promise<OwnTraces> {
+export async function readOwnTraces(): Promise<OwnTraces> {
   const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   return parseOwnTraces(table, hostname(), process.env);
 }

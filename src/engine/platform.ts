@@ -20,7 +20,11 @@ export function parsePlatform(text: string): string {
  * @param here local platforms of the image
  * @param chosen requested platform; if null, the engine chooses its own platform, or else another local platform
  */
-export function platformInUse(here: readonly string[], chosen: string | null, own: string): string | null {
+export function findContainerPlatform(
+  here: readonly string[],
+  chosen: string | null,
+  own: string,
+): string | null {
   const wanted = chosen ?? own;
   const fitting = [wanted, runsToo[wanted]].find((each) => each !== undefined && here.includes(each));
   return fitting ?? (chosen === null ? (here[0] ?? null) : null);

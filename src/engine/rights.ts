@@ -6,7 +6,7 @@ import { type Json, toList, toObject, toStrings } from './json.ts';
 // a restriction (a read-only file system, a ban on new privileges) is not such a right.
 
 /** Both parts of a container's definition, as in an inspection and in the body of `POST /containers/create`. */
-export interface DefinedContainer {
+export interface ContainerDefinition {
   config: Json;
   hostConfig: Json;
 }
@@ -33,7 +33,7 @@ export interface RightsContext {
 }
 
 /** Returns the definition in an inspection, or in the body of `POST /containers/create`. */
-export const containerDefinitionOf = (raw: Json): DefinedContainer => ({
+export const containerDefinitionOf = (raw: Json): ContainerDefinition => ({
   config: toObject(raw.Config ?? raw),
   hostConfig: toObject(raw.HostConfig),
 });
@@ -42,9 +42,9 @@ export const containerDefinitionOf = (raw: Json): DefinedContainer => ({
  * Returns the rights over the host that the definition `then` grants beyond the definition `now`. Both definitions must
  * include the defaults of the image and the engine.
  */
-export function gainedRights(
-  now: DefinedContainer,
-  then: DefinedContainer,
+export function findGainedRights(
+  now: ContainerDefinition,
+  then: ContainerDefinition,
   surroundings: RightsContext,
 ): HostRight[] {
   const [host, next] = [now.hostConfig, then.hostConfig];
@@ -231,11 +231,11 @@ const isOfMachine = ({ type, device }: Json): boolean =>
 /**
  * Returns the rights that are gained by the user and the groups, which decide what a container may do with its mounts.
  */
-function gainedIdentity(now: DefinedContainer, then: DefinedContainer): HostRight[] {
-  const user = ({ config }: DefinedContainer) => String(config.User ?? '').split(':');
-  const isRoot = (definition: DefinedContainer) => ['', '0', 'root'].includes(user(definition)[0] ?? '');
+function gainedIdentity(now: ContainerDefinition, then: ContainerDefinition): HostRight[] {
+  const user = ({ config }: ContainerDefinition) => String(config.User ?? '').split(':');
+  const isRoot = (definition: ContainerDefinition) => ['', '0', 'root'].includes(user(definition)[0] ?? '');
   if (isRoot(now)) return [];
-  const groups = (definition: DefinedContainer) => [
+  const groups = (definition: ContainerDefinition) => [
     ...user(definition).slice(1),
     ...toStrings(definition.hostConfig.GroupAdd),
   ];

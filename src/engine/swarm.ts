@@ -16,9 +16,9 @@ const textsOf = (value: unknown): Record<string, string> =>
 const versionOf = (raw: Json): number => Number(toObject(raw.Version).Index);
 
 /** Returns the container spec of a service. */
-export const containerOf = (spec: Json): Json => toObject(toObject(spec.TaskTemplate).ContainerSpec);
-export const imageOf = (spec: Json): string => text(containerOf(spec).Image);
-export const labelsOf = (spec: Json): Record<string, string> => textsOf(spec.Labels);
+export const containerSpecOf = (spec: Json): Json => toObject(toObject(spec.TaskTemplate).ContainerSpec);
+export const serviceImageOf = (spec: Json): string => text(containerSpecOf(spec).Image);
+export const serviceLabelsOf = (spec: Json): Record<string, string> => textsOf(spec.Labels);
 /** Returns the number of replicas; null for a global service or a job. */
 export function replicasOf(spec: Json): number | null {
   const { Replicated } = toObject(spec.Mode);
@@ -36,7 +36,7 @@ export function toSwarmService(raw: Json) {
     /** Name of the service, such as `svc_app`. */
     name: text(spec.Name),
     /** Name of the stack; null for a service that was created without a stack. */
-    stack: labelsOf(spec)[swarmLabels.stack] ?? null,
+    stack: serviceLabelsOf(spec)[swarmLabels.stack] ?? null,
     /** Version of the service that was read, to be sent with an update. */
     version: versionOf(raw),
     /** Contains secret values: never log it. */

@@ -21,7 +21,7 @@ export class PageTooLarge extends FeedError {
 }
 
 /** Returns the message of an error. For errors of fetch, the innermost cause has the useful message. */
-export function reasonOf(error: unknown): string {
+export function innermostErrorMessageOf(error: unknown): string {
   let inner = error;
   for (let depth = 0; depth < 8 && inner instanceof Error; depth++) {
     // An AggregateError contains one error for each address that was tried; the first error is sufficient.

@@ -1,5 +1,5 @@
-import { type Channel, newestOn, type Release } from '../core/release/channel.ts';
-import { FeedError, reasonOf } from './feed-error.ts';
+import { type Channel, findNewestRelease, type Release } from '../core/release/channel.ts';
+import { FeedError, innermostErrorMessageOf } from './feed-error.ts';
 import type { FeedOptions } from './follow.ts';
 import { type FeedReading, readFeed } from './read-feed.ts';
 
@@ -120,7 +120,7 @@ export function createFeed(
     const wait = error instanceof FeedError ? error.wait : null;
     if (wait) forbiddenUntil = clock() + wait;
     // Only the host is reported, because other parts of the address may contain a token.
-    failure = `the releases at ${host} cannot be read: ${reasonOf(error)}`;
+    failure = `the releases at ${host} cannot be read: ${innermostErrorMessageOf(error)}`;
     if (failures > 1) return;
     const until = wait === null ? null : new Date(Date.now() + wait).toISOString();
     const message = until
@@ -187,7 +187,7 @@ export function createFeed(
     },
     check,
     lookFor(wanted) {
-      const isKnown = newestOn(wanted, judged.releases) !== null;
+      const isKnown = findNewestRelease(wanted, judged.releases) !== null;
       // With `judge`, a check is necessary even if a release is known: releases of a channel that was not followed have
       // not been verified.
       if (checkedAt !== null && (judge !== undefined || !isKnown)) void check();

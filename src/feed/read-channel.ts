@@ -20,7 +20,7 @@ export interface ChannelFileLocation {
  * newest releases.
  * @param releases releases of one channel
  */
-export function channelFileLocations(
+export function listChannelFileLocations(
   feed: FeedOptions & { channelUrl?: string },
   releases: readonly Release[],
 ): ChannelFileLocation[] {

@@ -2,15 +2,15 @@ import {
   type Channel,
   channelOf,
   channels,
-  newestOn,
+  findNewestRelease,
   type Release,
-  releasesOn,
+  releasesOfChannel,
 } from '../core/release/channel.ts';
 import { FeedError, PageTooLarge } from './feed-error.ts';
 import type { FeedOptions } from './follow.ts';
 import { buildFirstPageUrl, findLatestReleaseUrl, pageSizeFor } from './forge.ts';
 import { type Page, readPage } from './read-page.ts';
-import { mostEntries, releasesOf, tooManyReleasesError } from './shapes.ts';
+import { createTooManyReleasesError, maxFeedEntries, toReleases } from './shapes.ts';
 
 /** Maximum number of pages after the first page. */
 const mostFurtherPages = 5;
@@ -76,7 +76,7 @@ export async function readNewestRelease(
   signal: AbortSignal,
 ): Promise<Release | null> {
   const { releases } = await readFeed({ url }, { known: null, channel, withAssets: true, signal });
-  return newestOn(channel, releases);
+  return findNewestRelease(channel, releases);
 }
 
 /** Single check of a feed. The latest release is not requested again if the page size changes. */
@@ -116,7 +116,7 @@ class Check {
     const releases = new Map<string, Release>();
     for (const release of [...pages.values()].flatMap((page) => page.releases))
       if (!releases.has(release.version)) releases.set(release.version, release);
-    if (releases.size > mostEntries) throw tooManyReleasesError();
+    if (releases.size > maxFeedEntries) throw createTooManyReleasesError();
     return newestFirst([...releases.values()]);
   }
 
@@ -127,7 +127,7 @@ class Check {
     if (page === null && known) return known;
     if (page === null) throw new FeedError('it sent an unexpected 304 response');
     const { content, validators, next } = page;
-    const releases = releasesOf(what === 'list' ? content : [content], this.#facts);
+    const releases = toReleases(what === 'list' ? content : [content], this.#facts);
     return { releases: newestFirst(releases), validators, next };
   }
 
@@ -152,7 +152,7 @@ const hasReleaseOf = (channel: Channel, pages: ReadonlyMap<string, KnownPage>): 
 
 function newestFirst(releases: readonly Release[]): Release[] {
   return channels.flatMap((channel) =>
-    releasesOn(channel, releases).map((release, place) =>
+    releasesOfChannel(channel, releases).map((release, place) =>
       place < mostNotes ? release : { ...release, notes: null },
     ),
   );

@@ -18,7 +18,7 @@ export class BadAsset extends Error {
  * Finds `release.json` and its signature among the files attached to a release. @throws BadAsset if one of them is
  * missing
  */
-export const proofAssets = ({ assets = [] }: Release): Asset[] =>
+export const requireProofAssets = ({ assets = [] }: Release): Asset[] =>
   proofFiles.map((name) => {
     const asset = assets.find((one) => one.name === name);
     if (asset === undefined) throw new BadAsset(`${name} is missing`);
@@ -39,7 +39,7 @@ export interface ProofRequest {
  */
 export async function readProof(release: Release, asking: ProofRequest): Promise<Uint8Array[]> {
   const files: Uint8Array[] = [];
-  for (const asset of proofAssets(release)) files.push(await readAsset(asset, asking));
+  for (const asset of requireProofAssets(release)) files.push(await readAsset(asset, asking));
   return files;
 }
 

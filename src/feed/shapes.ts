@@ -7,7 +7,7 @@ const longestNotes = 64 * 1024;
 const longestUrl = 2048;
 
 /** Maximum number of entries in a list. Reading a longer list would block the server. */
-export const mostEntries = 5000;
+export const maxFeedEntries = 5000;
 
 const text = z.nullish(z.string());
 const assets = z.optional(z.unknown());
@@ -82,11 +82,11 @@ const time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
  * on request.
  * @throws FeedError if the page is not a list of releases
  */
-export function releasesOf(page: unknown, { withAssets = false } = {}): Release[] {
+export function toReleases(page: unknown, { withAssets = false } = {}): Release[] {
   const forge = list.safeParse(page).data;
   const entries = forge ?? staticPage.safeParse(page).data?.releases;
   if (!entries) throw noList();
-  if (entries.length > mostEntries) throw tooManyReleasesError();
+  if (entries.length > maxFeedEntries) throw createTooManyReleasesError();
   const schema = forge ? forgeRelease : staticRelease;
   const read = entries.flatMap((entry) => schema.safeParse(entry).data ?? []);
   if (entries.length > 0 && read.length === 0) throw noList();
@@ -108,7 +108,8 @@ export function releasesOf(page: unknown, { withAssets = false } = {}): Release[
   return [...releases.values()];
 }
 
-export const tooManyReleasesError = () => new FeedError(`it lists more than ${mostEntries} releases`);
+export const createTooManyReleasesError = () =>
+  new FeedError(`it lists more than ${maxFeedEntries} releases`);
 const noList = () => new FeedError('the response is not a list of releases');
 
 /** Returns the attached files in an entry of a feed. Invalid files are omitted. */

@@ -9,8 +9,9 @@ export interface NotifyAddress {
   headers: Record<string, string>;
 }
 
-export const mostAddresses = 8;
-export const addressForm = 'an http or https address, ntfy+https://HOST/TOPIC or slack+https://HOST/PATH';
+export const maxNotifyAddresses = 8;
+export const notifyAddressDescription =
+  'an http or https address, ntfy+https://HOST/TOPIC or slack+https://HOST/PATH';
 
 /** Parses an address; null if the text is not an address. */
 export function parseNotifyAddress(text: string): NotifyAddress | null {

@@ -29,7 +29,7 @@ const good: readonly (string | null)[] = [null, 'updated', 'unchanged', 'cancell
 const mostCharacters = 1000;
 
 /** Returns the body of a request in the format of the address. */
-export function requestBody(given: Notification, { style, topic }: NotifyAddress): object {
+export function createNotificationBody(given: Notification, { style, topic }: NotifyAddress): object {
   const message = [...escapeUnprintable(given.message)].slice(0, mostCharacters).join('');
   if (style === 'plain') return { ...given, message };
   const { event, product, outcome, url } = given;

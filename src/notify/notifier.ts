@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sleepFor } from '../core/progress/wait.ts';
 import { type NotifyAddress, parseNotifyAddress } from './address.ts';
-import { type Notification, requestBody } from './notification.ts';
+import { createNotificationBody, type Notification } from './notification.ts';
 
 const deadlineMs = 5_000;
 const nothing = { version: null, from: null, outcome: null, code: null, url: null };
@@ -55,7 +55,7 @@ export class Notifier {
 
   async #post(address: NotifyAddress, notification: Notification): Promise<void> {
     const { signal } = this.#over;
-    const body = JSON.stringify(requestBody(notification, address));
+    const body = JSON.stringify(createNotificationBody(notification, address));
     let failure = await postOnce(address, body, signal);
     for (const pauseMs of this.#pausesMs) {
       if (failure === null || signal.aborted) break;

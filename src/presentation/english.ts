@@ -13,7 +13,7 @@ import { unitTexts } from '../wire/times.ts';
 export type CodeText = string | ((message: string) => string);
 
 /** All texts for users, in English: single texts first, then texts by the codes of the server. */
-export const english = {
+export const englishTexts = {
   /** Name of the product. */
   product: 'svc',
   /** Locale of dates and times. */
@@ -353,4 +353,4 @@ export const english = {
   units: unitTexts,
 };
 
-export type Texts = typeof english;
+export type Texts = typeof englishTexts;

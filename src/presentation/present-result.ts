@@ -1,21 +1,21 @@
 import { automaticCaller, type EndState, isGoodOutcome, lookUpCode } from '../wire/codes.ts';
-import { withoutBuildServerWarnings } from '../wire/left-behind.ts';
-import { messageClause } from '../wire/messages.ts';
+import { removeBuildServerWarnings } from '../wire/left-behind.ts';
+import { formatMessageClause } from '../wire/messages.ts';
 import type { UpdateOrderBody } from '../wire/reader.ts';
 import type { Run, Status } from '../wire/status.ts';
 import { presentPhases } from './present-run.ts';
-import { orderOf, presentBuildServers } from './present-status.ts';
+import { createLatestUpdateOrder, presentBuildServers } from './present-status.ts';
 import {
   createButton,
   createMessageBox,
+  createMutedText,
   createPageLink,
   type MessageBox,
-  mutedText,
   type Presentation,
   type PresentationPart,
   type UserAction,
 } from './presentation.ts';
-import { codeText, joinFacts, type Wording } from './wording.ts';
+import { formatCodeText, joinFacts, type Wording } from './wording.ts';
 
 type ResultKind = 'updated' | 'unchanged' | 'failed' | 'cancelled' | 'broken' | 'other-end';
 
@@ -30,17 +30,17 @@ const resultKinds: Record<EndState, ResultKind> = {
 };
 
 /** Returns the category of a run's outcome. */
-export const resultKind = ({ outcome }: Run): ResultKind =>
+export const resultKindOf = ({ outcome }: Run): ResultKind =>
   lookUpCode(resultKinds, outcome ?? '') ?? 'other-end';
 
 export const isSuccessfulRun = (run: Run): boolean =>
-  ['updated', 'unchanged', 'cancelled'].includes(resultKind(run));
+  ['updated', 'unchanged', 'cancelled'].includes(resultKindOf(run));
 
 /** Checks whether two versions are equal, with or without a leading `v`. */
 export const isSameVersion = (one: string, other: string): boolean =>
   one.replace(/^v/, '') === other.replace(/^v/, '');
 
-export const outdatedServers = (status: Status | null): Status['buildServers'] =>
+export const listOutdatedServers = (status: Status | null): Status['buildServers'] =>
   status?.buildServers.filter(({ outdated }) => outdated) ?? [];
 
 /** Returns the address of the release page if the version is the latest release, otherwise null. */
@@ -57,7 +57,7 @@ export function presentResult(
   { status, version }: { status: Status | null; version: string | null },
   t: Wording,
 ): Presentation {
-  const kind = resultKind(run);
+  const kind = resultKindOf(run);
   const isUpdated = kind === 'updated';
   const isGood = isSuccessfulRun(run);
   const isOtherVersion = isOtherVersionRunning(run, version);
@@ -81,7 +81,7 @@ export function presentResult(
     parts: [
       isLagging && createMessageBox('warn', t.latestNotMoved(run.to ?? '')),
       ...(isGood ? [] : causeParts(run, t)),
-      { kind: 'warnings', warnings: withoutBuildServerWarnings(run.warnings, servers) },
+      { kind: 'warnings', warnings: removeBuildServerWarnings(run.warnings, servers) },
       presentBuildServers(
         servers.filter(({ outdated }) => outdated),
         t,
@@ -89,7 +89,9 @@ export function presentResult(
       !isGoodOutcome(run.outcome) && run.advice !== null && { kind: 'advice', text: run.advice },
       !isGoodOutcome(run.outcome) &&
         run.log !== null && { kind: 'commands', heading: t.fullLog, lines: [run.log] },
-      (kind === 'unchanged' || kind === 'broken') && version !== null && mutedText(t.nowRunning(version)),
+      (kind === 'unchanged' || kind === 'broken') &&
+        version !== null &&
+        createMutedText(t.nowRunning(version)),
     ],
     actions: resultActions(run, status, version, t),
   };
@@ -105,7 +107,7 @@ export const isOtherVersionRunning = ({ to }: Run, version: string | null): bool
 function headingOf(run: Run, version: string | null, t: Wording): string {
   const { to, cause, code, outcome, rolledBack, cancelRequestedBy: by } = run;
   const isRollback = run.kind === 'rollback';
-  switch (resultKind(run)) {
+  switch (resultKindOf(run)) {
     case 'updated':
       if (to === null || isOtherVersionRunning(run, version)) return t.versionIsRunning(version ?? t.product);
       if (to === 'canary') return t.updatedTo(version ?? to);
@@ -115,7 +117,7 @@ function headingOf(run: Run, version: string | null, t: Wording): string {
     case 'cancelled':
       return by === null || by === automaticCaller ? t.cancelled : t.cancelledBy(by);
     case 'failed':
-      if (rolledBack && to) return t.versionFailed(to, messageClause(cause ?? ''));
+      if (rolledBack && to) return t.versionFailed(to, formatMessageClause(cause ?? ''));
       if (outcome === 'refused') return isRollback ? t.rollbackRefused : t.updateRefused;
       return isRollback ? t.rollbackFailed : t.theUpdateFailed;
     case 'broken':
@@ -124,15 +126,15 @@ function headingOf(run: Run, version: string | null, t: Wording): string {
       if (code === 'unhealthy' && version !== null) return t.unhealthy(version);
       return isRollback ? t.rollbackUnsuccessful : t.updateUnsuccessful;
     case 'other-end':
-      return messageClause(t.sentence(run.message || (outcome ?? '')));
+      return formatMessageClause(t.sentence(run.message || (outcome ?? '')));
   }
 }
 
 function aboutOf(run: Run, version: string | null, t: Wording): string {
   const { rolledBack } = run;
-  switch (resultKind(run)) {
+  switch (resultKindOf(run)) {
     case 'updated':
-      return downtimeText(run, t);
+      return formatDowntime(run, t);
     case 'cancelled':
       return run.message === '' ? t.stillRunning(version ?? run.from ?? '') : t.sentence(run.message);
     case 'other-end':
@@ -143,14 +145,14 @@ function aboutOf(run: Run, version: string | null, t: Wording): string {
   }
 }
 
-export const downtimeText = ({ downtimeSeconds }: Run, t: Wording): string =>
+export const formatDowntime = ({ downtimeSeconds }: Run, t: Wording): string =>
   downtimeSeconds === null ? '' : t.downtime(t.seconds(downtimeSeconds));
 
 /** Returns the text for the outcome of a past run. */
-export const outcomeText = ({ kind, outcome }: Run, t: Wording): string =>
+export const formatOutcome = ({ kind, outcome }: Run, t: Wording): string =>
   outcome === 'updated' && kind === 'rollback'
     ? t.rolledBack
-    : codeText(t.outcomes, outcome ?? '', outcome ?? '');
+    : formatCodeText(t.outcomes, outcome ?? '', outcome ?? '');
 
 function causeParts(run: Run, t: Wording): (PresentationPart | false)[] {
   const { cause, code, rolledBack, steps, to } = run;
@@ -168,7 +170,7 @@ function causeParts(run: Run, t: Wording): (PresentationPart | false)[] {
   ];
 }
 
-export const warningBox = (warnings: readonly string[], t: Wording): MessageBox | false =>
+export const createWarningBox = (warnings: readonly string[], t: Wording): MessageBox | false =>
   warnings.length > 0 && createMessageBox('warn', t.warnings(warnings.length), warnings);
 
 function resultActions(
@@ -177,7 +179,7 @@ function resultActions(
   version: string | null,
   t: Wording,
 ): (UserAction | null)[] {
-  const kind = resultKind(run);
+  const kind = resultKindOf(run);
   const close = (look: 'primary' | 'quiet end') =>
     createButton('close', t.close, { kind: 'dismiss', run }, look);
   if (kind === 'updated')
@@ -203,10 +205,10 @@ function orderAfter(run: Run, status: Status | null, version: string | null): Up
   // A rollback is not repeated: it becomes available again with the current restore point.
   if (run.kind === 'rollback') return null;
   // A second update to the same version completes an incomplete update.
-  const target = resultKind(run) === 'broken' ? (run.to ?? version) : run.to;
-  if (resultKind(run) !== 'broken') {
+  const target = resultKindOf(run) === 'broken' ? (run.to ?? version) : run.to;
+  if (resultKindOf(run) !== 'broken') {
     if (status === null || status.next?.version !== target) return null;
-    if (run.upgradePath.length > 1) return orderOf(status);
+    if (run.upgradePath.length > 1) return createLatestUpdateOrder(status);
   }
   return target === null ? null : { target };
 }

@@ -1,7 +1,7 @@
 import type { Problem } from '../wire/reader-shapes.ts';
 import type { BlockingJob, Reason, RollbackOffer } from '../wire/status.ts';
-import { interruptedJobs, jobText } from './present-status.ts';
-import { createButton, createMessageBox, mutedText, type Presentation } from './presentation.ts';
+import { createJobText, listInterruptedJobs } from './present-status.ts';
+import { createButton, createMessageBox, createMutedText, type Presentation } from './presentation.ts';
 import { joinFacts, joinSentences, type Wording } from './wording.ts';
 
 /**
@@ -15,7 +15,7 @@ export function presentRollback(
 ): Presentation {
   const heading = t.restorePointOf(to, t.moment(at));
   const replaced = t.willBeReplaced(t.moment(since));
-  const interrupted = interruptedJobs(jobs, t);
+  const interrupted = listInterruptedJobs(jobs, t);
   const isForced = interrupted.length > 0;
   const order = { confirm: to, ...(isForced && { force: true as const }) };
   return {
@@ -27,7 +27,7 @@ export function presentRollback(
     announcement: joinFacts(heading, replaced),
     parts: [
       createMessageBox('warn', replaced, [t.currentSaved]),
-      mutedText(
+      createMutedText(
         joinSentences(
           downtimeSeconds === null
             ? t.allUnavailable(t.product)
@@ -56,7 +56,7 @@ export function presentRollback(
 }
 
 /** Presents a rollback that the server rejected. @param problem error response; null if the connection was lost */
-export function presentRefusedRollback(to: string, problem: Problem | null, t: Wording): Presentation {
+export function presentRejectedRollback(to: string, problem: Problem | null, t: Wording): Presentation {
   const heading = t.cannotRollBack(t.product, to);
   const { refusal, advice, message, jobs = [] } = (problem?.reason ?? {}) as Partial<Reason>;
   const why = problem === null ? t.connectionLost : t.sentence(message ?? problem.detail);
@@ -68,7 +68,7 @@ export function presentRefusedRollback(to: string, problem: Problem | null, t: W
     isUrgent: true,
     parts: [
       createMessageBox('bad', why, [], { code: refusal ?? (problem && t.httpStatus(problem.status)) }),
-      { kind: 'jobs', jobs: jobs.map((job) => jobText(job, t)) },
+      { kind: 'jobs', jobs: jobs.map((job) => createJobText(job, t)) },
       advice && { kind: 'advice', text: advice },
     ],
     actions: [

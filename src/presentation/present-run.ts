@@ -1,19 +1,19 @@
 import { launchStates, phaseNames } from '../wire/codes.ts';
-import { type PathPosition, runPosition } from '../wire/path.ts';
-import { isTooLate, rowsOf, savesData } from '../wire/phase-rows.ts';
+import { findUpgradePathPosition, type PathPosition } from '../wire/path.ts';
+import { hasSavePhase, isTooLateToCancel, listRunPhaseRows } from '../wire/phase-rows.ts';
 import type { Problem } from '../wire/reader-shapes.ts';
 import type { PendingStep, Run } from '../wire/status.ts';
-import { jobText, savingText, startText } from './present-status.ts';
+import { createJobText, formatRunStart, formatSavingDowntime } from './present-status.ts';
 import {
   createButton,
   createMessageBox,
+  createMutedText,
   type MessageBox,
-  mutedText,
   type PhaseText,
   type Presentation,
   type UserAction,
 } from './presentation.ts';
-import { clockText, codeText, joinFacts, joinSentences, type Wording } from './wording.ts';
+import { formatCodeText, formatElapsedTime, joinFacts, joinSentences, type Wording } from './wording.ts';
 
 /** State of the user's request to cancel a run. */
 interface CancelContext {
@@ -29,14 +29,14 @@ export function presentRun(run: Run, context: CancelContext, t: Wording): Presen
   const kind = kindOf(run);
   const { jobs, until, message, state } = run;
   const isWaiting = kind === 'waiting';
-  const place = runPosition(run);
+  const place = findUpgradePathPosition(run);
   const phases = presentPhases(run, t);
   const now = phases.find(({ mark }) => mark === 'now');
   const requested = kind === 'cancelling' && t.cancelRequested(run.cancelRequestedBy ?? '');
   const versions = t.versions(run.from, run.to);
   const heading = isWaiting && jobs.length > 0 ? t.waitingForJobs(jobs.length) : versions;
   const elapsed = now?.took ?? t.passed(run.startedAt) ?? 0;
-  const started = startText(run, t);
+  const started = formatRunStart(run, t);
   return {
     kind,
     key: isWaiting ? kind : 'run',
@@ -49,14 +49,16 @@ export function presentRun(run: Run, context: CancelContext, t: Wording): Presen
     ticks: true,
     parts: [
       place && { kind: 'path', versions: place.versions, done: place.at, isRunning: true },
-      isWaiting ? { kind: 'jobs', jobs: jobs.map((job) => jobText(job, t)) } : { kind: 'phases', phases },
-      isWaiting && mutedText(joinFacts(now && `${now.text} ${clockText(elapsed)}`, started)),
+      isWaiting
+        ? { kind: 'jobs', jobs: jobs.map((job) => createJobText(job, t)) }
+        : { kind: 'phases', phases },
+      isWaiting && createMutedText(joinFacts(now && `${now.text} ${formatElapsedTime(elapsed)}`, started)),
       // This text is shown while data is copied. As long as the server responds, nothing has been stopped yet.
       state === 'save' &&
-        mutedText(
+        createMutedText(
           joinSentences(
             t.copyingData(t.product),
-            context.savingSeconds != null && savingText(context.savingSeconds, t),
+            context.savingSeconds != null && formatSavingDowntime(context.savingSeconds, t),
           ),
         ),
       kind === 'other-state' && { kind: 'text', text: t.sentence(message || state) },
@@ -69,7 +71,7 @@ export function presentRun(run: Run, context: CancelContext, t: Wording): Presen
 
 function kindOf(run: Run) {
   const known: readonly string[] = [...launchStates, ...phaseNames];
-  if (isTooLate(run)) return 'late';
+  if (isTooLateToCancel(run)) return 'late';
   if (run.cancelRequestedBy !== null) return 'cancelling';
   if (!known.includes(run.state)) return 'other-state';
   if (run.state === 'waiting') return 'waiting';
@@ -92,7 +94,7 @@ const tooLateText = ({ kind }: Run, t: Wording): string =>
 function cancelProblemBox({ cancelProblem: problem }: CancelContext, t: Wording): MessageBox | null {
   if (problem === null) return null;
   const { reason, detail } = problem;
-  return createMessageBox('warn', t.sentence(codeText(t.cancelRefusals, reason?.code ?? '', detail)));
+  return createMessageBox('warn', t.sentence(formatCodeText(t.cancelRefusals, reason?.code ?? '', detail)));
 }
 
 /** Presents an upgrade path after one of its updates and before the next. */
@@ -108,13 +110,13 @@ export function presentPendingStep(
     key: 'run',
     title: t.headingUpdating(t.product),
     heading,
-    about: joinFacts(stepText(place, t), waited !== null && clockText(waited), t.canBeClosed),
+    about: joinFacts(stepText(place, t), waited !== null && formatElapsedTime(waited), t.canBeClosed),
     announcement: joinFacts(heading, reason),
     ticks: true,
     parts: [
       place && { kind: 'path', versions: place.versions, done: place.at + 1, isRunning: false },
       { kind: 'text', text: reason === null ? t.nextStartsSoon(to) : t.sentence(reason) },
-      reason !== null && mutedText(t.readyDeadline(t.product, to, t.clock(until))),
+      reason !== null && createMutedText(t.readyDeadline(t.product, to, t.clock(until))),
       cancelProblemBox(context, t),
     ],
     actions: [cancelButton(context, t)],
@@ -123,20 +125,20 @@ export function presentPendingStep(
 
 /** Presents a restart, during which the product is unavailable because it is being replaced. */
 export function presentRestart(run: Run, outageMs: number, t: Wording): Presentation {
-  const isData = run.kind === 'rollback' || savesData(run);
+  const isData = run.kind === 'rollback' || hasSavePhase(run);
   const log = outageMs >= longRestartMs ? run.log : null;
   return {
     kind: 'restarting',
     title: titleOf(run, t),
     heading: t.restarting(t.product),
     about: (isData ? t.restartingWithRestorePoint : t.restartingAbout)(t.product),
-    outage: clockText(outageMs),
+    outage: formatElapsedTime(outageMs),
     ticks: true,
     parts: [
-      mutedText(joinFacts(stepText(runPosition(run), t), t.versions(run.from, run.to))),
+      createMutedText(joinFacts(stepText(findUpgradePathPosition(run), t), t.versions(run.from, run.to))),
       log !== null && { kind: 'commands', heading: t.onTheServer, lines: [log] },
     ],
-    actions: [isTooLate(run) && { note: tooLateText(run, t) }],
+    actions: [isTooLateToCancel(run) && { note: tooLateText(run, t) }],
   };
 }
 
@@ -153,9 +155,9 @@ const stepText = (place: PathPosition | null, t: Wording): string | null =>
 export function presentPhases(run: Run, t: Wording): PhaseText[] {
   const { phases, toDo } = t;
   const now = t.now ?? Date.parse(run.endedAt ?? run.startedAt);
-  return rowsOf(run, now).map(({ mark, word, message, percent, took }) => ({
+  return listRunPhaseRows(run, now).map(({ mark, word, message, percent, took }) => ({
     mark,
-    text: codeText(mark === 'ahead' || mark === 'failed' ? toDo : phases, word, word),
+    text: formatCodeText(mark === 'ahead' || mark === 'failed' ? toDo : phases, word, word),
     message: mark === 'failed' ? '' : message,
     percent: mark === 'now' ? percent : null,
     time: took === null || mark === 'ahead' ? '' : t.duration(took),

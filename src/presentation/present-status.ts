@@ -6,15 +6,15 @@ import { isSoon } from '../wire/times.ts';
 import {
   createButton,
   createMessageBox,
+  createMutedText,
   createPageLink,
   type JobText,
   type MessageBox,
-  mutedText,
   type PageLink,
   type Presentation,
   type PresentationPart,
 } from './presentation.ts';
-import { codeText, joinFacts, joinSentences, type Wording } from './wording.ts';
+import { formatCodeText, joinFacts, joinSentences, type Wording } from './wording.ts';
 
 /** Data for a presentation that the status does not contain. */
 export interface StatusContext {
@@ -32,7 +32,7 @@ export function presentStatus(status: Status, context: StatusContext, t: Wording
     next === null
       ? presentUpToDate(status, context, t)
       : ((reason && presentReason(reason, status, context, t)) ?? presentUpdate(status, context, t));
-  const notices = presentAdvisory(status, t);
+  const notices = presentAdvisories(status, t);
   return {
     ...shown,
     announcement: joinFacts(...notices.map(({ heading }) => heading), shown.announcement ?? shown.heading),
@@ -41,7 +41,7 @@ export function presentStatus(status: Status, context: StatusContext, t: Wording
 }
 
 /** Presents the publisher's notices about the running version, and the error if the last check for releases failed. */
-export function presentAdvisory(status: Status, t: Wording): MessageBox[] {
+export function presentAdvisories(status: Status, t: Wording): MessageBox[] {
   const { version, recalled, urgent, feedError } = status;
   return [
     recalled &&
@@ -59,7 +59,7 @@ export function presentAdvisory(status: Status, t: Wording): MessageBox[] {
 /** Presents the reason why no update is available. */
 export function presentUpToDate(status: Status, context: StatusContext, t: Wording): Presentation {
   const { upToDate, version, channel, checkedAt, automatic, recalled } = status;
-  const why = upToDate ? codeText(t.upToDate, upToDate.code, upToDate.message) : t.noUpdateAvailable;
+  const why = upToDate ? formatCodeText(t.upToDate, upToDate.code, upToDate.message) : t.noUpdateAvailable;
   const checked = t.age(checkedAt);
   const rollback = recalled && context.history && findRollbackableRun(context.history);
   const isStuck = recalled !== null && context.history !== null && rollback === null;
@@ -70,11 +70,11 @@ export function presentUpToDate(status: Status, context: StatusContext, t: Wordi
     announcement: why,
     parts: [
       { kind: 'text', text: joinSentences(t.sentence(why), checked && t.checkedAgo(checked)) },
-      mutedText(automatic && blockedText(automatic, t)),
+      createMutedText(automatic && blockedText(automatic, t)),
       isStuck && { kind: 'text', text: t.noWayBack },
     ],
     actions: [
-      rollback && rollbackButton(rollback.restorePoint.version, t, 'primary'),
+      rollback && createRollbackButton(rollback.restorePoint.version, t, 'primary'),
       checkButton(context, t, !rollback),
     ],
   };
@@ -89,7 +89,7 @@ function feedErrorBox({ staleSince, message, nextCheckAt }: FeedProblem, t: Word
   ]);
 }
 
-export const rollbackButton = (to: string, t: Wording, look?: 'primary') =>
+export const createRollbackButton = (to: string, t: Wording, look?: 'primary') =>
   createButton('rollback', t.rollBackToVersion(to), { kind: 'check-rollback', to }, look);
 
 const checkButton = ({ isChecking }: StatusContext, t: Wording, isPrimary = true) =>
@@ -125,7 +125,7 @@ export function presentUpdate(
       isMajor ? t.majorVersion : t.channelName(status.channel),
       published && t.publishedAgo(published),
     ),
-    parts: [mutedText(t.youSkipped(shown, t.age(skipped?.since)))],
+    parts: [createMutedText(t.youSkipped(shown, t.age(skipped?.since)))],
     actions: [createButton('unskip', t.offerAgain, { kind: 'skip', version: null }, 'primary'), notes],
   };
   if (skipped) return update;
@@ -138,7 +138,7 @@ export function presentUpdate(
     ...update,
     parts: [
       path.length > 0 && { kind: 'path', versions: [version, ...path], done: 1, isRunning: false },
-      path.length > 0 && mutedText(t.upgradePathAbout(t.product, path.length)),
+      path.length > 0 && createMutedText(t.upgradePathAbout(t.product, path.length)),
       later &&
         createMessageBox('warn', t.intermediateRelease(later, to), [t.intermediateReleaseAbout(later, to)]),
       isMajor &&
@@ -150,7 +150,7 @@ export function presentUpdate(
         ),
       { kind: 'notes', releases: releases.filter((one) => one.notes?.trim()) },
       { kind: 'settings', settings: next?.settings ?? [] },
-      mutedText(
+      createMutedText(
         joinSentences(
           !isMajor && preparation,
           downloadText(status, t),
@@ -158,13 +158,13 @@ export function presentUpdate(
           t.newJobsRunLater,
         ),
       ),
-      mutedText(automaticUpdateText(status, t)),
+      createMutedText(formatAutomaticUpdate(status, t)),
     ],
     actions: [
       createButton(
         'start',
         later === null && path.length === 0 ? t.updateNow : t.updateTo(goal),
-        { kind: 'start', order: orderOf(status) },
+        { kind: 'start', order: createLatestUpdateOrder(status) },
         'primary',
       ),
       // A required intermediate release cannot be skipped, so there is no button to skip it.
@@ -183,26 +183,33 @@ function upgradePathOf({ next, latest }: Status): readonly string[] {
 }
 
 /** Returns the request that installs the latest release. */
-export function orderOf(status: Status): UpdateOrderBody {
+export function createLatestUpdateOrder(status: Status): UpdateOrderBody {
   const last = upgradePathOf(status).at(-1);
   return last === undefined ? { target: status.next?.version ?? '' } : { target: last, allSteps: true };
 }
 
 /** Describes the application's preparation for an update, and the restore point; empty if there is neither. */
 const preparationText = (status: Status, to: string, t: Wording): string =>
-  joinSentences(status.preparation && t.sentence(status.preparation), restorePointText(status, to, t));
+  joinSentences(
+    status.preparation && t.sentence(status.preparation),
+    formatRestorePointNotice(status, to, t),
+  );
 
 /** Describes the restore point that an update saves, and the downtime for it; empty if the update saves none. */
-export const restorePointText = ({ restorePoint, version }: Status, to: string, t: Wording): string =>
+export const formatRestorePointNotice = (
+  { restorePoint, version }: Status,
+  to: string,
+  t: Wording,
+): string =>
   restorePoint === null
     ? ''
-    : `${t.dataSaved(t.product, to, version)} ${savingText(restorePoint.downtimeSeconds, t)}`;
+    : `${t.dataSaved(t.product, to, version)} ${formatSavingDowntime(restorePoint.downtimeSeconds, t)}`;
 
 /**
  * Describes the downtime of the product and its data services while a restore point is saved.
  * @param last seconds of the previous downtime; null if unknown
  */
-export const savingText = (last: number | null, t: Wording): string => {
+export const formatSavingDowntime = (last: number | null, t: Wording): string => {
   return last === null ? t.allUnavailable(t.product) : t.allUnavailableAsLast(t.product, t.seconds(last));
 };
 
@@ -227,7 +234,7 @@ function durationText({ next, restorePoint }: Status, downtime: number | null, t
  * Describes when the available update is installed automatically, or the reason why not; empty if automatic updates are
  * off.
  */
-export function automaticUpdateText({ automatic, next }: Status, t: Wording): string {
+export function formatAutomaticUpdate({ automatic, next }: Status, t: Wording): string {
   if (!automatic?.enabled) return '';
   const { nextAt, blockedBy } = automatic;
   if (blockedBy || nextAt === null) return blockedText(automatic, t);
@@ -237,7 +244,7 @@ export function automaticUpdateText({ automatic, next }: Status, t: Wording): st
 }
 
 /** Describes the settings of automatic updates. Times are in the time zone of these settings. */
-export function automaticText(automatic: NonNullable<Status['automatic']>, t: Wording): string {
+export function formatAutomaticSettings(automatic: NonNullable<Status['automatic']>, t: Wording): string {
   const { enabled, nextAt, timeZone, blockedBy } = automatic;
   if (!enabled) return t.automaticOff;
   if (blockedBy || nextAt === null) return blockedText(automatic, t);
@@ -251,7 +258,8 @@ const isDue = (at: string, t: Wording): boolean => t.now !== null && isSoon(Date
 function blockedText({ blockedBy }: NonNullable<Status['automatic']>, t: Wording): string {
   if (!blockedBy) return '';
   const { code, message, since } = blockedBy;
-  if (code !== 'paused') return t.sentence(t.notInstalledAutomatically(codeText(t.blockedBy, code, message)));
+  if (code !== 'paused')
+    return t.sentence(t.notInstalledAutomatically(formatCodeText(t.blockedBy, code, message)));
   if (!since) return joinSentences(t.sentence(t.notInstalledAutomatically(message)), t.automaticResumes);
   const day = t.day(since);
   return joinSentences(t.automaticPaused(day === '' ? t.today : t.onDay(day)), t.automaticResumes);
@@ -289,7 +297,7 @@ export function presentReason(
   if (passedCodes.includes(code)) return null;
   if (jobs.length > 0) return presentJobs(jobs, status, context, t);
   const isOther = code === 'update-running';
-  const why = t.sentence(codeText(t.reasons, code, message));
+  const why = t.sentence(formatCodeText(t.reasons, code, message));
   const heading = isOther ? t.otherUpdateInProgress : t.cannotUpdate(t.product);
   const age = isOther ? t.age(since) : '';
   const manual = deploymentCodes.includes(code) ? status.manual : [];
@@ -313,10 +321,10 @@ function presentJobs(
   context: StatusContext,
   t: Wording,
 ): Presentation {
-  const order = orderOf(status);
+  const order = createLatestUpdateOrder(status);
   const isStuck = jobs.some(({ stuck }) => stuck);
-  const list: PresentationPart = { kind: 'jobs', jobs: jobs.map((job) => jobText(job, t)) };
-  const interrupted = interruptedJobs(jobs, t);
+  const list: PresentationPart = { kind: 'jobs', jobs: jobs.map((job) => createJobText(job, t)) };
+  const interrupted = listInterruptedJobs(jobs, t);
   const queued = jobs.filter(({ state }) => state === 'queued').length;
   const running = jobs.length - queued;
   return {
@@ -327,7 +335,7 @@ function presentJobs(
     parts: [
       list,
       { kind: 'settings', settings: status.next?.settings ?? [] },
-      mutedText(isStuck ? t.stuckJobs : t.canWaitForJobs(t.product)),
+      createMutedText(isStuck ? t.stuckJobs : t.canWaitForJobs(t.product)),
     ],
     actions: [
       !isStuck &&
@@ -356,26 +364,26 @@ function presentJobs(
   };
 }
 
-export function jobText({ kind, title, since, state, stuck }: BlockingJob, t: Wording): JobText {
+export function createJobText({ kind, title, since, state, stuck }: BlockingJob, t: Wording): JobText {
   const age = t.age(since);
   const time = stuck ? (age === '' ? t.stuck : t.stuckFor(age)) : state === 'queued' ? t.queued : age;
-  return { kind: codeText(t.jobKinds, kind, kind), title: title ?? '', time, isStuck: stuck };
+  return { kind: formatCodeText(t.jobKinds, kind, kind), title: title ?? '', time, isStuck: stuck };
 }
 
 /**
  * Lists the jobs that an update would interrupt. Queued jobs are left out, because they run afterwards. A job in an
  * unknown state counts as running.
  */
-export const interruptedJobs = (jobs: readonly BlockingJob[], t: Wording): string[] =>
+export const listInterruptedJobs = (jobs: readonly BlockingJob[], t: Wording): string[] =>
   jobs
     .filter(({ state }) => state !== 'queued')
     .map((job) => {
-      const { kind, title } = jobText(job, t);
+      const { kind, title } = createJobText(job, t);
       return title === '' ? kind : `${kind} ${title}`;
     });
 
 /** Describes who started a run, and when. */
-export function startText({ by, startedAt }: Run, t: Wording): string {
+export function formatRunStart({ by, startedAt }: Run, t: Wording): string {
   const time = t.clock(startedAt);
   if (by === automaticCaller) return t.startedAutomatically(time);
   return by === null ? t.startedAt(time) : t.startedBy(by, time);

@@ -105,7 +105,8 @@ export const createButton = (
   look?: NonNullable<ActionButton['look']>,
 ): ActionButton => ({ key, label, press, ...(look && { look }) });
 
-export const mutedText = (text: string | Falsy): PresentationPart | Falsy => text && { kind: 'muted', text };
+export const createMutedText = (text: string | Falsy): PresentationPart | Falsy =>
+  text && { kind: 'muted', text };
 
 export const createMessageBox = (
   look: MessageBox['look'],

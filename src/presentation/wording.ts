@@ -1,13 +1,13 @@
 import { lookUpCode } from '../wire/codes.ts';
-import { messageSentence } from '../wire/messages.ts';
+import { formatMessageSentence } from '../wire/messages.ts';
 import {
-  ageText,
-  dateFormat,
-  daysBetween,
-  durationText,
-  millisecondsBetween,
-  nearDay,
-  secondsText,
+  countMidnightsBetween,
+  countMillisecondsBetween,
+  createDateFormat,
+  findNearDayKeyword,
+  formatAge,
+  formatDuration,
+  formatDurationOfSeconds,
 } from '../wire/times.ts';
 import type { CodeText, Texts } from './english.ts';
 
@@ -24,15 +24,15 @@ export type Wording = ReturnType<typeof wordingOf>;
 export function wordingOf(texts: Texts, now: number | null) {
   const format = (time: string | null, form: Intl.DateTimeFormatOptions, timeZone?: string): string => {
     const at = Date.parse(time ?? '');
-    return Number.isFinite(at) ? dateFormat(texts.locale, form, timeZone).format(at) : '–';
+    return Number.isFinite(at) ? createDateFormat(texts.locale, form, timeZone).format(at) : '–';
   };
   const daysTo = (time: string | null, timeZone?: string): number => {
     const at = Date.parse(time ?? '');
-    return now === null || Number.isNaN(at) ? Number.NaN : daysBetween(now, at, timeZone);
+    return now === null || Number.isNaN(at) ? Number.NaN : countMidnightsBetween(now, at, timeZone);
   };
   /** Returns the milliseconds since a server time, negative for a future time; null if either time is unknown. */
   const passed = (time: string | null | undefined): number | null =>
-    now === null ? null : millisecondsBetween(time, new Date(now).toISOString());
+    now === null ? null : countMillisecondsBetween(time, new Date(now).toISOString());
   /** Formats a time of day, `10:42`, by default in the user's time zone. */
   const clock = (time: string | null, timeZone?: string): string =>
     format(time, { hour: '2-digit', minute: '2-digit' }, timeZone);
@@ -46,13 +46,13 @@ export function wordingOf(texts: Texts, now: number | null) {
     clock,
     day,
     /** Formats a duration: `3 s`, `1 min 4 s`, `3 days`. */
-    duration: (milliseconds: number): string => durationText(milliseconds, texts.units),
+    duration: (milliseconds: number): string => formatDuration(milliseconds, texts.units),
     /** Formats a duration that is given in seconds. */
-    seconds: (count: number): string => secondsText(count, texts.units),
+    seconds: (count: number): string => formatDurationOfSeconds(count, texts.units),
     /** Formats the time since a server time in its largest unit; empty if it is unknown. */
     age: (time: string | null | undefined): string => {
       const age = passed(time);
-      return age === null ? '' : ageText(age, texts.units);
+      return age === null ? '' : formatAge(age, texts.units);
     },
     /** Formats a time with seconds, `10:42:15`. The day is included if the time is more than 12 hours away. */
     moment: (time: string): string => {
@@ -68,13 +68,13 @@ export function wordingOf(texts: Texts, now: number | null) {
     },
     /** Formats a future day: `tonight`, `tomorrow`, `on Thursday`, `on 14 March`. */
     futureDay: (time: string, timeZone?: string): string => {
-      const near = now === null ? null : nearDay(Date.parse(time), now, timeZone);
+      const near = now === null ? null : findNearDayKeyword(Date.parse(time), now, timeZone);
       if (near !== null) return texts[near];
       const isThisWeek = daysTo(time, timeZone) < 7;
       return texts.onDay(isThisWeek ? format(time, { weekday: 'long' }, timeZone) : day(time, timeZone));
     },
     /** Formats a message of the server as a sentence. */
-    sentence: (message: string): string => messageSentence(message, texts.product),
+    sentence: (message: string): string => formatMessageSentence(message, texts.product),
     /** Formats the known versions of a run. A run that was started manually may not report them. */
     versions: (from: string | null, to: string | null): string => {
       if (to === null) return texts.unknownVersion;
@@ -94,7 +94,7 @@ export const joinSentences = (...list: (string | null | undefined | false)[]): s
   list.filter(Boolean).join(' ');
 
 /** Formats an elapsed time: `0:07`, `12:34`, `1:02:03`. */
-export function clockText(milliseconds: number): string {
+export function formatElapsedTime(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   const two = (count: number) => String(count).padStart(2, '0');
   const minutes = Math.floor(seconds / 60);
@@ -103,7 +103,11 @@ export function clockText(milliseconds: number): string {
 }
 
 /** Returns the text of a code, or the server's message if the code has no text here (docs/contract.md 10.7). */
-export function codeText(list: Readonly<Record<string, CodeText>>, code: string, message: string): string {
+export function formatCodeText(
+  list: Readonly<Record<string, CodeText>>,
+  code: string,
+  message: string,
+): string {
   const text = lookUpCode(list, code) ?? message;
   return typeof text === 'function' ? text(message) : text;
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
-import { channelOf, channels, isAhead } from '../core/release/channel.ts';
+import { channelOf, channels, isNewerVersion } from '../core/release/channel.ts';
 import { rethrowAsUnproven, Unproven, verifySigner } from './prove-release.ts';
 import { readJsonFile } from './read-json-file.ts';
-import { nameWord } from './release-file.ts';
+import { nameSchema } from './release-file.ts';
 import type { Trust } from './trust.ts';
 
 const mostChannelBytes = 64 * 1024;
@@ -27,7 +27,7 @@ export const channelFileSchema = z
   .object({
     format: z.literal(1),
     /** Name of the product, such as `svc`. */
-    product: nameWord,
+    product: nameSchema,
     channel: z.enum(channels),
     issuedAt: z.iso.datetime(),
     expires: z.iso.datetime(),
@@ -63,14 +63,14 @@ export async function verifyChannelFile(
   wanted: { product: string },
 ): Promise<ChannelFile & { signer: string }> {
   const signer = await verifySigner(file, bundle, trust);
-  return { ...parseChannelFileFor(file, wanted.product), signer };
+  return { ...parseUnverifiedChannelFile(file, wanted.product), signer };
 }
 
 /**
  * Reads a channel file without checking its signature.
  * @throws Unproven if the file is not valid or is for another product
  */
-export function parseChannelFileFor(file: Uint8Array, product: string): ChannelFile {
+export function parseUnverifiedChannelFile(file: Uint8Array, product: string): ChannelFile {
   const told = rethrowAsUnproven(() => parseChannelFile(file), 'channel.json cannot be read');
   if (told.product !== product)
     throw new Unproven(`it is a channel file of ${told.product}, not of ${product}`);
@@ -82,23 +82,23 @@ export const isExpired = ({ expires }: Pick<ChannelFile, 'expires'>, now: number
   Date.parse(expires) <= now;
 
 /** Returns the recall of a version, with or without a leading `v`; null if the version is not recalled. */
-export const recallOf = ({ recalled }: Recalls, version: string): Recall | null =>
+export const findRecall = ({ recalled }: Recalls, version: string): Recall | null =>
   recalled.find((recall) => bare(recall.version) === bare(version)) ?? null;
 
-export const recallSentence = ({ version, why }: Recall): string =>
+export const formatRecall = ({ version, why }: Recall): string =>
   `${version} has been recalled by its publisher: ${why.replace(/\.$/, '')}`;
 
-export const isRecalled = (file: Recalls, version: string): boolean => recallOf(file, version) !== null;
+export const isRecalled = (file: Recalls, version: string): boolean => findRecall(file, version) !== null;
 
 /** Checks whether an instance with this running version needs a security update. */
-export const isUrgentFor = ({ urgent }: Pick<ChannelFile, 'urgent'>, version: string): boolean =>
-  urgent !== null && isAhead(urgent.below, version);
+export const isSecurityUpdateNeeded = ({ urgent }: Pick<ChannelFile, 'urgent'>, version: string): boolean =>
+  urgent !== null && isNewerVersion(urgent.below, version);
 
 /**
  * Returns the position of an instance in the rollout of a version, from 0 to 99.99. The version is available to the
  * instance if the position is less than the percentage of the rollout.
  */
-export const sharePercent = (instanceId: string, version: string): number =>
+export const rolloutPositionOf = (instanceId: string, version: string): number =>
   (createHash('sha256').update(`${instanceId} ${version}`).digest().readUInt32BE() % 10_000) / 100;
 
 const bare = (version: string): string => version.replace(/^v/, '');

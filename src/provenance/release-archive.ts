@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { archiveHeader, blockSize, mostArchiveBytes, paddingOf } from '../core/files/archive-header.ts';
+import { blockSize, createArchiveHeader, maxArchiveBytes, paddingOf } from '../core/files/archive-header.ts';
 
 /** Position of an entry's bytes in the archive. */
 interface ArchiveEntry {
@@ -61,7 +61,7 @@ export async function openArchive(path: string): Promise<ReleaseArchive> {
     const status = await handle.stat();
     if (!status.isFile()) throw new Error('it is not a regular file');
     const { size } = status;
-    if (size >= mostArchiveBytes) throw new Error('it is larger than 8 GiB');
+    if (size >= maxArchiveBytes) throw new Error('it is larger than 8 GiB');
     const entries = new Map<string, ArchiveEntry>();
     let last: Place = { section: -1, name: '' };
     for (let at = 0; ; ) {
@@ -105,7 +105,7 @@ async function headerAt(
   const digits = block.toString('latin1', 124, 135);
   if (!/^[0-7]{11}$/.test(digits)) throw new Error(`entry ${shown} has no valid size`);
   const size = Number.parseInt(digits, 8);
-  if (!block.equals(archiveHeader(name, size)))
+  if (!block.equals(createArchiveHeader(name, size)))
     throw new Error(`entry ${shown} is not allowed in a release archive`);
   return { name, size };
 }

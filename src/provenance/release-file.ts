@@ -8,7 +8,7 @@ const digest = z
 const nameOfImage = z
   .string()
   .check(z.regex(/^[\w./:-]{1,256}$/, 'must be the name of a service or repository'));
-export const nameWord = z
+export const nameSchema = z
   .string()
   .check(z.regex(/^[\w.-]{1,128}$/, 'may contain only letters, digits, dots, hyphens and underscores'));
 /** File name without a path, so that it cannot refer to a file in another directory. */
@@ -17,13 +17,13 @@ const fileName = z.string().check(z.regex(/^(?!\.)[\w.-]{1,128}$/, 'must be a fi
 const releaseFileSchema = z.object({
   format: z.literal(1),
   /** Name of the product, such as `svc`. */
-  product: nameWord,
+  product: nameSchema,
   /** Tag of the release. */
-  version: nameWord,
+  version: nameSchema,
   channel: z.enum(['stable', 'canary']),
   publishedAt: z.iso.datetime(),
   /** Oldest version that can be updated to this release. */
-  requires: z.optional(z.nullable(nameWord)),
+  requires: z.optional(z.nullable(nameSchema)),
   /** Images of the release, by service or repository. */
   images: z.record(
     nameOfImage,
@@ -64,7 +64,7 @@ export const parseReleaseFile = (bytes: Uint8Array): ReleaseFile =>
  * Returns a function that checks whether a name is the platform, with or without a variant (`linux/arm/v7`). Any
  * variant is accepted, because the engine does not report which variant it uses.
  */
-export const isOfPlatform =
+export const createPlatformFilter =
   (platform: string) =>
   (name: string): boolean =>
     name === platform || name.startsWith(`${platform}/`);

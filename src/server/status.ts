@@ -1,8 +1,8 @@
-import { secondsToSave } from '../wire/rollback-point.ts';
+import { findSaveDowntimeSeconds } from '../wire/rollback-point.ts';
 import type { Status } from '../wire/status.ts';
 import { fetchJobs } from './host/ask-jobs.ts';
 import { fetchBuildServers } from './offer/build-servers.ts';
-import { releasesIncludedIn } from './offer/offer.ts';
+import { listIncludedReleases } from './offer/offer.ts';
 import { estimateUpdateSeconds } from './offer/seconds-to-update.ts';
 import type { Prefetcher } from './run/prefetcher.ts';
 import type { ServerParts } from './run/server-parts.ts';
@@ -53,11 +53,11 @@ export async function buildStatus(parts: StatusParts, notes: boolean): Promise<S
     reason,
     checkedAt: known.checkedAt?.toISOString() ?? null,
     preparation: settings.preparation,
-    restorePoint: settings.restorePoint ? { downtimeSeconds: secondsToSave(past) } : null,
+    restorePoint: settings.restorePoint ? { downtimeSeconds: findSaveDowntimeSeconds(past) } : null,
     buildServers,
     manual: [...((observation.home ?? observation.noHome)?.manual ?? [])],
     run,
     now: new Date().toISOString(),
-    ...(notes && { releases: releasesIncludedIn(offer, known) }),
+    ...(notes && { releases: listIncludedReleases(offer, known) }),
   };
 }

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { EngineApi } from '../engine/engine-api.ts';
 import type { EngineTimeouts } from '../engine/engine-calls.ts';
 import type { ValidatedInstanceOptions } from './contract/options.ts';
-import { defaultServerTiming, type Timing } from './contract/timing.ts';
+import { defaultServerTiming, type ServerTiming } from './contract/timing.ts';
 import { repeatCheck } from './host/keep-looking.ts';
 import { Listeners } from './host/listeners.ts';
-import { QueueHold } from './host/queue-hold.ts';
-import { CurrentUpdate } from './offer/current-offer.ts';
+import { QueuePauser } from './host/queue-hold.ts';
+import { AvailableUpdateFinder } from './offer/current-offer.ts';
 import { DeploymentEnvironmentCache } from './place/surroundings.ts';
-import { createReport } from './run/make-report.ts';
+import { createDiagnosticReport } from './run/make-report.ts';
 import { ObservationCache, stillCheckingMessage } from './run/observation.ts';
 import { Prefetcher } from './run/prefetcher.ts';
 import { RunController } from './run/run-controller.ts';
@@ -39,7 +39,7 @@ const refreshPauseMs = 10_000;
 /** Creates the update service of a server. @param waits shorter timeouts and intervals, for tests */
 export function createUpdateService(
   settings: ValidatedInstanceOptions,
-  waits: { timing?: Partial<Timing>; patience?: Partial<EngineTimeouts> } = {},
+  waits: { timing?: Partial<ServerTiming>; patience?: Partial<EngineTimeouts> } = {},
 ): StartableUpdateService {
   const closing = new AbortController();
   const timing = { ...defaultServerTiming, ...waits.timing };
@@ -50,14 +50,14 @@ export function createUpdateService(
     engine,
     closing: closing.signal,
     ledger: new StateStore(settings, timing),
-    hold: new QueueHold(settings, timing, closing.signal),
+    hold: new QueuePauser(settings, timing, closing.signal),
     listeners: new Listeners(settings.log),
     place: new DeploymentEnvironmentCache(engine, settings),
   };
   const runs = new RunController(context);
   const history = new RunHistory(runs, context.ledger);
   const observations = new ObservationCache(runs, context);
-  const offers = new CurrentUpdate(context, async () => (await history.last())?.run ?? null);
+  const offers = new AvailableUpdateFinder(context, async () => (await history.last())?.run ?? null);
   const parts = { ...context, runs, history, observations, offers };
   const watch = new RunWatch(runs, context);
   const starter = new RunStarter(parts);
@@ -66,7 +66,7 @@ export function createUpdateService(
   const paths = new PathUpdates(parts, starter);
   const notices = new ServerNotices(parts);
   let watching: Promise<void> | null = null;
-  let report: ReturnType<typeof createReport> | null = null;
+  let report: ReturnType<typeof createDiagnosticReport> | null = null;
   let refreshedAt = Number.NEGATIVE_INFINITY;
 
   const status: UpdateService['status'] = async ({ refresh = false, notes = false } = {}) => {
@@ -108,7 +108,7 @@ export function createUpdateService(
     rollbackOffer: () => starter.rollbackOffer(),
     rollback: (order) => starter.rollback(order),
     report() {
-      report ??= createReport(context)
+      report ??= createDiagnosticReport(context)
         .catch((cause) => {
           throw new Unavailable('the report cannot be created', { cause });
         })

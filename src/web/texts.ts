@@ -1,4 +1,4 @@
-import { english, type Texts } from '../presentation/english.ts';
+import { englishTexts, type Texts } from '../presentation/english.ts';
 import { type Wording, wordingOf } from '../presentation/wording.ts';
 
 export type { Texts } from '../presentation/english.ts';
@@ -12,7 +12,7 @@ export type TextOverrides = {
   product?: string | { readonly name: string };
 };
 
-let current: Texts = english;
+let current: Texts = englishTexts;
 const listeners = new Set<() => void>();
 
 export const texts = (): Texts => current;

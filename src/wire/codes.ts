@@ -41,7 +41,7 @@ export const prefetchStates = ['waiting', 'downloading', 'downloaded'] as const;
 export const automaticCaller = 'automatic';
 
 /** Format of a time of day: `02:00`. */
-export const clockForm = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
+export const clockTimePattern = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
 
 /** Days of the week, in the order of ISO 8601. */
 export const dayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;

@@ -38,7 +38,7 @@ const about = (schema: object, description: string | null | undefined): object =
 
 const readText = (value: unknown) => (typeof value === 'string' ? value : undefined);
 
-export const textField = (description?: string): Field<string> => ({
+export const createTextField = (description?: string): Field<string> => ({
   schema: about({ type: 'string' }, description),
   read: readText,
   missing: () => '',
@@ -47,31 +47,31 @@ export const textField = (description?: string): Field<string> => ({
 const timeForm = /^\d{4}-\d\d-\d\dT/;
 
 /** Defines a time field. An invalid time counts as missing, because readers calculate with times. */
-export const timeField = (description = 'UTC, ISO 8601'): Field<string> => ({
-  ...textField(),
+export const createTimeField = (description = 'UTC, ISO 8601'): Field<string> => ({
+  ...createTextField(),
   schema: { type: 'string', format: 'date-time', description },
   read: (value) =>
     typeof value === 'string' && timeForm.test(value) && !Number.isNaN(Date.parse(value)) ? value : undefined,
 });
 
-export const booleanField = (description?: string): Field<boolean> => ({
+export const createBooleanField = (description?: string): Field<boolean> => ({
   schema: about({ type: 'boolean' }, description),
   read: (value) => (typeof value === 'boolean' ? value : undefined),
   missing: () => false,
 });
 
-export const numberField = (limits: object): Field<number> => ({
+export const createNumberField = (limits: object): Field<number> => ({
   schema: { type: 'number', ...limits },
   read: (value) => (typeof value === 'number' ? value : undefined),
 });
 
-export const percentField = (): Field<number> => ({
+export const createPercentField = (): Field<number> => ({
   schema: { type: 'integer', minimum: 0, maximum: 100 },
   read: (value) => (typeof value === 'number' && value >= 0 && value <= 100 ? Math.round(value) : undefined),
 });
 
 /** Defines a field with known values. A newer server may send other values, which the user interface must handle. */
-export const keywordField = <W extends string>(words: readonly W[]): Field<W> => ({
+export const createKeywordField = <W extends string>(words: readonly W[]): Field<W> => ({
   schema: {
     type: 'string',
     description: `One of ${words.map((one) => `\`${one}\``).join(', ')}; later versions may add values`,
@@ -81,19 +81,22 @@ export const keywordField = <W extends string>(words: readonly W[]): Field<W> =>
 });
 
 /** Defines a list field. Unreadable items are left out. */
-export const listField = <T>({ schema, read }: Field<T>, description?: string): Field<T[]> => ({
+export const createListField = <T>({ schema, read }: Field<T>, description?: string): Field<T[]> => ({
   schema: about({ type: 'array', items: schema }, description),
   read: (value) => (Array.isArray(value) ? value.flatMap((one) => read(one) ?? []) : undefined),
   missing: () => [],
 });
 
-export const nullableField = <T>({ schema, read }: Field<T>, description?: string): Field<T | null> => {
+export const createNullableField = <T>({ schema, read }: Field<T>, description?: string): Field<T | null> => {
   const isPlain = JSON.stringify(schema) === '{"type":"string"}';
   const either = isPlain ? { type: ['string', 'null'] } : { anyOf: [schema, { type: 'null' }] };
   return { schema: about(either, description), read, missing: () => null };
 };
 
-export const optionalField = <T>({ schema, read }: Field<T>, description?: string): Field<T | undefined> => ({
+export const createOptionalField = <T>(
+  { schema, read }: Field<T>,
+  description?: string,
+): Field<T | undefined> => ({
   schema: about(schema, description),
   read,
   missing: () => undefined,
@@ -103,22 +106,22 @@ export const optionalField = <T>({ schema, read }: Field<T>, description?: strin
 /**
  * Defines a field with two types. Readers treat both as the first type, because it includes all members of the second.
  */
-export const eitherField = <T>({ schema, read }: Field<T>, second: Field<unknown>): Field<T> => ({
+export const createUnionField = <T>({ schema, read }: Field<T>, second: Field<unknown>): Field<T> => ({
   schema: { anyOf: [schema, second.schema] },
   read,
 });
 
 /** Removes the default value of a field: objects without the field cannot be read. */
-export const requiredField = <T>(field: Field<T>): Field<T> => ({ ...field, missing: undefined });
+export const createRequiredField = <T>(field: Field<T>): Field<T> => ({ ...field, missing: undefined });
 
 /** Replaces the default value of a field. */
-export const fieldWithDefault = <T, M extends string | undefined>(
+export const createFieldWithDefault = <T, M extends string | undefined>(
   field: Field<T>,
   missing: (beside: Given) => M,
 ): Field<Exclude<T, undefined> | M> => ({ ...(field as Field<Exclude<T, undefined>>), missing });
 
 /** Defines an object. Unknown members come from newer servers and are retained. */
-export function objectSchema<F extends Fields>(
+export function createObjectSchema<F extends Fields>(
   name: string,
   description: string | null,
   fields: F,

@@ -8,7 +8,7 @@ export const formatBuildServerWarning = ({ name, version, command }: BuildServer
   `${headOf(name)}${version}; update it with: ${command}`;
 
 /** Removes the warnings about these build servers, because the servers are listed separately. */
-export const withoutBuildServerWarnings = (
+export const removeBuildServerWarnings = (
   warnings: readonly string[],
   told: readonly Pick<BuildServer, 'name'>[],
 ): string[] => warnings.filter((warning) => !told.some(({ name }) => warning.startsWith(headOf(name))));

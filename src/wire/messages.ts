@@ -4,7 +4,7 @@
  * Formats a message as a sentence. If a message begins with the name of the product, a version or a path, its first
  * letter stays.
  */
-export function messageSentence(message: string, product: string): string {
+export function formatMessageSentence(message: string, product: string): string {
   const text = message.trim();
   const word = /^\p{Ll}+(?=[\s,;:']|$)/u.exec(text)?.[0];
   const begun = word === undefined || word === product ? text : text.charAt(0).toUpperCase() + text.slice(1);
@@ -12,4 +12,4 @@ export function messageSentence(message: string, product: string): string {
 }
 
 /** Formats a message without its final period, as part of a longer sentence. */
-export const messageClause = (message: string): string => message.trim().replace(/\.$/, '');
+export const formatMessageClause = (message: string): string => message.trim().replace(/\.$/, '');

@@ -40,7 +40,7 @@ export interface RowOfRun {
 }
 
 /** Checks whether the run is saving, or has saved, a restore point. */
-export const savesData = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
+export const hasSavePhase = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
   state === 'save' || steps.some((step) => step.state === 'save');
 
 /**
@@ -48,13 +48,13 @@ export const savesData = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boole
  * saves a restore point stops containers in `save`, other runs only in `recreate`.
  */
 export const canBeUnavailable = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
-  ['save', 'recreate', 'verify'].includes(state) || (state === 'write' && savesData({ state, steps }));
+  ['save', 'recreate', 'verify'].includes(state) || (state === 'write' && hasSavePhase({ state, steps }));
 
 /**
  * Checks whether the run can no longer be cancelled. An update cannot be cancelled from `recreate` on, and a rollback
  * cannot be cancelled after its updater was launched.
  */
-export const isTooLate = ({ kind, state }: Pick<Run, 'kind' | 'state'>): boolean =>
+export const isTooLateToCancel = ({ kind, state }: Pick<Run, 'kind' | 'state'>): boolean =>
   state === 'recreate' ||
   state === 'verify' ||
   (kind === 'rollback' && !launchStates.some((known) => known === state));
@@ -64,7 +64,7 @@ export const isTooLate = ({ kind, state }: Pick<Run, 'kind' | 'state'>): boolean
  * out.
  * @param now time on the server's clock, in milliseconds
  */
-export function rowsOf(run: Run, now: number): RowOfRun[] {
+export function listRunPhaseRows(run: Run, now: number): RowOfRun[] {
   const isOver = run.outcome !== null;
   const isGood = isGoodOutcome(run.outcome);
   const isIn = (row: PhaseRow, state: RunState) => row.states.includes(state);

@@ -1,5 +1,5 @@
 import { readText } from './read-text.ts';
-import { type Problem, readProblem } from './reader-shapes.ts';
+import { type Problem, parseProblem } from './reader-shapes.ts';
 
 /** Reason why there is no valid response from the server. */
 export type NoResponseReason =
@@ -27,7 +27,7 @@ export type RequestResult<T> =
 
 export type FailedResult = Exclude<RequestResult<unknown>, { kind: 'ok' }>;
 
-export const noResponse = (why: NoResponseReason): FailedResult => ({ kind: 'none', why });
+export const createNoResponseResult = (why: NoResponseReason): FailedResult => ({ kind: 'none', why });
 
 const mediaType = (response: Response): string =>
   (response.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
@@ -43,19 +43,19 @@ export async function findFailure(
   const { status } = response;
   const type = mediaType(response);
   if (response.type === 'opaqueredirect' || (status >= 300 && status < 400) || status === 401) {
-    await discardBody(response);
+    await cancelResponseBody(response);
     const inFront = status === 401 && type !== 'application/problem+json' ? loginOf(response) : null;
     return { kind: 'logged-out', status, location: response.headers.get('location'), inFront };
   }
   if (!response.ok && type === 'application/problem+json') {
     const body = await readJson(response);
     return 'why' in body
-      ? noResponse(body.why)
-      : { kind: 'problem', problem: readProblem(body.value, status) };
+      ? createNoResponseResult(body.why)
+      : { kind: 'problem', problem: parseProblem(body.value, status) };
   }
   if (response.ok && expected.includes(type)) return null;
-  await discardBody(response);
-  return noResponse({ what: 'other', status, type });
+  await cancelResponseBody(response);
+  return createNoResponseResult({ what: 'other', status, type });
 }
 
 /** Returns the login scheme of a proxy in front of the server, such as `Basic`. A 401 from the server has no scheme. */
@@ -79,6 +79,6 @@ export async function readJson(response: Response): Promise<{ value: unknown } |
 }
 
 /** Discards the body of a response, because an unread body would keep the connection open. */
-export const discardBody = async (response: Response): Promise<void> => {
+export const cancelResponseBody = async (response: Response): Promise<void> => {
   await response.body?.cancel().catch(() => {});
 };

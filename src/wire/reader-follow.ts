@@ -1,11 +1,11 @@
-import type { Reader } from './reader.ts';
-import { type FailedResult, noResponse } from './reader-answer.ts';
+import type { UpdateApiClient } from './reader.ts';
+import { createNoResponseResult, type FailedResult } from './reader-answer.ts';
 import { EndlessEvent, readEvents, type StreamEvent } from './reader-events.ts';
-import { readToldRun } from './reader-shapes.ts';
+import { parseToldRun } from './reader-shapes.ts';
 import type { ToldRun } from './status.ts';
 
 /** News about a run for a client that follows the run. */
-export type RunNews =
+export type RunFollowEvent =
   /** Current state of the run. If the run has an outcome, this is the last news. */
   | { kind: 'run'; run: ToldRun }
   /** Line of the updater's log, as sent by the stream. */
@@ -56,9 +56,9 @@ interface Following {
  * proxy buffers the stream.
  */
 export async function* followRun(
-  reader: Reader,
+  reader: UpdateApiClient,
   { run: id, signal, timing, after }: Following,
-): AsyncGenerator<RunNews, void> {
+): AsyncGenerator<RunFollowEvent, void> {
   const { firstPause, longestPause, silence, unknown, poll } = { ...usualTiming, ...timing };
   let lastEventId = after ?? null;
   let pause = firstPause;
@@ -131,7 +131,7 @@ export async function* followRun(
 }
 
 type Piece =
-  | { news: RunNews; eventId: string | null }
+  | { news: RunFollowEvent; eventId: string | null }
   /**
    * `silent`: the stream has sent nothing or has no more events. `endless`: the stream sends an event that is too large
    * to read.
@@ -143,7 +143,7 @@ const unheard = (refused: FailedResult): Piece => ({ news: { kind: 'unheard', re
 
 /** Yields the content of a stream until the stream ends, breaks or stalls. */
 async function* streamed(
-  reader: Reader,
+  reader: UpdateApiClient,
   lastEventId: string | null,
   signal: AbortSignal,
   silence: number,
@@ -170,7 +170,9 @@ async function* streamed(
     if (cause instanceof EndlessEvent) return yield { held: 'endless' };
     if (dead.signal.aborted && !hasSpoken) return yield { held: 'silent' };
     if (!dead.signal.aborted && hasSpoken) yield heard;
-    yield unheard(noResponse(dead.signal.aborted ? { what: 'late' } : { what: 'nothing', cause }));
+    yield unheard(
+      createNoResponseResult(dead.signal.aborted ? { what: 'late' } : { what: 'nothing', cause }),
+    );
   } finally {
     clearTimeout(timer);
     dead.abort();
@@ -180,11 +182,11 @@ async function* streamed(
 /**
  * Converts a stream event to news. A comment (null), or an event that cannot be read, shows that the server is alive.
  */
-function newsOf(event: StreamEvent | null): RunNews {
+function newsOf(event: StreamEvent | null): RunFollowEvent {
   try {
     const data: unknown = JSON.parse(event?.data ?? 'null');
     if (event?.event === 'line') return { kind: 'line', line: data };
-    const run = event?.event === 'run' ? readToldRun(data) : null;
+    const run = event?.event === 'run' ? parseToldRun(data) : null;
     if (run !== null) return { kind: 'run', run };
   } catch {}
   return { kind: 'heard' };
@@ -192,7 +194,7 @@ function newsOf(event: StreamEvent | null): RunNews {
 
 /** Fetches the current run or a finished run by id; null if the server has no run with this id. */
 async function lookUp(
-  reader: Reader,
+  reader: UpdateApiClient,
   id: string,
   signal: AbortSignal,
 ): Promise<{ run: ToldRun | null } | { refused: FailedResult }> {

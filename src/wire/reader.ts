@@ -1,6 +1,18 @@
 import { readBytes } from './read-text.ts';
-import { type FailedResult, findFailure, noResponse, type RequestResult, readJson } from './reader-answer.ts';
-import { readHistory, readRollbackOffer, readStatus, readToldRun, type UserStatus } from './reader-shapes.ts';
+import {
+  createNoResponseResult,
+  type FailedResult,
+  findFailure,
+  type RequestResult,
+  readJson,
+} from './reader-answer.ts';
+import {
+  parseRollbackOffer,
+  parseRunHistory,
+  parseStatus,
+  parseToldRun,
+  type UserStatus,
+} from './reader-shapes.ts';
 import type { Automatic, RollbackOffer, Run, Status, ToldRun } from './status.ts';
 
 /** Time limits of requests in milliseconds. */
@@ -55,7 +67,7 @@ interface OpenStream {
  * Client for the server's endpoints, for pages and programs. Methods never reject: the `kind` of the result shows each
  * failure. Redirects are not followed, because they point to a login page or would send the token to another server.
  */
-export class Reader {
+export class UpdateApiClient {
   readonly #options: ReaderOptions;
   readonly #deadlines: typeof usualDeadlines;
 
@@ -71,16 +83,16 @@ export class Reader {
   }: Waiting & { refresh?: boolean; notes?: boolean } = {}): Promise<RequestResult<Status | UserStatus>> {
     const query = [...(refresh ? ['refresh=1'] : []), ...(notes ? ['notes=1'] : [])].join('&');
     const deadline = refresh ? this.#deadlines.refresh : this.#deadlines.read;
-    return this.#ask(readStatus, { path: query && `?${query}`, deadline, signal });
+    return this.#ask(parseStatus, { path: query && `?${query}`, deadline, signal });
   }
 
   /** Fetches the current run, otherwise the last run; returns a 404 problem if there is none. */
   progress({ signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
-    return this.#ask(readToldRun, { path: '/progress', signal });
+    return this.#ask(parseToldRun, { path: '/progress', signal });
   }
 
   history({ signal }: Waiting = {}): Promise<RequestResult<Run[]>> {
-    return this.#ask(readHistory, { path: '/history', signal });
+    return this.#ask(parseRunHistory, { path: '/history', signal });
   }
 
   /**
@@ -88,27 +100,27 @@ export class Reader {
    * started.
    */
   start(order: UpdateOrderBody, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
-    return this.#change(readToldRun, { method: 'POST', body: order, signal });
+    return this.#change(parseToldRun, { method: 'POST', body: order, signal });
   }
 
   cancel({ signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
-    return this.#change(readToldRun, { method: 'DELETE', path: '/progress', signal });
+    return this.#change(parseToldRun, { method: 'DELETE', path: '/progress', signal });
   }
 
   /**
    * Fetches the effects of a rollback to the last restore point; returns a 409 problem if there is no restore point.
    */
   rollbackOffer({ signal }: Waiting = {}): Promise<RequestResult<RollbackOffer>> {
-    return this.#ask(readRollbackOffer, { path: '/rollback', deadline: this.#deadlines.check, signal });
+    return this.#ask(parseRollbackOffer, { path: '/rollback', deadline: this.#deadlines.check, signal });
   }
 
   /** Starts a rollback. As for `start`, do not repeat the request if the response is lost. */
   rollback(order: RollbackOrder, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
-    return this.#change(readToldRun, { method: 'POST', path: '/rollback', body: order, signal });
+    return this.#change(parseToldRun, { method: 'POST', path: '/rollback', body: order, signal });
   }
 
   setChannel(channel: string, { signal }: Waiting = {}): Promise<RequestResult<Status | UserStatus>> {
-    return this.#change(readStatus, { method: 'PUT', path: '/channel', body: { channel }, signal });
+    return this.#change(parseStatus, { method: 'PUT', path: '/channel', body: { channel }, signal });
   }
 
   /**
@@ -119,12 +131,12 @@ export class Reader {
     choice: AutomaticChoice,
     { signal }: Waiting = {},
   ): Promise<RequestResult<Status | UserStatus>> {
-    return this.#change(readStatus, { method: 'PUT', path: '/automatic', body: choice, signal });
+    return this.#change(parseStatus, { method: 'PUT', path: '/automatic', body: choice, signal });
   }
 
   /** Skips the newest release until a newer release is published; null makes the skipped release available again. */
   skip(version: string | null, { signal }: Waiting = {}): Promise<RequestResult<Status | UserStatus>> {
-    return this.#change(readStatus, { method: 'PUT', path: '/skip', body: { version }, signal });
+    return this.#change(parseStatus, { method: 'PUT', path: '/skip', body: { version }, signal });
   }
 
   /**
@@ -142,12 +154,12 @@ export class Reader {
     const [deadline, accept] = [this.#deadlines.check, 'application/gzip'];
     const opened = await this.#open({ path: '/report', accept, deadline, signal });
     if (opened.kind !== 'ok') return opened;
-    if (opened.value === null) return noResponse({ what: 'other', status: 204, type: '' });
+    if (opened.value === null) return createNoResponseResult({ what: 'other', status: 204, type: '' });
     try {
       const value = await readBytes(opened.value);
-      return value ? { kind: 'ok', value } : noResponse({ what: 'large' });
+      return value ? { kind: 'ok', value } : createNoResponseResult({ what: 'large' });
     } catch (cause) {
-      return noResponse({ what: 'nothing', cause });
+      return createNoResponseResult({ what: 'nothing', cause });
     }
   }
 
@@ -164,9 +176,11 @@ export class Reader {
       if (refusal) return refusal;
       return response.body
         ? { kind: 'ok', value: { body: response.body } }
-        : noResponse({ what: 'other', status: response.status, type: accept });
+        : createNoResponseResult({ what: 'other', status: response.status, type: accept });
     } catch (cause) {
-      return late.signal.aborted ? noResponse({ what: 'late' }) : noResponse({ what: 'nothing', cause });
+      return late.signal.aborted
+        ? createNoResponseResult({ what: 'late' })
+        : createNoResponseResult({ what: 'nothing', cause });
     } finally {
       clearTimeout(timer);
     }
@@ -185,14 +199,14 @@ export class Reader {
       const refusal = await findFailure(response, json);
       if (refusal) return lateOr(refusal, late);
       const body = await readJson(response);
-      if ('why' in body) return lateOr(noResponse(body.why), late);
+      if ('why' in body) return lateOr(createNoResponseResult(body.why), late);
       const value = read(body.value);
       const { status } = response;
       return value === null
-        ? noResponse({ what: 'other', status, type: 'application/json' })
+        ? createNoResponseResult({ what: 'other', status, type: 'application/json' })
         : { kind: 'ok', value };
     } catch (cause) {
-      return lateOr(noResponse({ what: 'nothing', cause }), late);
+      return lateOr(createNoResponseResult({ what: 'nothing', cause }), late);
     }
   }
 
@@ -232,4 +246,4 @@ interface Question extends Waiting {
 }
 
 const lateOr = (refusal: FailedResult, late: AbortSignal): FailedResult =>
-  refusal.kind === 'none' && late.aborted ? noResponse({ what: 'late' }) : refusal;
+  refusal.kind === 'none' && late.aborted ? createNoResponseResult({ what: 'late' }) : refusal;

@@ -23,6 +23,6 @@ const changing: readonly Run['outcome'][] = ['updated', 'broken', 'crashed'];
  * null if unknown.
  * @param past past runs, newest first
  */
-export const secondsToSave = (past: readonly Run[]): number | null =>
+export const findSaveDowntimeSeconds = (past: readonly Run[]): number | null =>
   past.find(({ restorePoint }) => restorePoint !== null && restorePoint.downtimeSeconds !== null)
     ?.restorePoint?.downtimeSeconds ?? null;

@@ -23,14 +23,14 @@ export const unitTexts: UnitTexts = {
  * Formats a duration: `3 s`, `1 min 5 s`, `12 min`, `1 h 2 min`, `3 days`. The next smaller unit is included below ten
  * minutes, and from one hour up to ten hours.
  */
-export function durationText(milliseconds: number, units = unitTexts): string {
+export function formatDuration(milliseconds: number, units = unitTexts): string {
   const [largest, smaller] = inUnits(milliseconds);
   const isExact = smaller.count === 0 || largest.count >= 10 || largest.unit === 'day';
   return [largest, ...(isExact ? [] : [smaller])].map(({ unit, count }) => units[unit](count)).join(' ');
 }
 
 /** Formats an age in its largest unit: `41 min`, `3 days`. */
-export function ageText(milliseconds: number, units = unitTexts): string {
+export function formatAge(milliseconds: number, units = unitTexts): string {
   const [{ unit, count }] = inUnits(milliseconds);
   return units[unit](count);
 }
@@ -50,11 +50,11 @@ function inUnits(milliseconds: number): [largest: Amount, smaller: Amount] {
 }
 
 /** Formats a duration that is given in seconds. */
-export const secondsText = (count: number, units = unitTexts): string =>
-  durationText(Math.round(count) * second, units);
+export const formatDurationOfSeconds = (count: number, units = unitTexts): string =>
+  formatDuration(Math.round(count) * second, units);
 
 /** Returns the milliseconds between two server times; null if either time is unknown. */
-export function millisecondsBetween(
+export function countMillisecondsBetween(
   from: string | null | undefined,
   to: string | null | undefined,
 ): number | null {
@@ -69,8 +69,12 @@ export const isSoon = (at: number, now: number): boolean => at - now < minute;
  * Returns a keyword for a time today or tomorrow; null for other times. The hours before 6:00 tomorrow count as
  * tonight.
  */
-export function nearDay(at: number, now: number, timeZone?: string): 'tonight' | 'today' | 'tomorrow' | null {
-  const days = daysBetween(now, at, timeZone);
+export function findNearDayKeyword(
+  at: number,
+  now: number,
+  timeZone?: string,
+): 'tonight' | 'today' | 'tomorrow' | null {
+  const days = countMidnightsBetween(now, at, timeZone);
   const isEarly = hourOf(at, timeZone) < 6;
   if (days === 0) return isEarly || hourOf(at, timeZone) >= 18 ? 'tonight' : 'today';
   if (days !== 1) return null;
@@ -78,19 +82,23 @@ export function nearDay(at: number, now: number, timeZone?: string): 'tonight' |
 }
 
 /** Returns the number of midnights from `now` to `at`. */
-export function daysBetween(now: number, at: number, timeZone?: string): number {
-  const { format } = dateFormat('en-CA', { year: 'numeric', month: 'numeric', day: 'numeric' }, timeZone);
+export function countMidnightsBetween(now: number, at: number, timeZone?: string): number {
+  const { format } = createDateFormat(
+    'en-CA',
+    { year: 'numeric', month: 'numeric', day: 'numeric' },
+    timeZone,
+  );
   return Math.round((Date.parse(format(at)) - Date.parse(format(now))) / day);
 }
 
 const hourOf = (at: number, timeZone?: string): number =>
-  Number(dateFormat('en', { hour: 'numeric', hourCycle: 'h23' }, timeZone).format(at));
+  Number(createDateFormat('en', { hour: 'numeric', hourCycle: 'h23' }, timeZone).format(at));
 
 /**
  * Creates a date format in a time zone. Uses the local time zone if none is given or the runtime does not support the
  * given one.
  */
-export function dateFormat(
+export function createDateFormat(
   locale: string,
   form: Intl.DateTimeFormatOptions,
   timeZone?: string,

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { clientCommands } from '../../src/client/commands.ts';
-import { commandHelp } from '../../src/client/help.ts';
-import { decideStart } from '../../src/client/start/decide.ts';
+import { formatCommandHelp } from '../../src/client/help.ts';
+import { chooseStartTarget } from '../../src/client/start/decide.ts';
 import type { Script, ScriptedJob } from '../../src/server/testing/index.ts';
-import { plainStatus } from '../../src/server/testing/script.ts';
-import { readStatus, runOf } from '../../src/wire/reader-shapes.ts';
+import { defaultScriptedStatus } from '../../src/server/testing/script.ts';
+import { createRunWithDefaults, parseStatus } from '../../src/wire/reader-shapes.ts';
 import type { Status } from '../../src/wire/status.ts';
 import { play, svc } from './rig.ts';
 
@@ -27,18 +27,18 @@ const buildServers = [
 ];
 const newest = {
   next: null,
-  latest: { ...plainStatus.latest, version: 'v1.4.2', url: null, notes: null, publishedAt: null },
+  latest: { ...defaultScriptedStatus.latest, version: 'v1.4.2', url: null, notes: null, publishedAt: null },
   upToDate: { code: 'newest', message: 'v1.4.2 is the newest release on the stable channel' },
 } as const;
 const begin = '2026-11-20T10:00:00.000Z';
 const recalled = { version: 'v1.4.2', why: 'It deletes backups.', url: 'https://x.test/recall' };
-const saved = runOf({
+const saved = createRunWithDefaults({
   id: 'saved',
   state: 'updated',
   outcome: 'updated',
   restorePoint: { at: begin, version: 'v1.4.1', bytes: null, downtimeSeconds: null },
 });
-const refused = runOf({ id: 'refused', state: 'refused', outcome: 'refused' });
+const refused = createRunWithDefaults({ id: 'refused', state: 'refused', outcome: 'refused' });
 const major = { next: { version: 'v2.0.0', major: true } };
 
 describe.concurrent('svc instance status', () => {
@@ -206,7 +206,7 @@ describe.concurrent('svc instance update', () => {
   });
 
   it('updates to a version that the refresh has found', async () => {
-    const { url } = await play({ speed: 30, status: newest, afterRefresh: { ...plainStatus } });
+    const { url } = await play({ speed: 30, status: newest, afterRefresh: { ...defaultScriptedStatus } });
     expect((await svc(url, 'instance update --no-follow')).out).toMatch(
       /^The update to v1\.5\.0 has started\./,
     );
@@ -254,7 +254,7 @@ describe.concurrent('svc instance update', () => {
 
 describe('an update that left svc broken', () => {
   const statusOf = (version: string, outcome: string) =>
-    readStatus({
+    parseStatus({
       version,
       channel: 'stable',
       reason: { code: 'up-to-date', message: `${version} is the newest` },
@@ -263,8 +263,8 @@ describe('an update that left svc broken', () => {
     }) as Status;
 
   it('can be started again with the same release', () => {
-    expect(decideStart(statusOf('v1.5.0', 'broken'), {})).toBe('v1.5.0');
-    expect(decideStart(statusOf('v1.5.0', 'updated'), {})).toMatchObject({ exitCode: 0 });
+    expect(chooseStartTarget(statusOf('v1.5.0', 'broken'), {})).toBe('v1.5.0');
+    expect(chooseStartTarget(statusOf('v1.5.0', 'updated'), {})).toMatchObject({ exitCode: 0 });
   });
 });
 
@@ -311,7 +311,7 @@ describe.concurrent('the configuration', () => {
 
 describe('help', () => {
   it.each(clientCommands)('of $name has its options and two examples', (command) => {
-    const help = commandHelp(command);
+    const help = formatCommandHelp(command);
     expect(help.match(/^ {2}(?:eval "\$\()?svc .* {2}\S/gm) ?? []).toHaveLength(2);
     for (const name of Object.keys(command.options)) expect(help).toContain(`  --${name}`);
   });
@@ -321,7 +321,7 @@ describe('help', () => {
     for (const { name } of clientCommands) expect(out).toContain(`  svc ${name} `);
     const [update] = clientCommands.filter(({ name }) => name === 'update');
     for (const words of ['update --help', 'help update'])
-      expect((await svc('', words)).out).toBe(update && commandHelp(update));
+      expect((await svc('', words)).out).toBe(update && formatCommandHelp(update));
     const { err, exitCode } = await svc('', 'instance statsu');
     expect([exitCode, err]).toEqual([2, expect.stringContaining('instance status')]);
     expect((await svc('', '--version')).out).toMatch(/^svc (?:dev|v\d+\.\d+\.\d+)\n$/);

@@ -1,12 +1,12 @@
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
-import { completionForBash, completionsFor } from '../../src/client/commands/completion.ts';
+import { createBashCompletionScript, listCompletions } from '../../src/client/commands/completion.ts';
 import { clientCommands } from '../../src/client/commands.ts';
 
 const client = fileURLToPath(new URL('../../src/client/main.ts', import.meta.url));
 /** Defines `svc` as it would be in the PATH. */
-const script = `svc() { '${process.execPath}' '${client}' "$@"; }\n${completionForBash()}`;
+const script = `svc() { '${process.execPath}' '${client}' "$@"; }\n${createBashCompletionScript()}`;
 
 /** The completions of bash for the last, incomplete word. */
 async function offered(words: readonly string[]): Promise<string[]> {
@@ -42,7 +42,7 @@ describe('completion', () => {
   it.each(clientCommands)('offers every word of $name', ({ name, options }) => {
     const parts = name.split(' ');
     const offeredAfter = (words: readonly string[]) =>
-      completionsFor(words, clientCommands)
+      listCompletions(words, clientCommands)
         .split('\n')
         .map((line) => line.split('\t')[0]);
     parts.forEach((part, at) => {

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it, vi } from 'vitest';
-import { readConfig } from '../../src/client/config.ts';
+import { readClientConfig } from '../../src/client/config.ts';
 
 const user = vi.hoisted(() => ({ isUnknown: false }));
 // The behaviour of Node for a user without a passwd entry and without HOME.
@@ -27,7 +27,7 @@ function read(file: string | null, env: Record<string, string> = {}, mode = 0o60
     writeFileSync(join(base, 'svc/config.json'), file);
     chmodSync(join(base, 'svc/config.json'), mode);
   }
-  return readConfig({ XDG_CONFIG_HOME: base, ...env });
+  return readClientConfig({ XDG_CONFIG_HOME: base, ...env });
 }
 const file = (url: string, token = 'of-the-file') => JSON.stringify({ url, token });
 
@@ -84,16 +84,16 @@ it.each([{ HOME: '' }, { HOME: '', XDG_CONFIG_HOME: 'here' }, { HOME: 'here' }])
   'with %j, no file in the working directory is read',
   (env) => {
     const path = join(userInfo().homedir, '.config/svc/config.json');
-    expect(() => readConfig({ ...env, SVC_URL: '' })).toThrow(path);
+    expect(() => readClientConfig({ ...env, SVC_URL: '' })).toThrow(path);
   },
 );
 
 it('a user without a home directory uses only the environment', () => {
   user.isUnknown = true;
   try {
-    expect(readConfig({ SVC_URL: 'http://svc' })).toMatchObject({ url: 'http://svc', token: null });
-    expect(readConfig({ HOME: 'here', SVC_URL: 'http://svc', SVC_TOKEN: 'a' }).token).toBe('a');
-    expect(() => readConfig({})).toThrow(/^The address of svc is not set\. Set SVC_URL\.$/);
+    expect(readClientConfig({ SVC_URL: 'http://svc' })).toMatchObject({ url: 'http://svc', token: null });
+    expect(readClientConfig({ HOME: 'here', SVC_URL: 'http://svc', SVC_TOKEN: 'a' }).token).toBe('a');
+    expect(() => readClientConfig({})).toThrow(/^The address of svc is not set\. Set SVC_URL\.$/);
   } finally {
     user.isUnknown = false;
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { resultReportOf } from '../../src/client/endings.ts';
+import { formatRunResult } from '../../src/client/endings.ts';
 import { type Script, typicalRun } from '../../src/server/testing/index.ts';
-import { readStatus, runOf } from '../../src/wire/reader-shapes.ts';
+import { createRunWithDefaults, parseStatus } from '../../src/wire/reader-shapes.ts';
 import type { Status } from '../../src/wire/status.ts';
 import { play, stayingIn, svc } from './rig.ts';
 
@@ -28,8 +28,8 @@ function endOf(end: object, told: object = {}) {
     log: 'docker logs svc-updater',
     ...end,
   };
-  const status = readStatus({ version: 'v1.5.0', channel: 'stable', ...told }) as Status;
-  return resultReportOf(runOf({ ...run, state: 'verify' }), status);
+  const status = parseStatus({ version: 'v1.5.0', channel: 'stable', ...told }) as Status;
+  return formatRunResult(createRunWithDefaults({ ...run, state: 'verify' }), status);
 }
 
 const running = 'v1.5.0 is now running.';

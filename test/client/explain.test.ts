@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { explainFailedResult } from '../../src/client/explain.ts';
-import { Reader } from '../../src/wire/reader.ts';
+import { UpdateApiClient } from '../../src/wire/reader.ts';
 import { selfSigned } from '../engine/self-signed.ts';
 import { endless, type Reply, text } from '../feed/forge.ts';
 import { afterTests, serve } from './rig.ts';
@@ -14,7 +14,7 @@ type Answering = (request: IncomingMessage, response: ServerResponse) => unknown
 
 /** The explanation of an answer to the first request. */
 async function said(url: string): Promise<string> {
-  const answer = await new Reader({ address: `${url}/api/v1/instance/update` }).status();
+  const answer = await new UpdateApiClient({ address: `${url}/api/v1/instance/update` }).status();
   if (answer.kind === 'ok') return JSON.stringify(answer.value);
   const config = { url, token: null, urlSetting: 'SVC_URL', tokenSetting: 'SVC_TOKEN', openFile: null };
   return explainFailedResult(answer, config).replaceAll(url, 'URL');

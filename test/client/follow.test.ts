@@ -1,20 +1,20 @@
 import { expect, it, vi } from 'vitest';
-import { JsonEvents, PlainLines } from '../../src/client/follow/lines.ts';
-import { LiveList } from '../../src/client/follow/live-list.ts';
-import { type FollowedRunView, noteLinesAt } from '../../src/client/follow/view.ts';
+import { JsonEventPrinter, PlainLinePrinter } from '../../src/client/follow/lines.ts';
+import { LivePhasePrinter } from '../../src/client/follow/live-list.ts';
+import { type FollowedRunView, formatNoteLines } from '../../src/client/follow/view.ts';
 import {
-  cleanText,
-  cleanTexts,
+  escapeControlCharacters,
+  escapeResponseTexts,
   fitToColumns,
+  formatJsonLine,
   formatTable,
-  jsonLine,
+  measureTextWidth,
   truncateText,
-  widthOf,
-  wrap,
+  wrapText,
 } from '../../src/client/text.ts';
-import { clockTime } from '../../src/client/times.ts';
+import { formatClockTime } from '../../src/client/times.ts';
 import type { FailedResult } from '../../src/wire/reader-answer.ts';
-import { readToldRun } from '../../src/wire/reader-shapes.ts';
+import { parseToldRun } from '../../src/wire/reader-shapes.ts';
 
 // Some expected texts contain the current minute.
 vi.useFakeTimers({ toFake: ['Date'] });
@@ -26,7 +26,7 @@ const nothing: FailedResult = { kind: 'none', why: { what: 'late' } };
 /** A run that has been in one state from the start, received at 0. */
 function viewOf(state: string, refused: FailedResult | null = null, more: object = {}): FollowedRunView {
   const steps = [{ state, startedAt: at(0), endedAt: null, message: 'm' }];
-  const run = readToldRun({
+  const run = parseToldRun({
     id: 'a',
     state,
     startedAt: at(0),
@@ -79,15 +79,15 @@ it.each<[FollowedRunView, number, string[]]>([
   [
     viewOf('waiting', null, { until: at(3600) }),
     5,
-    [`Waiting until ${clockTime(at(3600), at(0))} at the latest. New jobs stay queued.`],
+    [`Waiting until ${formatClockTime(at(3600), at(0))} at the latest. New jobs stay queued.`],
   ],
 ])('%#: the lines below the phases after %d s', (view, seconds, notes) => {
-  expect(noteLinesAt(view, seconds * 1000)).toEqual(notes);
+  expect(formatNoteLines(view, seconds * 1000)).toEqual(notes);
 });
 
 function plainly(view: FollowedRunView, seconds: readonly number[]): string[] {
   const said: string[] = [];
-  const lines = new PlainLines({ write: (text) => said.push(text.trimEnd()) });
+  const lines = new PlainLinePrinter({ write: (text) => said.push(text.trimEnd()) });
   lines.begin(view, 0);
   for (const second of seconds) lines.show(view, second * 1000);
   return said;
@@ -113,7 +113,7 @@ it.each<[string, FollowedRunView, number, string[]]>([
     21,
     [
       'Waiting, 0 s: for 2 jobs, backup nightly, job',
-      `Waiting until ${clockTime(at(3600), at(0))} at the latest. New jobs stay queued.`,
+      `Waiting until ${formatClockTime(at(3600), at(0))} at the latest. New jobs stay queued.`,
       'Waiting, 10 s: for 2 jobs, backup nightly, job',
       'Waiting, 20 s: for 2 jobs, backup nightly, job',
     ],
@@ -125,7 +125,7 @@ it.each<[string, FollowedRunView, number, string[]]>([
 it('prints the reason of a silence once to stderr with --json', () => {
   const events: string[] = [];
   const sentences: string[] = [];
-  const printer = new JsonEvents(
+  const printer = new JsonEventPrinter(
     { write: (text) => events.push(text) },
     { write: (text) => sentences.push(text) },
   );
@@ -140,7 +140,7 @@ it('prints the reason of a silence once to stderr with --json', () => {
 function listOn(columns: () => number, rows: number) {
   const written: string[] = [];
   const stdout = { write: (text: string) => written.push(text) };
-  return { written, list: new LiveList({ stdout, columns, rows: () => rows, isTerminal: false }) };
+  return { written, list: new LivePhasePrinter({ stdout, columns, rows: () => rows, isTerminal: false }) };
 }
 
 it('redraws the list only after a change, including lines wrapped by a narrower terminal', () => {
@@ -171,16 +171,16 @@ it('shows the current phase on a low terminal', () => {
 });
 
 it('escapes texts for a terminal and measures their columns', () => {
-  expect(cleanText('a\tb\u2066\ud800')).toBe('a\\u0009b\\u2066\ufffd');
-  expect(cleanTexts({ a: ['\x1b'], b: null, c: 1 })).toEqual({ a: ['\\u001b'], b: null, c: 1 });
-  expect(JSON.parse(jsonLine({ a: '\x1b\u202e"' }))).toEqual({ a: '\x1b\u202e"' });
-  expect([widthOf('日本'), widthOf('e\u0301'), widthOf('🚀a')]).toEqual([4, 1, 3]);
+  expect(escapeControlCharacters('a\tb\u2066\ud800')).toBe('a\\u0009b\\u2066\ufffd');
+  expect(escapeResponseTexts({ a: ['\x1b'], b: null, c: 1 })).toEqual({ a: ['\\u001b'], b: null, c: 1 });
+  expect(JSON.parse(formatJsonLine({ a: '\x1b\u202e"' }))).toEqual({ a: '\x1b\u202e"' });
+  expect([measureTextWidth('日本'), measureTextWidth('e\u0301'), measureTextWidth('🚀a')]).toEqual([4, 1, 3]);
   expect([truncateText('日本語', 5), fitToColumns('ab', 4), truncateText('abc', 0)]).toEqual([
     '日本…',
     'ab  ',
     '',
   ]);
-  expect(wrap('one two three', 7)).toEqual(['one two', 'three']);
+  expect(wrapText('one two three', 7)).toEqual(['one two', 'three']);
   expect(
     formatTable([
       ['a', 'b'],

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { type Script, type ScriptedEnd, typicalRun } from '../../src/server/testing/index.ts';
-import { plainStatus } from '../../src/server/testing/script.ts';
+import { defaultScriptedStatus } from '../../src/server/testing/script.ts';
 import { parseLines, play, stayingIn, svc } from './rig.ts';
 
 const path = ['v1.5.0', 'v2.0.0'];
-const latest = plainStatus.latest && { ...plainStatus.latest, version: 'v2.0.0' };
+const latest = defaultScriptedStatus.latest && { ...defaultScriptedStatus.latest, version: 'v2.0.0' };
 const status = { latest, next: { version: 'v1.5.0', major: false, upgradePath: path } };
 const offer = 'Upgrade path: v1.4.2 → v1.5.0 → v2.0.0 (2 updates)';
 const moment = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();

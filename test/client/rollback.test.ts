@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Script, type ScriptedJob, typicalRollback } from '../../src/server/testing/index.ts';
-import { runOf } from '../../src/wire/reader-shapes.ts';
+import { createRunWithDefaults } from '../../src/wire/reader-shapes.ts';
 import type { RollbackOffer } from '../../src/wire/status.ts';
 import { parseLines, play, svc } from './rig.ts';
 import { sit } from './terminal.ts';
@@ -13,7 +13,7 @@ const rollback: RollbackOffer = {
   downtimeSeconds: 9,
 };
 const point = { at, version: 'v1.4.2', bytes: 325_000_000, downtimeSeconds: 12 };
-const last = runOf({
+const last = createRunWithDefaults({
   id: 'last',
   state: 'updated',
   outcome: 'updated',

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { afterEach, expect, it, vi } from 'vitest';
 import type { Session } from '../../src/client/connect.ts';
-import { followOne } from '../../src/client/follow/follow-update.ts';
-import { Reader } from '../../src/wire/reader.ts';
-import { readToldRun } from '../../src/wire/reader-shapes.ts';
+import { followRunToResult } from '../../src/client/follow/follow-update.ts';
+import { UpdateApiClient } from '../../src/wire/reader.ts';
+import { parseToldRun } from '../../src/wire/reader-shapes.ts';
 
 afterEach(() => void vi.useRealTimers());
 
@@ -11,7 +11,7 @@ afterEach(() => void vi.useRealTimers());
 function follow(timeout: number, asleep = () => 0) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
   const now = '2026-11-21T10:42:00Z';
-  const run = readToldRun({ id: 'a', state: 'recreate', startedAt: now, now });
+  const run = parseToldRun({ id: 'a', state: 'recreate', startedAt: now, now });
   if (run === null) throw new Error('no run');
   let out = '';
   const output = { write: (text: string) => (out += text) };
@@ -24,7 +24,7 @@ function follow(timeout: number, asleep = () => 0) {
     openFile: null,
   };
   const session: Session = {
-    reader: new Reader({ address: 'http://svc', fetch }),
+    reader: new UpdateApiClient({ address: 'http://svc', fetch }),
     config,
     args: { options: {}, list: [], words: [] },
     env: {},
@@ -41,7 +41,7 @@ function follow(timeout: number, asleep = () => 0) {
     now: () => performance.now() + asleep(),
   };
   let exitCode: number | null = null;
-  void followOne(session, { run, timeout, json: false }).then((ended) => {
+  void followRunToResult(session, { run, timeout, json: false }).then((ended) => {
     exitCode = ended.exitCode;
   });
   return { said: () => out, exitCode: () => exitCode };

@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import { describe, expect, test } from 'vitest';
 import { type ContainerSnapshot, takeSnapshots } from '../../src/engine/api/blueprint.ts';
-import { copiedPaths } from '../../src/engine/api/copied-files.ts';
+import { listCopiedPaths } from '../../src/engine/api/copied-files.ts';
 import { rebuildContainer } from '../../src/engine/api/rebuild-container.ts';
 import { Engine } from '../../src/engine/cli/engine.ts';
 import { engineSocket } from '../rig/engine-api.ts';
@@ -54,7 +54,7 @@ async function round(instance: Instance, meanwhile: () => Promise<void> = async 
   const copied = new Map(
     old.map((each) => [
       each.Id,
-      copiedPaths(model.services[each.Config.Labels['com.docker.compose.service']]),
+      listCopiedPaths(model.services[each.Config.Labels['com.docker.compose.service']]),
     ]),
   );
   const taken = await takeSnapshots(engine, [...old.map(({ Id }) => Id), 'f'.repeat(64)], copied);

@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, inject, it, onTestFinished } from 'vitest';
-import { asSentence } from '../../src/client/text.ts';
+import { formatServerMessage } from '../../src/client/text.ts';
 import type { ProgressEvent } from '../../src/core/progress/event.ts';
 import type { Run } from '../../src/wire/status.ts';
 import { judgeUpdated } from '../judge/judge.ts';
@@ -231,7 +231,9 @@ it('reports an unknown result if svc never answers, and the result after a manua
   const followed = await client.run('follow');
   const { message, advice } = last.result;
   expect([followed.exitCode, followed.err]).toEqual([5, '']);
-  expect(followed.out).toContain(`✗ v1.3.1 was installed but is unhealthy (broken). ${asSentence(message)}`);
+  expect(followed.out).toContain(
+    `✗ v1.3.1 was installed but is unhealthy (broken). ${formatServerMessage(message)}`,
+  );
   expect(followed.out).toContain(`\n  Next: ${advice}\n  Full log, on the server: ${command}\n`);
   const ends = ageless((await client.run('history')).out)
     .split('\n')

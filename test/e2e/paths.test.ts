@@ -3,7 +3,7 @@ import { chown, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'n
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, test } from 'vitest';
-import { mountFlags } from '../../src/core/progress/advice.ts';
+import { formatMountFlags } from '../../src/core/progress/advice.ts';
 import { type ComposeText, composeText } from '../rig/compose-text.ts';
 import { findContainers } from '../rig/engine-api.ts';
 import type { LayoutContext } from '../rig/layout.ts';
@@ -52,7 +52,7 @@ describe('where the directory is mounted and how the instance was started', () =
       const { uid, gid } = await stat(join(directory, '.svc-updater', path));
       expect({ path, uid, gid }).toEqual({ path, uid: 1000, gid: 1001 });
     }
-    const shell = await execa('sh', ['-c', `echo ${mountFlags(directory)}`]);
+    const shell = await execa('sh', ['-c', `echo ${formatMountFlags(directory)}`]);
     expect(shell.stdout).toBe(`-v ${directory}:${directory}`);
   });
 

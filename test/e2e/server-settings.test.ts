@@ -1,8 +1,8 @@
 import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
-import { givenSettingsPath } from '../../src/core/release/release-settings.ts';
+import { serverSettingsPath } from '../../src/core/release/release-settings.ts';
 import { EngineApi } from '../../src/engine/engine-api.ts';
-import { settingsArchive } from '../../src/server/run/launch.ts';
+import { buildSettingsArchive } from '../../src/server/run/launch.ts';
 import { engineSocket } from '../rig/engine-api.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 import { removeContainer } from './support/server.ts';
@@ -15,11 +15,11 @@ test('only root in the container of an updater can read the values for new setti
     name,
     Image: updaterImage,
     ...{ Entrypoint: ['sh', '-c'] },
-    Cmd: [`stat -c '%a %u %g' "$0"; cat "$0"`, givenSettingsPath],
+    Cmd: [`stat -c '%a %u %g' "$0"; cat "$0"`, serverSettingsPath],
     HostConfig: { NetworkMode: 'none', CapDrop: ['ALL'], UsernsMode: 'host' },
   });
   const values = { SMTP_PASSWORD: 'hunter2 "ü" $HOME', SMTP_HOST: 'mail' };
-  await engine.putArchive(id, settingsArchive(values));
+  await engine.putArchive(id, buildSettingsArchive(values));
   const { stdout } = await execa('docker', ['inspect', id]);
   expect(stdout).not.toContain('hunter2');
   await engine.startContainer(id);

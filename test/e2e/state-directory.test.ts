@@ -3,7 +3,7 @@ import { lstat, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import { type ContainerSnapshot, snapshotOf } from '../../src/engine/api/blueprint.ts';
+import { buildSnapshot, type ContainerSnapshot } from '../../src/engine/api/blueprint.ts';
 import type { Json } from '../../src/engine/json.ts';
 import type { JournalData } from '../../src/updater/run/state/journal.ts';
 import { expectWords } from './support/attempt.ts';
@@ -70,7 +70,7 @@ async function blueprintsOf({ changeover }: JournalData, project: string): Promi
   expect(moved.map(({ name }) => name).sort()).toEqual([`${project}-app-1`, `${project}-worker-1`]);
   return (JSON.parse(inspected.stdout) as Json[]).map((raw, at) => {
     const { id = '', imageId = '', reference = '' } = moved[at] ?? {};
-    return { ...snapshotOf(raw), id, imageId, imageManifest: null, imageReference: reference };
+    return { ...buildSnapshot(raw), id, imageId, imageManifest: null, imageReference: reference };
   });
 }
 

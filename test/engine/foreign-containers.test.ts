@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { ListedContainer } from '../../src/engine/container.ts';
 import {
-  claimFor,
-  claimOf,
-  findForeign,
+  composeOriginOf,
+  expectedComposeOriginFor,
+  findForeignContainers,
   type KnownInstance,
   majorityOfContainers,
 } from '../../src/engine/foreign-containers.ts';
@@ -47,10 +47,14 @@ const byHand: KnownInstance = {
   serverId: null,
   isHalfReplaced: false,
 };
-const told = { ...byHand, claims: new Set([claimOf(app)]), serverId: app.id };
+const told = { ...byHand, claims: new Set([composeOriginOf(app)]), serverId: app.id };
 /** In the midst of an update that gives its containers an env file. */
-const journal = claimFor({ directory: '/opt/svc', files: ['/opt/svc/a.yaml'], envFiles: ['/opt/.env'] });
-const killed = { ...byHand, claims: new Set([claimOf(app), journal]), isHalfReplaced: true };
+const journal = expectedComposeOriginFor({
+  directory: '/opt/svc',
+  files: ['/opt/svc/a.yaml'],
+  envFiles: ['/opt/.env'],
+});
+const killed = { ...byHand, claims: new Set([composeOriginOf(app), journal]), isHalfReplaced: true };
 const serverGone = { ...killed, claims: new Set([journal]), serverId: 'f'.repeat(64) };
 
 describe('containers that belong to the instance', () => {
@@ -71,7 +75,7 @@ describe('containers that belong to the instance', () => {
     ['what can be of no service', [app, one('$(x)-1'), one('$(x)-2', evil)], byHand],
     ['halves of an update', [app, one('app-2', { env: '/opt/.env' })], killed],
     ['what has replaced the server', [one('app-1', { env: '/opt/.env' })], serverGone],
-  ])('%s', (_, containers, known) => expect(findForeign(containers, known)).toBeNull());
+  ])('%s', (_, containers, known) => expect(findForeignContainers(containers, known)).toBeNull());
 });
 
 describe('containers that may not belong to the instance', () => {
@@ -107,7 +111,7 @@ describe('containers that may not belong to the instance', () => {
       'image of another repository',
     ],
   ])('%s', (_, containers, known, names, by) => {
-    const found = findForeign(containers, known);
+    const found = findForeignContainers(containers, known);
     expect(found?.message).toContain(by);
     expect(found?.advice).toMatch(
       new RegExp(
@@ -126,7 +130,7 @@ describe('containers that may not belong to the instance', () => {
       [app, one('app-9', said), one('worker-1')],
       [one('app-9', said), app, one('db-1')],
     ]) {
-      const found = findForeign(containers, byHand);
+      const found = findForeignContainers(containers, byHand);
       for (const name of ['app-1', 'app-9']) expect(found?.message).toContain(`${name} (${name}`);
       expect(found?.message).toContain(by);
       expect(found?.message).not.toMatch(/worker-1|db-1/);
@@ -150,7 +154,7 @@ describe('containers of one service with one number', () => {
     ['container_name is set', 'cloud', 'running', 'old', 'exited'],
   ])('names the left-over if %s', (_, kept, keptStatus, left, leftStatus) => {
     const both = [numbered(left, leftStatus), numbered(kept, keptStatus)];
-    const found = findForeign(both, byHand);
+    const found = findForeignContainers(both, byHand);
     expect(found?.message).toContain(`another updater has probably left ${left}`);
     expect(found?.advice).toBe(
       `Make sure that ${kept} is the container to keep. To remove the other, run docker rm -f ${left}. Then run {command} again.`,
@@ -158,14 +162,14 @@ describe('containers of one service with one number', () => {
   });
 
   it('removes none if it is not clear which one is left over', () => {
-    const found = findForeign([numbered('a', 'running'), numbered('b', 'running')], byHand);
+    const found = findForeignContainers([numbered('a', 'running'), numbered('b', 'running')], byHand);
     expect(found?.message).toMatch(/ a \(app-a.* b \(app-b.*another updater has probably left one of them$/);
     expect(found?.advice).toBe('Remove all but one of them with docker rm -f, then run {command} again.');
   });
 
   it('may be halves of an update', () => {
     const both = [numbered('a', 'running'), numbered('b', 'running')];
-    expect(findForeign(both, { ...byHand, isHalfReplaced: true })).toBeNull();
+    expect(findForeignContainers(both, { ...byHand, isHalfReplaced: true })).toBeNull();
   });
 });
 

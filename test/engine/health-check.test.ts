@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readHealthCheck } from '../../src/engine/health-check.ts';
+import { toHealthCheck } from '../../src/engine/health-check.ts';
 
 // As Engine 29.8 reports them.
 const result = (ExitCode: number, Output = '') => ({ ExitCode, Output });
@@ -31,7 +31,7 @@ describe('readHealthCheck', () => {
     ['a program that went missing', [refused, gone], false],
     ['success', [result(0, '/bin/sh: jq: not found\n')], false],
   ])('tells whether a check cannot run: %s', (_, log, cannotRun) => {
-    expect(readHealthCheck({}, log).cannotRun).toBe(cannotRun);
+    expect(toHealthCheck({}, log).cannotRun).toBe(cannotRun);
   });
 
   it.each<[log: object[], failing: string | null]>([
@@ -44,13 +44,13 @@ describe('readHealthCheck', () => {
     ],
     [[slow], '-1 Health check exceeded timeout ()'],
   ])('keeps the last failure without durations: %j', (log, failing) => {
-    expect(readHealthCheck({}, log).failing).toBe(failing);
+    expect(toHealthCheck({}, log).failing).toBe(failing);
   });
 
   it('adds the start period and as many tries as it takes', () => {
     const [second, given] = [1e9, { Test: ['CMD', 'x'] }];
-    expect(readHealthCheck(given, null).decidedMs).toBe(180_000);
+    expect(toHealthCheck(given, null).decidedMs).toBe(180_000);
     const own = { Interval: 600 * second, Timeout: 5 * second, Retries: 2, StartPeriod: 60 * second };
-    expect(readHealthCheck({ ...given, ...own }, null).decidedMs).toBe(1_270_000);
+    expect(toHealthCheck({ ...given, ...own }, null).decidedMs).toBe(1_270_000);
   });
 });

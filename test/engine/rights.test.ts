@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isWithin } from '../../src/core/files/host-paths.ts';
 import type { Json } from '../../src/engine/json.ts';
-import { containerDefinitionOf, gainedRights } from '../../src/engine/rights.ts';
+import { containerDefinitionOf, findGainedRights } from '../../src/engine/rights.ts';
 
 const volumes: Record<string, Json> = {
   plain: {},
@@ -15,7 +15,7 @@ const volumes: Record<string, Json> = {
 
 /** By the host's half of a definition, `User` besides. */
 const gained = ({ User: userNow = '1000', ...now }: Json, { User = '1000', ...then }: Json): string[] =>
-  gainedRights(
+  findGainedRights(
     containerDefinitionOf({ Config: { User: userNow }, HostConfig: now }),
     containerDefinitionOf({ User, HostConfig: then }),
     {

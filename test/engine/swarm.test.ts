@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { Json } from '../../src/engine/json.ts';
 import {
   constraintsOf,
-  imageOf,
   isJob,
-  labelsOf,
   mapJsonList,
   replicasOf,
+  serviceImageOf,
+  serviceLabelsOf,
   toSwarmService,
   toSwarmTask,
 } from '../../src/engine/swarm.ts';
@@ -39,13 +39,13 @@ describe('the API of a Swarm', () => {
   });
 
   it('empty fields', () => {
-    expect([imageOf({}), labelsOf({}), constraintsOf({}), mapJsonList(null, toSwarmTask)]).toEqual([
-      '',
-      {},
-      [],
-      [],
-    ]);
+    expect([
+      serviceImageOf({}),
+      serviceLabelsOf({}),
+      constraintsOf({}),
+      mapJsonList(null, toSwarmTask),
+    ]).toEqual(['', {}, [], []]);
     expect(constraintsOf({ TaskTemplate: { Placement: { Constraints: ['a==b'] } } })).toEqual(['a==b']);
-    expect(labelsOf(spec)).toEqual({ 'com.docker.stack.namespace': 'svc', n: '1' });
+    expect(serviceLabelsOf(spec)).toEqual({ 'com.docker.stack.namespace': 'svc', n: '1' });
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Channel, newestOn } from '../../src/core/release/channel.ts';
+import { type Channel, findNewestRelease } from '../../src/core/release/channel.ts';
 import { createFeed, type Feed, type LogEntry } from '../../src/feed/feed.ts';
 import { type Forge, json, type Published, startForge, text } from './forge.ts';
 
@@ -26,7 +26,7 @@ const feedOf = (url: string) => {
   feed = createFeed({ url }, (entry) => log.push(entry), { channel: () => channel });
   return feed;
 };
-const newest = (reading: Feed, on: Channel = channel) => newestOn(on, reading.releases)?.version;
+const newest = (reading: Feed, on: Channel = channel) => findNewestRelease(on, reading.releases)?.version;
 const canaries = (count: number, more: Partial<Published> = {}): Published[] =>
   Array.from({ length: count }, (_, i) => ({
     tag: `v2.0.0-canary.${count - i}`,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { newestOn } from '../../src/core/release/channel.ts';
+import { findNewestRelease } from '../../src/core/release/channel.ts';
 import { createFeed, type Feed, type LogEntry } from '../../src/feed/feed.ts';
 import { type Api, type Forge, json, startForge } from './forge.ts';
 
@@ -71,8 +71,11 @@ describe('what a feed reads', () => {
     const reading = feedOf(forge.address('static'));
     await reading.check();
     expect(reading.releases).toHaveLength(650);
-    expect(newestOn('stable', reading.releases)).toMatchObject({ version: 'v1.149.0', notes });
-    expect(newestOn('canary', reading.releases)).toMatchObject({ version: 'v2.0.0-canary.499', notes });
+    expect(findNewestRelease('stable', reading.releases)).toMatchObject({ version: 'v1.149.0', notes });
+    expect(findNewestRelease('canary', reading.releases)).toMatchObject({
+      version: 'v2.0.0-canary.499',
+      notes,
+    });
     expect(reading.releases.filter((release) => release.notes !== null)).toHaveLength(10);
   });
 });
@@ -128,7 +131,7 @@ describe('what has not changed', () => {
     expect([reading.releases, checks]).toEqual([releases, 2]);
     forge.publish('v1.6.0', 'v1.5.0');
     await reading.check();
-    expect(newestOn('stable', reading.releases)?.version).toBe('v1.6.0');
+    expect(findNewestRelease('stable', reading.releases)?.version).toBe('v1.6.0');
     reading.close();
   });
 });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { downloadAsset, proofLimits } from '../../src/client/self-update/download.ts';
+import { downloadAsset, signatureDownloadLimits } from '../../src/client/self-update/download.ts';
 import { followRedirects } from '../../src/feed/follow.ts';
 import { isPrivateHost } from '../../src/feed/inner-host.ts';
 
@@ -55,7 +55,12 @@ describe('a public feed', () => {
     await expect(go('http://127.0.0.1:9/', feed)).rejects.toThrow('it refers to 127.0.0.1:9, which');
     const asset = { name: 'file', url: 'http://169.254.169.254/latest/meta-data' };
     const { signal } = new AbortController();
-    const wanted = { asset, feed: 'http://93.184.215.14/releases.json', limits: proofLimits, signal };
+    const wanted = {
+      asset,
+      feed: 'http://93.184.215.14/releases.json',
+      limits: signatureDownloadLimits,
+      signal,
+    };
     await expect(downloadAsset(wanted)).rejects.toThrow('in a private network');
     expect(asked).toEqual([]);
   });
@@ -86,7 +91,7 @@ it('a feed with https cannot refer to http', async () => {
   );
   vi.unstubAllGlobals();
   const asset = { name: 'file', url: 'http://93.184.215.14/file' };
-  await expect(downloadAsset({ asset, feed, limits: proofLimits, signal })).rejects.toThrow(
+  await expect(downloadAsset({ asset, feed, limits: signatureDownloadLimits, signal })).rejects.toThrow(
     'the feed uses https, but the file is at http://93.184.215.14',
   );
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Release } from '../../src/core/release/channel.ts';
-import { channelFileLocations, readIfFound } from '../../src/feed/read-channel.ts';
+import { listChannelFileLocations, readIfFound } from '../../src/feed/read-channel.ts';
 import { type Forge, startForge, text } from './forge.ts';
 
 const gitHub = 'https://api.github.com/repos/acme/svc/releases';
@@ -9,8 +9,8 @@ const release = (version: string, publishedAt: string | null, ...names: string[]
   assets: names.map((name) => ({ name, url: `https://x.test/${version}/${name}` })),
 });
 const both = ['channel.json', 'channel.json.sigstore.json'];
-const addresses = (...given: Parameters<typeof channelFileLocations>) =>
-  channelFileLocations(...given).map(({ files: [file, bundle] }) => [file.url, bundle?.url]);
+const addresses = (...given: Parameters<typeof listChannelFileLocations>) =>
+  listChannelFileLocations(...given).map(({ files: [file, bundle] }) => [file.url, bundle?.url]);
 
 describe('the channel file', () => {
   it.each<[string, { url: string; channelUrl?: string }, string, string]>([
@@ -53,7 +53,7 @@ it.each([
   ['at the origin of the feed goes by the feed', 'https://api.github.com/channel.json', gitHub],
 ])('a channel file %s', (_, channelUrl, expected) => {
   const feed = { url: gitHub, headers: { 'private-token': 'abc' }, channelUrl };
-  expect(channelFileLocations(feed, []).map(({ feed }) => [feed.url, 'headers' in feed])).toEqual([
+  expect(listChannelFileLocations(feed, []).map(({ feed }) => [feed.url, 'headers' in feed])).toEqual([
     [expected, expected === gitHub],
   ]);
 });
@@ -69,7 +69,7 @@ describe('a copy', () => {
   const read = async (channelUrl?: string) => {
     const headers = { 'private-token': 'abc' };
     const feed = { url: forge.address('static'), headers, ...(channelUrl && { channelUrl }) };
-    const [place] = channelFileLocations(feed, []);
+    const [place] = listChannelFileLocations(feed, []);
     const found: (string | null)[] = [];
     for (const file of place?.files ?? []) {
       const asking = { feed: place?.feed ?? feed, signal: AbortSignal.timeout(5_000) };

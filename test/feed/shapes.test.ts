@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { assetsOf, releasesOf } from '../../src/feed/shapes.ts';
+import { assetsOf, toReleases } from '../../src/feed/shapes.ts';
 
 const gitHub = (tag_name: unknown, more: object = {}) => ({
   tag_name,
@@ -18,12 +18,12 @@ const gitLab = (tag_name: unknown, more: object = {}) => ({
   _links: { self: 'https://forge.example/acme/svc/-/releases/v1.5.0' },
   ...more,
 });
-const versions = (page: unknown) => releasesOf(page).map(({ version }) => version);
+const versions = (page: unknown) => toReleases(page).map(({ version }) => version);
 
 describe('releasesOf', () => {
   it('reads each shape', () => {
     const notes = '- faster';
-    expect(releasesOf([gitHub('v1.5.0')])).toEqual([
+    expect(toReleases([gitHub('v1.5.0')])).toEqual([
       {
         version: 'v1.5.0',
         url: 'https://forge.example/acme/svc/releases/tag/v1.5.0',
@@ -31,7 +31,7 @@ describe('releasesOf', () => {
         publishedAt: '2026-11-20T08:30:00.000Z',
       },
     ]);
-    expect(releasesOf([gitLab('v1.5.0')])).toEqual([
+    expect(toReleases([gitLab('v1.5.0')])).toEqual([
       {
         version: 'v1.5.0',
         url: 'https://forge.example/acme/svc/-/releases/v1.5.0',
@@ -40,10 +40,10 @@ describe('releasesOf', () => {
       },
     ]);
     const release = { version: 'v1.5.0', url: 'https://svc.example/v1.5.0', notes };
-    expect(releasesOf({ releases: [{ ...release, publishedAt: '2026-11-20' }] })).toEqual([
+    expect(toReleases({ releases: [{ ...release, publishedAt: '2026-11-20' }] })).toEqual([
       { ...release, publishedAt: '2026-11-20T00:00:00.000Z' },
     ]);
-    expect(releasesOf({ releases: [{ version: 'v1.5.0' }], generator: 'make' })).toEqual([
+    expect(toReleases({ releases: [{ version: 'v1.5.0' }], generator: 'make' })).toEqual([
       { version: 'v1.5.0', url: null, notes: null, publishedAt: null },
     ]);
   });
@@ -77,15 +77,15 @@ describe('releasesOf', () => {
     ['an error of a forge', { message: 'Not Found', documentation_url: 'https://docs.example' }],
     ['releases that are no list', { releases: { 'v1.5.0': {} } }],
   ])('refuses anything but a list of releases: %s', (_, page) => {
-    expect(() => releasesOf(page)).toThrow('the response is not a list of releases');
+    expect(() => toReleases(page)).toThrow('the response is not a list of releases');
   });
 
   it('refuses an endless list', () => {
     const many = (count: number) => ({
       releases: Array.from({ length: count }, () => ({ version: 'v1.5.0' })),
     });
-    expect(releasesOf(many(5000))).toHaveLength(1);
-    expect(() => releasesOf(many(5001))).toThrow('it lists more than 5000 releases');
+    expect(toReleases(many(5000))).toHaveLength(1);
+    expect(() => toReleases(many(5001))).toThrow('it lists more than 5000 releases');
   });
 
   it('uses the first entry of each tag', () => {
@@ -94,7 +94,7 @@ describe('releasesOf', () => {
       gitHub('v1.5.0', { body: 'first' }),
       gitHub('v1.5.0', { body: 'another' }),
     ];
-    expect(releasesOf(page).map(({ notes }) => notes)).toEqual(['first']);
+    expect(toReleases(page).map(({ notes }) => notes)).toEqual(['first']);
   });
 
   it.each<[unknown, string | null]>([
@@ -104,7 +104,7 @@ describe('releasesOf', () => {
     [' \u0001java\nscript:alert(1)', null],
     [`https://svc.example/${'x'.repeat(3000)}`, null],
   ])('takes the page %j as %j', (url, expected) => {
-    expect(releasesOf({ releases: [{ version: 'v1.5.0', url }] })[0]?.url).toBe(expected);
+    expect(toReleases({ releases: [{ version: 'v1.5.0', url }] })[0]?.url).toBe(expected);
   });
 
   it.each<[unknown, string | null]>([
@@ -114,7 +114,7 @@ describe('releasesOf', () => {
     ['0000-01-01T00:00:00+14:00', null],
     [null, null],
   ])('takes the time %j as %j', (publishedAt, expected) => {
-    expect(releasesOf({ releases: [{ version: 'v1.5.0', publishedAt }] })[0]?.publishedAt).toBe(expected);
+    expect(toReleases({ releases: [{ version: 'v1.5.0', publishedAt }] })[0]?.publishedAt).toBe(expected);
   });
 
   it.each<[unknown, string | undefined]>([
@@ -122,15 +122,15 @@ describe('releasesOf', () => {
     ['v1.6.0-canary.3', 'v1.6.0-canary.3'],
     [null, undefined],
   ])('reads requires %j of a static file as %j', (requires, expected) => {
-    expect(releasesOf({ releases: [{ version: 'v2.0.0', requires }] })[0]?.requires).toBe(expected);
+    expect(toReleases({ releases: [{ version: 'v2.0.0', requires }] })[0]?.requires).toBe(expected);
   });
 
   it('ignores requires from a forge', () => {
-    expect(releasesOf([gitHub('v2.0.0', { requires: 'v1.5.0' })])[0]).not.toHaveProperty('requires');
+    expect(toReleases([gitHub('v2.0.0', { requires: 'v1.5.0' })])[0]).not.toHaveProperty('requires');
   });
 
   it('truncates long notes without splitting a character', () => {
-    const notesOf = (body: string | null) => releasesOf([gitHub('v1.5.0', { body })])[0]?.notes;
+    const notesOf = (body: string | null) => toReleases([gitHub('v1.5.0', { body })])[0]?.notes;
     expect(notesOf('x'.repeat(65_537))).toBe('x'.repeat(65_536));
     expect(notesOf(`${'x'.repeat(65_535)}😀`)).toBe('x'.repeat(65_535));
     expect(notesOf('')).toBeNull();

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { applyEdits } from '../../src/core/compose/edit.ts';
-import { type Assignment, findAssignments, setVariableEdit } from '../../src/core/compose/env-file.ts';
+import { type Assignment, createVariableEdit, parseAssignments } from '../../src/core/compose/env-file.ts';
 import { secretsOfEnvFiles } from '../../src/core/compose/secret-texts.ts';
 import type { SourceMappedText } from '../../src/core/compose/traced.ts';
-import { createVariableLookup, writtenValues } from '../../src/core/compose/variables.ts';
+import { createVariableLookup, listEnvFileValues } from '../../src/core/compose/variables.ts';
 import { UpdateError } from '../../src/core/progress/update-error.ts';
 import { anyEnvFiles } from './env-texts.ts';
 import { mutatedText } from './mutate.ts';
@@ -51,16 +51,16 @@ export const env: Target<{ texts: readonly string[]; key: string; value: string 
     const files = texts.map((text, at) => ({ path: `/${at}.env`, text }));
     // A file that compose rejects may hold a password as well.
     secretsOfEnvFiles(files);
-    const before = files.map((file) => attempt(() => findAssignments(file), isInvalid));
+    const before = files.map((file) => attempt(() => parseAssignments(file), isInvalid));
     if (!before.every((found) => found !== null)) return;
     for (const [at, found] of before.entries()) expectInOrder(found, texts[at] ?? '');
     const lookup = createVariableLookup(files);
-    attempt(() => writtenValues(files), isInvalid);
+    attempt(() => listEnvFileValues(files), isInvalid);
     for (const name of ['A', 'V', 'NEW', 'toString', '__proto__']) {
       const found = attempt(() => lookup(name), isInvalid);
       if (found) expectTraced(found, new Map(files.map(({ path, text }) => [path, text])));
     }
-    const edit = setVariableEdit({ envFiles: files, newEnvFile: '/new.env' }, key, value);
+    const edit = createVariableEdit({ envFiles: files, newEnvFile: '/new.env' }, key, value);
     const holder = Number(/^\/(\d+)/.exec(edit.file)?.[1]);
     const text = texts[holder] ?? '';
     const after = applyEdits(text, [edit]);
@@ -68,7 +68,7 @@ export const env: Target<{ texts: readonly string[]; key: string; value: string 
     assert.equal(after.slice(edit.start + edit.after.length), text.slice(edit.end));
     const edited = files.map((file, at) => (at === holder ? { ...file, text: after } : file));
     // A name with spaces that the file ends behind is none once a line follows: whoever edits reads again, and refuses.
-    const again = attempt(() => findAssignments({ path: '/', text: after }), isInvalid);
+    const again = attempt(() => parseAssignments({ path: '/', text: after }), isInvalid);
     if (again === null && edit.start === text.length) return;
     const known = before[holder] ?? [];
     const place = known.findLastIndex((one) => one.key === key);
@@ -82,7 +82,7 @@ export const env: Target<{ texts: readonly string[]; key: string; value: string 
       place < 0 ? [...wanted, [key, value, '']] : wanted,
     );
     assert.equal(createVariableLookup(edited)(key)?.text, value);
-    assert.equal(setVariableEdit({ envFiles: edited, newEnvFile: '/new.env' }, key, value).before, value);
+    assert.equal(createVariableEdit({ envFiles: edited, newEnvFile: '/new.env' }, key, value).before, value);
   },
 };
 

@@ -4,7 +4,7 @@ import { channelOf } from '../../src/core/release/channel.ts';
 import { FeedError } from '../../src/feed/feed-error.ts';
 import { findNextPageUrl } from '../../src/feed/forge.ts';
 import { readPage } from '../../src/feed/read-page.ts';
-import { releasesOf } from '../../src/feed/shapes.ts';
+import { toReleases } from '../../src/feed/shapes.ts';
 import { jsonWords, mutatedJson, mutatedText } from './mutate.ts';
 import { attempt, expectPlain, type Target } from './target.ts';
 
@@ -50,7 +50,7 @@ const page = fc.oneof(
 const isFeedError = (error: Error) => error instanceof FeedError;
 
 function expectReleases(content: unknown): void {
-  const releases = attempt(() => releasesOf(content, { withAssets: true }), isFeedError);
+  const releases = attempt(() => toReleases(content, { withAssets: true }), isFeedError);
   if (releases === null) return;
   expectPlain(releases);
   assert.equal(new Set(releases.map(({ version }) => version)).size, releases.length);
@@ -63,7 +63,7 @@ function expectReleases(content: unknown): void {
     for (const asset of assets ?? []) assert.deepEqual(Object.keys(asset).sort(), ['name', 'url']);
   }
   // What was read is a feed of our own shape, and says the same.
-  if (releases.length > 0) assert.deepEqual(releasesOf({ releases }, { withAssets: true }), releases);
+  if (releases.length > 0) assert.deepEqual(toReleases({ releases }, { withAssets: true }), releases);
 }
 
 const links = mutatedText(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { Reader } from '../../src/wire/reader.ts';
+import { UpdateApiClient } from '../../src/wire/reader.ts';
 import {
   problemSchema,
   rollbackOfferSchema,
@@ -161,7 +161,7 @@ export const serverAnswers: Target<{ body: Buffer; type: string; status: number;
         status,
         headers: { 'content-type': type },
       });
-    const reader = new Reader({ address: 'https://svc.test/x', fetch, deadlines: { read: 60_000 } });
+    const reader = new UpdateApiClient({ address: 'https://svc.test/x', fetch, deadlines: { read: 60_000 } });
     const [state, run, runs, offer] = [
       await reader.status(),
       await reader.progress(),

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { applyEdits } from '../../src/core/compose/edit.ts';
 import { requirePin } from '../../src/core/compose/find-pin.ts';
-import { pinEdits } from '../../src/core/compose/pin-edits.ts';
+import { planPinEdits } from '../../src/core/compose/pin-edits.ts';
 import type { ProjectFiles } from '../../src/core/compose/project-files.ts';
 import { movedTag, plannedTarget } from '../core/compose/moved-tag.ts';
 import { mutatedText } from './mutate.ts';
@@ -132,7 +132,7 @@ export function bump(before: Layout, to: string): Layout {
   const moves = ['app', 'worker']
     .map((service) => requirePin(files, service))
     .map((pin) => ({ pin, tag: movedTag(pin.tag, target), digest: digestOf(to) }));
-  const edits = pinEdits(files, moves);
+  const edits = planPinEdits(files, moves);
   const edited = Object.entries(before).map(([name, text]) => [
     name,
     applyEdits(

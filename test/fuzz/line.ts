@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { levels, type ProgressEvent, phases } from '../../src/core/progress/event.ts';
-import { formatLine, parseLine, readJsonLine } from '../../src/core/progress/line.ts';
+import { logLevels, type ProgressEvent, phases } from '../../src/core/progress/event.ts';
+import { formatLine, parseJsonLine, parseLine } from '../../src/core/progress/line.ts';
 import { outcomes } from '../../src/core/progress/outcome.ts';
 import { linesOfStream, logText } from '../../src/engine/http/lines.ts';
 import { createRun, RunRecord } from '../../src/server/run/run-record.ts';
-import { readRun } from '../../src/wire/reader-shapes.ts';
+import { parseRun } from '../../src/wire/reader-shapes.ts';
 import { frame } from '../engine/raw-engine.ts';
 import { cuts, mutatedJson, mutatedText, pieces } from './mutate.ts';
 import { expectPlain, type Target } from './target.ts';
@@ -48,7 +48,7 @@ const messages = fc.oneof(
 const events: fc.Arbitrary<ProgressEvent> = fc
   .record({
     time: fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
-    level: fc.constantFrom(...levels),
+    level: fc.constantFrom(...logLevels),
     phase: fc.constantFrom(...phases, ...(['done', 'done'] as const)),
     percent: fc.option(fc.nat({ max: 100 }), { nil: undefined }),
     message: messages,
@@ -92,7 +92,7 @@ export const logs: Target<{ lines: string[]; isFramed: boolean; cuts: number[] }
     const read: string[] = [];
     for await (const line of linesOfStream(logText(chunksOf(pieces(sent, cuts))))) {
       read.push(line);
-      const json = readJsonLine(line);
+      const json = parseJsonLine(line);
       const event = json?.event ?? parseLine(line);
       if (event) expectEvent(event);
       const { hasEnded, run } = record;
@@ -103,7 +103,7 @@ export const logs: Target<{ lines: string[]; isFramed: boolean; cuts: number[] }
     assert.deepEqual(read, (isFramed ? written : [`> ${written[0] ?? ''}`, ...written.slice(1)]).map(bare));
     expectPlain(record.run);
     // What is told of a run is what its reader takes.
-    assert.deepEqual(readRun(JSON.parse(JSON.stringify(record.run))), record.run);
+    assert.deepEqual(parseRun(JSON.parse(JSON.stringify(record.run))), record.run);
     assert.equal(record.run.steps.filter(({ endedAt }) => endedAt === null).length, record.hasEnded ? 0 : 1);
   },
 };

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { readComposeFile } from '../../src/core/compose/compose-file.ts';
-import { draftOf, withEdits } from '../../src/core/compose/draft.ts';
+import { getParsedComposeFile } from '../../src/core/compose/compose-file.ts';
+import { applyEditsToDraft, createDraft } from '../../src/core/compose/draft.ts';
 import type { Edit } from '../../src/core/compose/edit.ts';
 import { isPinShared, requirePin } from '../../src/core/compose/find-pin.ts';
 import type { Pin } from '../../src/core/compose/pin.ts';
-import { pinEdits, updatedReference } from '../../src/core/compose/pin-edits.ts';
-import { allFiles, type ProjectFiles } from '../../src/core/compose/project-files.ts';
-import { readableNames, secretFilesOf, secretsOfProject } from '../../src/core/compose/secret-texts.ts';
+import { planPinEdits, updatedReference } from '../../src/core/compose/pin-edits.ts';
+import { listProjectFiles, type ProjectFiles } from '../../src/core/compose/project-files.ts';
+import { listUnmaskedTexts, secretFilesOf, secretsOfProject } from '../../src/core/compose/secret-texts.ts';
 import { UpdateError } from '../../src/core/progress/update-error.ts';
 import { movedTag, plannedTarget } from '../core/compose/moved-tag.ts';
 import { expectTraced } from './env-file.ts';
@@ -50,7 +50,7 @@ function edited(
   found: readonly Pin[],
 ): { edits: Edit[]; runs: Map<string, string> } | null {
   const moves = found.map((pin) => ({ pin, tag: movedTag(pin.tag, target), digest: digestOf('99.9.9') }));
-  const edits = attempt(() => pinEdits(files, moves), isRefusal);
+  const edits = attempt(() => planPinEdits(files, moves), isRefusal);
   return edits && { edits, runs: new Map(moves.map((move) => [move.pin.service, updatedReference(move)])) };
 }
 
@@ -63,20 +63,21 @@ export const composeFiles: Target<Layout> = {
     const files = project(texts);
     secretsOfProject(files);
     secretFilesOf(files);
-    readableNames(files);
+    listUnmaskedTexts(files);
     const found = ['app', 'worker'].flatMap((service) => pinIn(files, service) ?? []);
     for (const { resolved, referenceText } of found) {
       assert.equal(resolved.text, referenceText);
       expectTraced(
         resolved,
-        new Map(allFiles(files).map(({ path, text }) => [path, text.replace(/\r(?!\n)/g, '\n')])),
+        new Map(listProjectFiles(files).map(({ path, text }) => [path, text.replace(/\r(?!\n)/g, '\n')])),
       );
     }
     const change = edited(files, found);
     if (change === null) return;
-    const after = withEdits(draftOf(files), change.edits).files;
+    const after = applyEditsToDraft(createDraft(files), change.edits).files;
     const services =
-      attempt(() => files.composeFiles.flatMap((file) => readComposeFile(file).services), isRefusal) ?? [];
+      attempt(() => files.composeFiles.flatMap((file) => getParsedComposeFile(file).services), isRefusal) ??
+      [];
     for (const service of services) {
       const isMoved = change.runs.has(service);
       if (!isMoved && isPinShared(files, service, found)) continue;

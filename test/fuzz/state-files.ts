@@ -11,13 +11,13 @@ import {
   type SavedRestorePoint,
 } from '../../src/updater/data/point.ts';
 import {
+  formatPendingMessage,
   isHalfDone,
   type JournalData,
-  journalEndingFactsOf,
-  pendingSentence,
+  journalOutcomeFactsOf,
   readJournal,
 } from '../../src/updater/run/state/journal.ts';
-import { runForm } from '../../src/updater/run/state/kept-runs.ts';
+import { runNamePattern } from '../../src/updater/run/state/kept-runs.ts';
 import { blueprint, changeover, container, ending, journalData, record } from '../build.ts';
 import { jsonWords, mutatedJson, mutatedText } from './mutate.ts';
 import { expectPlain, type Target } from './target.ts';
@@ -130,11 +130,11 @@ function expectJournal(data: JournalData): void {
   for (const name of [...(point?.services ?? []), ...(point?.riders ?? []).flatMap(({ id }) => id || [])])
     assert.match(name, /^[^-/\0][^/\0]*$/);
   for (const { policy } of point?.policies ?? []) assert.match(policy, /^[a-z-]+(?::\d+)?$/);
-  assert.match(data.run, runForm);
+  assert.match(data.run, runNamePattern);
   // Whoever tells of it reads all that it says.
   isHalfDone(data);
-  assert.equal(typeof pendingSentence(data), 'string');
-  journalEndingFactsOf(data);
+  assert.equal(typeof formatPendingMessage(data), 'string');
+  journalOutcomeFactsOf(data);
 }
 
 export const journals: Target<string> = {
@@ -186,7 +186,7 @@ export const points: Target<string> = {
     assert.deepEqual(read, JSON.parse(text).point);
     expectPlain(read);
     if (read.back) expectJournal(read.back);
-    assert.match(read.run, runForm);
+    assert.match(read.run, runNamePattern);
     for (const { path, subpath, volume, excluded } of read.mounts) {
       for (const each of [path, subpath, ...excluded])
         assert.ok(!each.split('/').includes('..') && !each.includes('\0'), each);

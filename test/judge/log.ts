@@ -1,5 +1,5 @@
 import { LegacyResultParser } from '../../src/core/progress/earlier-updater.ts';
-import type { Level } from '../../src/core/progress/event.ts';
+import type { LogLevel } from '../../src/core/progress/event.ts';
 import { exitCodes, type Outcome } from '../../src/core/progress/outcome.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import { differs } from './differs.ts';
@@ -87,7 +87,7 @@ export function endingOf({ lines }: Pick<UpdateResult, 'lines'>): Outcome | null
   return (last && new LegacyResultParser().resultOf(last)?.outcome) ?? null;
 }
 
-export const messages = ({ lines }: UpdateResult, level: Level): string[] =>
+export const messages = ({ lines }: UpdateResult, level: LogLevel): string[] =>
   lines.filter((line) => line.level === level).map(({ message }) => message);
 
 const matches = (text: string, expected: string | RegExp): boolean =>

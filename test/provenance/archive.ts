@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { archiveEntry, archiveTrailer } from '../../src/core/files/archive-header.ts';
+import { archiveTrailer, createArchiveEntry } from '../../src/core/files/archive-header.ts';
 
 /** An archive of these entries, in this order, whatever they are. */
 export function archiveOf(entries: readonly (readonly [name: string, content: Buffer | string])[]): Buffer {
-  const parts = entries.flatMap(([name, content]) => archiveEntry(name, Buffer.from(content)));
+  const parts = entries.flatMap(([name, content]) => createArchiveEntry(name, Buffer.from(content)));
   return Buffer.concat([...parts, archiveTrailer]);
 }
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import {
   type ChannelFile,
+  findRecall,
   isExpired,
   isRecalled,
-  isUrgentFor,
+  isSecurityUpdateNeeded,
   parseChannelFile,
-  recallOf,
-  sharePercent,
+  rolloutPositionOf,
   verifyChannelFile,
 } from '../../src/provenance/channel-file.ts';
 import { Unproven } from '../../src/provenance/prove-release.ts';
@@ -98,7 +98,7 @@ describe('its rules', () => {
     ['latest', false],
   ])('%s is recalled: %s', (version, expected) => {
     expect(isRecalled(told, version)).toBe(expected);
-    expect(recallOf(told, version)).toEqual(expected ? recall : null);
+    expect(findRecall(told, version)).toEqual(expected ? recall : null);
   });
 
   it.each<[string, boolean]>([
@@ -109,8 +109,8 @@ describe('its rules', () => {
     ['v2.0.0', false],
     ['an own build', false],
   ])('%s needs the security update: %s', (version, expected) => {
-    expect(isUrgentFor(told, version)).toBe(expected);
-    expect(isUrgentFor({ urgent: null }, version)).toBe(false);
+    expect(isSecurityUpdateNeeded(told, version)).toBe(expected);
+    expect(isSecurityUpdateNeeded({ urgent: null }, version)).toBe(false);
   });
 
   it('has the share of 1,000 instances within 3 points of the percentage, independent between versions', () => {
@@ -119,7 +119,7 @@ describe('its rules', () => {
       (_, at) => `00000000-0000-4000-8000-${String(at).padStart(12, '0')}`,
     );
     const share = (version: string, percent: number) =>
-      ids.filter((id) => sharePercent(id, version) < percent);
+      ids.filter((id) => rolloutPositionOf(id, version) < percent);
     for (const version of ['v1.4.0', 'v1.4.1', 'v2.0.0'])
       for (const percent of [0, 1, 10, 25, 50, 75, 90, 100]) {
         const found = share(version, percent).length / 10;

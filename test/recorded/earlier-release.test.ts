@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { parseLine, readJsonLine } from '../../src/core/progress/line.ts';
-import { defaultServerTiming, type Timing } from '../../src/server/contract/timing.ts';
+import { parseJsonLine, parseLine } from '../../src/core/progress/line.ts';
+import { defaultServerTiming, type ServerTiming } from '../../src/server/contract/timing.ts';
 import { createRun, RunRecord } from '../../src/server/run/run-record.ts';
 import { StateStore } from '../../src/server/store/ledger.ts';
 import type { Run } from '../../src/wire/status.ts';
@@ -15,7 +15,7 @@ it.each(logs)('the log of an earlier updater: $name', ({ log, run }) => {
   const { id, from, to, startedAt } = run;
   const record = new RunRecord(createRun({ id, from, to, startedAt }));
   for (const line of log) {
-    const json = readJsonLine(line);
+    const json = parseJsonLine(line);
     const event = json?.event ?? parseLine(line);
     if (event !== null) record.add(event, json?.fields);
   }
@@ -32,7 +32,7 @@ it('the store of an earlier server is read, and written again byte for byte', as
   const logged: unknown[] = [];
   const ledger = new StateStore(
     { store, log: (line) => logged.push(line) },
-    defaultServerTiming satisfies Timing,
+    defaultServerTiming satisfies ServerTiming,
   );
   const past = await ledger.pastRuns();
   expect(past.map(({ run }) => ({ ...run, id: 'run' })).reverse()).toEqual(logs.map(({ run }) => run));

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
-import { findAssignments } from '../../src/core/compose/env-file.ts';
+import { parseAssignments } from '../../src/core/compose/env-file.ts';
 import { interpolate } from '../../src/core/compose/interpolation.ts';
-import { createSourceMap } from '../../src/core/compose/traced.ts';
+import { createSourceMappedText } from '../../src/core/compose/traced.ts';
 import { createVariableLookup } from '../../src/core/compose/variables.ts';
 import { UpdateError } from '../../src/core/progress/update-error.ts';
 
@@ -156,7 +156,7 @@ export function ours({ envFiles, templates }: Question): Answer {
     const lookup = createVariableLookup(files);
     for (const [i, file] of files.entries()) {
       // Each in the place where it stands, for compose resolves those too that a later one covers.
-      for (const { key, end, quote } of findAssignments(file)) {
+      for (const { key, end, quote } of parseAssignments(file)) {
         const above = { ...file, text: file.text.slice(0, end) + quote };
         createVariableLookup([...files.slice(0, i), above])(key);
       }
@@ -165,7 +165,7 @@ export function ours({ envFiles, templates }: Question): Answer {
       Object.entries(templates).map(([name, text]) => {
         return [
           name,
-          interpolate(createSourceMap(text, '/compose.yaml', 0, { via: 'text' }), lookup, 'here').text,
+          interpolate(createSourceMappedText(text, '/compose.yaml', 0, { via: 'text' }), lookup, 'here').text,
         ];
       }),
     );

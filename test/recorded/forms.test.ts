@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { adviceText } from '../../src/core/progress/advice.ts';
+import { formatAdvice } from '../../src/core/progress/advice.ts';
 import { UpdateError } from '../../src/core/progress/update-error.ts';
 import {
   bumpHere,
@@ -34,7 +34,7 @@ describe('bump refuses, says where and what to do, and writes nothing', () => {
       const refused = await bumpHere(row, layout, root).catch((error: unknown) => error);
       if (!(refused instanceof UpdateError)) throw refused;
       expect(refused.message).toBe(message);
-      expect(adviceText(refused.advice)).toBe(wayOut);
+      expect(formatAdvice(refused.advice)).toBe(wayOut);
       expect(await readTexts(directory, layout)).toEqual(textsOf(layout, root, old));
     }),
   );

@@ -9,7 +9,7 @@ import { diskFileSystem } from '../../src/core/files/file-system.ts';
 import { replaceFiles, restoreFiles } from '../../src/core/files/replace-files.ts';
 import { Log } from '../../src/updater/run/log/log.ts';
 import { takeLock } from '../../src/updater/run/state/lock.ts';
-import { backupsOf } from '../../src/updater/run/state/state-directory.ts';
+import { backupDirectoryOf } from '../../src/updater/run/state/state-directory.ts';
 import { container, engine } from '../build.ts';
 
 const [expected, directory = ''] = process.argv.slice(2);
@@ -33,7 +33,7 @@ for (const name of names) {
     const change = { path, before: before.text ?? '', after };
     return {
       warnings,
-      records: await replaceFiles([change], { run, backup: join(backupsOf(directory), run) }),
+      records: await replaceFiles([change], { run, backup: join(backupDirectoryOf(directory), run) }),
     };
   };
   if (expected === 'refused') {

@@ -5,9 +5,9 @@ import { execa } from 'execa';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { applyEdits } from '../../src/core/compose/edit.ts';
-import { findAssignments, setVariableEdit } from '../../src/core/compose/env-file.ts';
+import { createVariableEdit, parseAssignments } from '../../src/core/compose/env-file.ts';
 import { interpolate } from '../../src/core/compose/interpolation.ts';
-import { createSourceMap } from '../../src/core/compose/traced.ts';
+import { createSourceMappedText } from '../../src/core/compose/traced.ts';
 import { createVariableLookup } from '../../src/core/compose/variables.ts';
 import { inDirectory } from '../e2e/support/bump.ts';
 import { anyEnvFiles, anyTemplate } from '../fuzz/env-texts.ts';
@@ -66,7 +66,7 @@ test('an edited variable is worth exactly the new value to compose, and no other
     .filter(([envFiles]) => ours(values(...envFiles)) !== null)
     .flatMap(([envFiles, wanted]) => {
       const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
-      const edit = setVariableEdit({ envFiles: files, newEnvFile: '/new.env' }, 'V', wanted);
+      const edit = createVariableEdit({ envFiles: files, newEnvFile: '/new.env' }, 'V', wanted);
       const holder = files.find(({ path }) => path === edit.file);
       if (!holder) throw new Error('no file');
       const text = applyEdits(holder.text, [edit]);
@@ -93,7 +93,7 @@ function mentioning(name: string, envFiles: readonly string[]): Set<string> {
   for (let size = 0; size < found.size; ) {
     size = found.size;
     for (const text of envFiles) {
-      for (const { key, start, end } of findAssignments({ path: '', text })) {
+      for (const { key, start, end } of parseAssignments({ path: '', text })) {
         if ([...found].some((other) => text.slice(start, end).includes(other))) found.add(key);
       }
     }
@@ -110,8 +110,10 @@ function missesLater({ envFiles }: Question): boolean {
     const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
     const last = createVariableLookup(files);
     for (const file of files) {
-      for (const { start, end, quote } of findAssignments(file)) {
-        const template = createSourceMap(file.text.slice(start, end), file.path, start, { via: 'text' });
+      for (const { start, end, quote } of parseAssignments(file)) {
+        const template = createSourceMappedText(file.text.slice(start, end), file.path, start, {
+          via: 'text',
+        });
         if (quote !== "'") interpolate(template, last, 'here');
       }
     }
@@ -123,8 +125,8 @@ function missesLater({ envFiles }: Question): boolean {
 
 function endsInName(text: string): boolean {
   try {
-    const ended = findAssignments({ path: '', text: `${text}=` });
-    return findAssignments({ path: '', text }).length < ended.length && ended.at(-1)?.key !== '';
+    const ended = parseAssignments({ path: '', text: `${text}=` });
+    return parseAssignments({ path: '', text }).length < ended.length && ended.at(-1)?.key !== '';
   } catch {
     return true;
   }

@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import { snapshotOf } from '../../src/engine/api/blueprint.ts';
+import { buildSnapshot } from '../../src/engine/api/blueprint.ts';
 import type { Json } from '../../src/engine/json.ts';
 import type { JournalData } from '../../src/updater/run/state/journal.ts';
 import { pointOf, savedIn, toNext, updatedInstance } from '../e2e/support/forged-point.ts';
@@ -21,7 +21,7 @@ test('a journal gives a data service that is created again no more rights', asyn
   const { stdout } = await execa('docker', ['inspect', db.name]);
   const [raw] = JSON.parse(stdout) as Json[];
   const { id, imageId, reference } = db;
-  const blueprint = snapshotOf(raw as Json);
+  const blueprint = buildSnapshot(raw as Json);
   const forged: JournalData = {
     ...journal,
     ...{ state: { at: 'saving' }, started: false },

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { english } from '../../src/presentation/english.ts';
-import { automaticText, automaticUpdateText } from '../../src/presentation/present-status.ts';
+import { englishTexts } from '../../src/presentation/english.ts';
+import { formatAutomaticSettings, formatAutomaticUpdate } from '../../src/presentation/present-status.ts';
 import { wordingOf } from '../../src/presentation/wording.ts';
-import { automaticChoiceOf, savedSettings } from '../../src/web/model/settings.ts';
+import { createAutomaticChoice, savedSettingsOf } from '../../src/web/model/settings.ts';
 import { automaticOf, statusOf } from './state.ts';
 
 // A Friday. The texts use the time zone of the reader, here that of the tests.
@@ -13,9 +13,9 @@ const paused = { code: 'paused', message: 'the update to v1.5.0 failed' };
 describe('the text about automatic updates', () => {
   const local = (day: number, hour: number): string => new Date(2026, 10, day, hour).toISOString();
   const at = (nextAt: string, hour = 10) =>
-    automaticUpdateText(
+    formatAutomaticUpdate(
       statusOf({ automatic: automaticOf({ nextAt }) }),
-      wordingOf(english, new Date(2026, 10, 20, hour).getTime()),
+      wordingOf(englishTexts, new Date(2026, 10, 20, hour).getTime()),
     );
 
   it.each([
@@ -46,9 +46,9 @@ describe('the text about automatic updates', () => {
       'Automatic updates are paused because an update failed on 14 March. Automatic updates resume after a manual update succeeds.',
     ],
   ])('says why no update starts: %j', (automatic, text) => {
-    expect(automaticUpdateText(statusOf({ automatic: automatic as never }), wordingOf(english, now))).toEqual(
-      text,
-    );
+    expect(
+      formatAutomaticUpdate(statusOf({ automatic: automatic as never }), wordingOf(englishTexts, now)),
+    ).toEqual(text);
   });
 });
 
@@ -65,19 +65,19 @@ describe('the settings', () => {
       expect.stringMatching(/^The next automatic update can start \w+ after .* \(Moon\/Tycho\)\.$/),
     ],
   ])('say when the next update can start (%#)', (automatic, text) => {
-    expect(automaticText(automatic, wordingOf(english, now))).toEqual(text);
+    expect(formatAutomaticSettings(automatic, wordingOf(englishTexts, now))).toEqual(text);
   });
 
   it('convert days to hours and send only changed settings', () => {
     const { nextAt: _, blockedBy: __, minAgeHours: ___, ...set } = automaticOf();
-    expect(savedSettings(statusOf({ automatic: automaticOf() }))).toEqual({
+    expect(savedSettingsOf(statusOf({ automatic: automaticOf() }))).toEqual({
       channel: 'stable',
       ...set,
       age: '3',
     });
-    expect(savedSettings(statusOf())).toEqual({ channel: 'stable' });
-    expect(automaticChoiceOf({ channel: 'canary', from: '03:00' })).toEqual({ from: '03:00' });
-    expect(automaticChoiceOf({ age: '1.5' })).toEqual({ minAgeHours: 36 });
-    expect(automaticChoiceOf({ age: '' })).toEqual({ minAgeHours: 0 });
+    expect(savedSettingsOf(statusOf())).toEqual({ channel: 'stable' });
+    expect(createAutomaticChoice({ channel: 'canary', from: '03:00' })).toEqual({ from: '03:00' });
+    expect(createAutomaticChoice({ age: '1.5' })).toEqual({ minAgeHours: 36 });
+    expect(createAutomaticChoice({ age: '' })).toEqual({ minAgeHours: 0 });
   });
 });

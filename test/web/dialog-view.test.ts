@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { english } from '../../src/presentation/english.ts';
+import { englishTexts } from '../../src/presentation/english.ts';
 import type { Presentation } from '../../src/presentation/presentation.ts';
 import { wordingOf } from '../../src/presentation/wording.ts';
 import { computeServerTime } from '../../src/web/model/ages.ts';
@@ -24,7 +24,7 @@ import {
 
 function viewAfter(told: PageAction[], now = told.length * 1000, closed: string[] = []): Presentation {
   const state = stateAfter(...told);
-  const t = wordingOf(english, computeServerTime(state.clock, now));
+  const t = wordingOf(englishTexts, computeServerTime(state.clock, now));
   return selectDialogPresentation(state, { now, dismissed: new Set(closed) }, t);
 }
 const partOf = ({ parts }: Presentation, kind: string) => parts.find((part) => part && part.kind === kind);
@@ -222,7 +222,7 @@ describe('the first view of a dialog', () => {
     const view = viewAfter([status(), open, run(after), status({ run: after, ...change })]);
     expect(view.kind).toBe('updated');
     expect(partOf(view, 'box')).toEqual(
-      isLagging ? expect.objectContaining({ heading: english.latestNotMoved('v1.5.0') }) : undefined,
+      isLagging ? expect.objectContaining({ heading: englishTexts.latestNotMoved('v1.5.0') }) : undefined,
     );
   });
 
@@ -266,7 +266,7 @@ describe('the first view of a dialog', () => {
     const view = viewAfter([status(onTheWay)]);
     expect(ordersIn(view)).toEqual([order]);
     expect(partOf(view, 'path')).toMatchObject({ versions: ['v1.4.2', ...path], done: 1 });
-    expect(partOf(view, 'box')).toMatchObject({ heading: english.majorWarning });
+    expect(partOf(view, 'box')).toMatchObject({ heading: englishTexts.majorWarning });
     // The path ends before the latest release.
     const latest = { version: 'v3.0.0', url: null, notes: null, publishedAt: null };
     const before = viewAfter([status({ ...onTheWay, latest })]);
@@ -299,7 +299,7 @@ describe('the first view of a dialog', () => {
       run(runOf({ upgradePath: path })),
       run(endedRun('updated', { upgradePath: path })),
     ]);
-    expect(partOf(next, 'text')).toMatchObject({ text: english.nextStartsSoon('v2.0.0') });
+    expect(partOf(next, 'text')).toMatchObject({ text: englishTexts.nextStartsSoon('v2.0.0') });
     expect(partOf(next, 'path')).toMatchObject({ versions: path, done: 1 });
   });
 

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { english } from '../../src/presentation/english.ts';
+import { englishTexts } from '../../src/presentation/english.ts';
 import { wordingOf } from '../../src/presentation/wording.ts';
-import type { Child, VNode } from '../../src/web/elements/vnode.ts';
+import type { VNode, VNodeChild } from '../../src/web/elements/vnode.ts';
 import { selectDialogPresentation } from '../../src/web/model/dialog-view.ts';
 import type { PageAction, PageState } from '../../src/web/model/page-state.ts';
 import type { DialogContext, LocalState } from '../../src/web/views/components.ts';
-import { dialogNodes, shownPresentation } from '../../src/web/views/content.ts';
-import { historyNode } from '../../src/web/views/past.ts';
+import { applyConfirmation, renderDialogContent } from '../../src/web/views/content.ts';
+import { renderHistorySection } from '../../src/web/views/past.ts';
 import type { BlockingJob, OfferedSetting, Run, Status } from '../../src/wire/status.ts';
 import {
   begin,
@@ -460,7 +460,7 @@ it.each<
     const state = stateAfter(...told);
     const context = contextOf(local);
     const [, body, actions] = nodesAt(state, now, context);
-    const all = textOf([body, actions, historyNode(state, context)]);
+    const all = textOf([body, actions, renderHistorySection(state, context)]);
     expect(found('h3', body).map(textOf)[0]).toMatch(exactly(heading));
     for (const said of words) expect(all).toMatch(said);
     expect(found('button', actions).map(textOf).join(' | ')).toBe(buttons);
@@ -526,7 +526,7 @@ it('a dialog has no start or rollback button while a request is pending', () => 
   const buttonsAfter = (...told: PageAction[]) => {
     const state = stateAfter(status(), history, ...told);
     const [, body, actions] = nodesAt(state, 0, contextOf({}));
-    return found('button', [body, actions, historyNode(state, contextOf({}))]).map(textOf);
+    return found('button', [body, actions, renderHistorySection(state, contextOf({}))]).map(textOf);
   };
   expect(buttonsAfter()).toEqual(['Update now', 'Skip this version', 'Roll back to v1.4.1…']);
   expect(buttonsAfter(pressed, status())).toEqual([]);
@@ -540,7 +540,7 @@ function setting(name: string, more: Partial<OfferedSetting>): OfferedSetting {
 
 const ignore = () => {};
 const contextOf = (local: LocalState): DialogContext => ({
-  t: wordingOf(english, begun),
+  t: wordingOf(englishTexts, begun),
   local,
   settingsUrl: '/settings',
   reportUrl: '/report',
@@ -550,22 +550,22 @@ const contextOf = (local: LocalState): DialogContext => ({
 });
 
 /** The header, body and buttons of the dialog. */
-function nodesAt(state: PageState, now: number, context: DialogContext): readonly Child[] {
+function nodesAt(state: PageState, now: number, context: DialogContext): readonly VNodeChild[] {
   const server = state.clock === null ? null : state.clock.server + now - state.clock.counter;
   const page = { now, dismissed: new Set<string>(), backupPage: '/backups' };
-  const shown = selectDialogPresentation(state, page, wordingOf(english, server));
-  return dialogNodes(shownPresentation(shown, context), { closing: 'Close', close: ignore }, context);
+  const shown = selectDialogPresentation(state, page, wordingOf(englishTexts, server));
+  return renderDialogContent(applyConfirmation(shown, context), { closing: 'Close', close: ignore }, context);
 }
 
-const nodesOf = (child: Child | VNode['children']): (VNode | string)[] =>
+const nodesOf = (child: VNodeChild | VNode['children']): (VNode | string)[] =>
   Array.isArray(child) ? child.flatMap(nodesOf) : child ? [child as VNode | string] : [];
 
-function textOf(child: Child | VNode['children']): string {
+function textOf(child: VNodeChild | VNode['children']): string {
   const pieces = nodesOf(child).map((node) => (typeof node === 'string' ? node : textOf(node.children)));
   return pieces.join(' ').replace(/\s+/g, ' ').trim();
 }
 
-const found = (tag: string, child: Child | VNode['children']): VNode[] =>
+const found = (tag: string, child: VNodeChild | VNode['children']): VNode[] =>
   nodesOf(child).flatMap((node) =>
     typeof node === 'string' ? [] : [...(node.tag === tag ? [node] : []), ...found(tag, node.children)],
   );

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { createProduct } from '../../src/core/progress/product.ts';
-import { english } from '../../src/presentation/english.ts';
-import { clockText, codeText, wordingOf } from '../../src/presentation/wording.ts';
+import { englishTexts } from '../../src/presentation/english.ts';
+import { formatCodeText, formatElapsedTime, wordingOf } from '../../src/presentation/wording.ts';
 import { advanceServerClock, computeServerTime } from '../../src/web/model/ages.ts';
-import { lineText, reportText } from '../../src/web/model/report.ts';
+import { formatLogLine, formatRunReport } from '../../src/web/model/report.ts';
 import { type PollingConditions, scheduleRequests } from '../../src/web/model/schedule.ts';
-import { DismissedRuns, leaveHandover, takeHandover } from '../../src/web/model/storage.ts';
+import { DismissedRunStorage, storeReloadHandover, takeReloadHandover } from '../../src/web/model/storage.ts';
 import { setTexts, texts } from '../../src/web/texts.ts';
 import { endedRun } from './state.ts';
 
@@ -42,10 +42,10 @@ describe('time', () => {
     expect(computeServerTime(clock, 2_500)).toBe(Date.parse('2026-11-20T10:00:02.000Z'));
     expect(advanceServerClock('soon', 900, clock)).toBe(clock);
     expect(computeServerTime(null, 1)).toBeNull();
-    const { age } = wordingOf(english, computeServerTime(clock, 500));
+    const { age } = wordingOf(englishTexts, computeServerTime(clock, 500));
     expect(age('2026-11-20T09:00:00.000Z')).toBe('1 h');
     expect(age('2026-11-20T11:00:00.000Z')).toBe('0 s');
-    expect([age(null), age('soon'), wordingOf(english, null).age('2026-11-20T09:00:00.000Z')]).toEqual([
+    expect([age(null), age('soon'), wordingOf(englishTexts, null).age('2026-11-20T09:00:00.000Z')]).toEqual([
       '',
       '',
       '',
@@ -53,7 +53,7 @@ describe('time', () => {
   });
 
   it('counts up', () => {
-    expect([0, 64_000, 3_600_000, 48 * 3_600_000].map(clockText)).toEqual([
+    expect([0, 64_000, 3_600_000, 48 * 3_600_000].map(formatElapsedTime)).toEqual([
       '0:00',
       '1:04',
       '1:00:00',
@@ -74,25 +74,25 @@ const noShelf = () => {
 describe('browser storage', () => {
   it('shares dismissed runs between all pages', () => {
     const kept = shelf();
-    const ends = new DismissedRuns(() => kept);
+    const ends = new DismissedRunStorage(() => kept);
     ends.add('a');
     ends.add('b');
-    expect([...new DismissedRuns(() => kept).all()]).toEqual(['a', 'b']);
+    expect([...new DismissedRunStorage(() => kept).all()]).toEqual(['a', 'b']);
     for (let count = 0; count < 80; count += 1) ends.add(`run${count}`);
-    expect(new DismissedRuns(() => kept).all().size).toBe(50);
+    expect(new DismissedRunStorage(() => kept).all().size).toBe(50);
   });
 
   it.each([['{'], ['{}'], ['[1,null]']])('ignores unexpected content: %s', (text) => {
     const kept = shelf(new Map([['svc-update-closed', text]]));
-    expect([...new DismissedRuns(() => kept).all()]).toEqual([]);
+    expect([...new DismissedRunStorage(() => kept).all()]).toEqual([]);
   });
 
   it('falls back to the memory of the page if storage is forbidden', () => {
-    const ends = new DismissedRuns(noShelf);
+    const ends = new DismissedRunStorage(noShelf);
     ends.add('a');
     expect([...ends.all()]).toEqual(['a']);
-    expect(() => leaveHandover(noShelf, { run: 'a', queued: 1 })).not.toThrow();
-    expect(takeHandover(noShelf)).toBeNull();
+    expect(() => storeReloadHandover(noShelf, { run: 'a', queued: 1 })).not.toThrow();
+    expect(takeReloadHandover(noShelf)).toBeNull();
   });
 });
 
@@ -105,7 +105,7 @@ describe('a report', () => {
       message: '',
     });
     const lines = Array.from({ length: 30 }, (_, at) => `line ${at}`);
-    const text = reportText(run, 'v1.4.2', [...lines, '````']);
+    const text = formatRunReport(run, 'v1.4.2', [...lines, '````']);
     expect(text).toContain(
       '- Update: v1.4.2 → v1.5.0\n- Running version: v1.4.2\n- Outcome: failed\n- Code: pull-unknown\n',
     );
@@ -113,7 +113,7 @@ describe('a report', () => {
     expect(text).not.toContain('Message');
     expect(text).toContain('`````text\nline 11\n');
     expect(text.endsWith('\n````\n`````\n')).toBe(true);
-    expect(reportText(run, null, [])).not.toContain('```');
+    expect(formatRunReport(run, null, [])).not.toContain('```');
   });
 
   it.each([
@@ -121,16 +121,16 @@ describe('a report', () => {
     [{ message: 'bare' }, 'bare'],
     [null, null],
   ])('formats the line %j', (line, text) => {
-    expect(lineText(line)).toBe(text);
+    expect(formatLogLine(line)).toBe(text);
   });
 });
 
 describe('texts', () => {
   it('of an unknown code come from the server', () => {
-    expect(codeText({ a: 'A' }, 'a', 'said')).toBe('A');
-    expect(codeText({ a: (said) => `A: ${said}` }, 'a', 'said')).toBe('A: said');
-    expect(codeText({ a: 'A' }, 'b', 'said')).toBe('said');
-    expect(codeText({}, 'constructor', 'said')).toBe('said');
+    expect(formatCodeText({ a: 'A' }, 'a', 'said')).toBe('A');
+    expect(formatCodeText({ a: (said) => `A: ${said}` }, 'a', 'said')).toBe('A: said');
+    expect(formatCodeText({ a: 'A' }, 'b', 'said')).toBe('said');
+    expect(formatCodeText({}, 'constructor', 'said')).toBe('said');
   });
 
   it('are replaced one by one, also in lists', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { english } from '../../src/presentation/english.ts';
+import { englishTexts } from '../../src/presentation/english.ts';
 import { buildNoticeView, type NoticeContext } from '../../src/web/model/notice-view.ts';
 import type { PageAction } from '../../src/web/model/page-state.ts';
 import { endedRun, halfway, onTheWay, path, run, runOf, stateAfter, status } from './state.ts';
@@ -127,6 +127,6 @@ describe('a notice', () => {
       { pill: null },
     ],
   ])('shows %s', (_, told, surroundings, view) => {
-    expect(buildNoticeView(stateAfter(...told), surroundings, english)).toMatchObject(view);
+    expect(buildNoticeView(stateAfter(...told), surroundings, englishTexts)).toMatchObject(view);
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { english } from '../../src/presentation/english.ts';
+import { englishTexts } from '../../src/presentation/english.ts';
 import { wordingOf } from '../../src/presentation/wording.ts';
 import type { PageState } from '../../src/web/model/page-state.ts';
 import { findReloadRunId } from '../../src/web/model/selectors.ts';
-import { tabTitle } from '../../src/web/views/tab-title.ts';
+import { formatTabTitle } from '../../src/web/views/tab-title.ts';
 import {
   endedRun,
   halfway,
@@ -115,7 +115,7 @@ describe('the page reloads', () => {
 
 describe('the title of the tab', () => {
   const titleOf = (state: PageState, now: number, dismissed: ReadonlySet<string>) =>
-    tabTitle(state, { now, dismissed }, wordingOf(english, null));
+    formatTabTitle(state, { now, dismissed }, wordingOf(englishTexts, null));
   const closed = new Set<string>();
   it.each([
     [[status()], null],

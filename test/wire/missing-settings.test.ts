@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { missingReason } from '../../src/wire/missing-settings.ts';
+import { findMissingSettingsReason } from '../../src/wire/missing-settings.ts';
 import type { OfferedSetting } from '../../src/wire/status.ts';
 
 const setting = (more: Partial<OfferedSetting>): OfferedSetting => ({
@@ -22,7 +22,7 @@ it.each<[string, Partial<OfferedSetting>, Record<string, string>, isMissing: boo
   const one = setting(more);
   const all = [setting({ name: 'OTHER', isSet: true }), one];
   const message = `v1.5.0 needs a value for ${one.name}`;
-  expect(missingReason('v1.5.0', all, given)).toEqual(
+  expect(findMissingSettingsReason('v1.5.0', all, given)).toEqual(
     isMissing ? { code: 'settings-missing', message } : null,
   );
 });

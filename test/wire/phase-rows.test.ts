@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { phaseNames, type RunState } from '../../src/wire/codes.ts';
-import { canBeUnavailable, isTooLate, rowsOf } from '../../src/wire/phase-rows.ts';
-import { readToldRun } from '../../src/wire/reader-shapes.ts';
+import { canBeUnavailable, isTooLateToCancel, listRunPhaseRows } from '../../src/wire/phase-rows.ts';
+import { parseToldRun } from '../../src/wire/reader-shapes.ts';
 import type { Run } from '../../src/wire/status.ts';
 
 const start = Date.parse('2026-11-21T10:42:00Z');
@@ -16,7 +16,7 @@ function runIn(states: readonly string[], more: Partial<Run> = {}): Run {
     endedAt: index < states.length - 1 || isOver ? at(index + 1) : null,
     message: `${state} said`,
   }));
-  const run = readToldRun({
+  const run = parseToldRun({
     id: 'a',
     state: states.at(-1),
     startedAt: at(0),
@@ -28,7 +28,7 @@ function runIn(states: readonly string[], more: Partial<Run> = {}): Run {
   return run;
 }
 const told = (run: Run, seconds: number) =>
-  rowsOf(run, start + seconds * 1000).map(({ mark, word, message, took }) =>
+  listRunPhaseRows(run, start + seconds * 1000).map(({ mark, word, message, took }) =>
     [mark, word, message, took === null ? '' : `${took / 1000} s`].filter(Boolean).join(' '),
   );
 
@@ -89,6 +89,6 @@ describe('a run', () => {
     [['inspect'], { kind: 'rollback' }, false, true],
   ])('in %j %j: svc may be unavailable %j, too late to cancel %j', (states, more, isAway, isLate) => {
     const run = runIn(states, more);
-    expect([canBeUnavailable(run), isTooLate(run)]).toEqual([isAway, isLate]);
+    expect([canBeUnavailable(run), isTooLateToCancel(run)]).toEqual([isAway, isLate]);
   });
 });

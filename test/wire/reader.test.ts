@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { createScriptedUpdates, type ScriptedRun, typicalRun } from '../../src/server/testing/index.ts';
 import type { PhaseName } from '../../src/wire/codes.ts';
-import { Reader } from '../../src/wire/reader.ts';
-import { followRun, type RunNews } from '../../src/wire/reader-follow.ts';
+import { UpdateApiClient } from '../../src/wire/reader.ts';
+import { followRun, type RunFollowEvent } from '../../src/wire/reader-follow.ts';
 
 const address = 'https://svc.test/api/v1/instance/update';
 const withAnswer = (answer: () => Response | Promise<Response>) =>
-  new Reader({ address, fetch: async () => answer(), deadlines: { read: 200 } });
+  new UpdateApiClient({ address, fetch: async () => answer(), deadlines: { read: 200 } });
 const typed = (body: string, type: string, status = 200) =>
   new Response(body, { status, headers: { 'Content-Type': type } });
 const json = 'application/json; charset=utf-8';
@@ -48,7 +48,7 @@ describe('an answer', () => {
   it('that does not arrive in time', async () => {
     const hanging: typeof fetch = (_, init) =>
       new Promise((_, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason)));
-    const reader = new Reader({ address, fetch: hanging, deadlines: { read: 50 } });
+    const reader = new UpdateApiClient({ address, fetch: hanging, deadlines: { read: 50 } });
     expect(await reader.progress()).toEqual({ kind: 'none', why: { what: 'late' } });
     expect(await reader.events(null, new AbortController().signal)).toEqual({
       kind: 'none',
@@ -58,7 +58,7 @@ describe('an answer', () => {
 
   it('is requested without redirects and without a cache', async () => {
     const asked: [unknown, RequestInit | undefined][] = [];
-    const reader = new Reader({
+    const reader = new UpdateApiClient({
       address,
       headers: { Authorization: 'Bearer x' },
       fetch: async (url, init) => {
@@ -90,12 +90,12 @@ describe('an answer', () => {
 describe('following a run', () => {
   const timing = { firstPause: 10, longestPause: 40, silence: 100, unknown: 60, poll: 20 };
   async function follow(fetch: (request: Request) => Promise<Response> | Response, run = 'run1') {
-    const reader = new Reader({
+    const reader = new UpdateApiClient({
       address,
       fetch: async (url, init) => fetch(new Request(url as string, init)),
       deadlines: { read: 200 },
     });
-    const news: RunNews[] = [];
+    const news: RunFollowEvent[] = [];
     const signal = AbortSignal.timeout(60_000);
     for await (const one of followRun(reader, { run, signal, timing })) news.push(one);
     return news;

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { runOf } from '../../src/wire/reader-shapes.ts';
-import { findRollbackableRun, secondsToSave } from '../../src/wire/rollback-point.ts';
+import { createRunWithDefaults } from '../../src/wire/reader-shapes.ts';
+import { findRollbackableRun, findSaveDowntimeSeconds } from '../../src/wire/rollback-point.ts';
 import type { Run } from '../../src/wire/status.ts';
 
 const at = '2026-11-21T10:42:15.000Z';
 const point = { at, version: 'v1.4.2', bytes: 325_000_000, downtimeSeconds: 12.5 };
 const rolledBack = { version: 'v1.4.2', at };
 const past = (outcome: NonNullable<Run['outcome']>, more: Partial<Run> = {}): Run =>
-  runOf({ id: 'r', state: outcome, outcome, ...more });
+  createRunWithDefaults({ id: 'r', state: outcome, outcome, ...more });
 
 describe('the update that can be rolled back', () => {
   it.each<[string, Run[], boolean]>([
@@ -59,6 +59,6 @@ describe('the downtime of a restore point', () => {
       12.5,
     ],
   ])('%s', (_, runs, seconds) => {
-    expect(secondsToSave(runs)).toBe(seconds);
+    expect(findSaveDowntimeSeconds(runs)).toBe(seconds);
   });
 });

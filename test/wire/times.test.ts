@@ -1,6 +1,12 @@
 import { expect, it } from 'vitest';
-import { messageSentence } from '../../src/wire/messages.ts';
-import { ageText, durationText, millisecondsBetween, nearDay, secondsText } from '../../src/wire/times.ts';
+import { formatMessageSentence } from '../../src/wire/messages.ts';
+import {
+  countMillisecondsBetween,
+  findNearDayKeyword,
+  formatAge,
+  formatDuration,
+  formatDurationOfSeconds,
+} from '../../src/wire/times.ts';
 
 it.each([
   [-5, '0 s', '0 s'],
@@ -13,17 +19,21 @@ it.each([
   [47 * 3_600_000, '47 h', '47 h'],
   [260_000_000, '3 days', '3 days'],
 ])('%d ms last %s, and are %s ago', (passed, long, short) => {
-  expect([durationText(passed), ageText(passed)]).toEqual([long, short]);
+  expect([formatDuration(passed), formatAge(passed)]).toEqual([long, short]);
 });
 
 it('rounds the durations of the server', () => {
-  expect([2.7, 0.4, 64.5].map((count) => secondsText(count))).toEqual(['3 s', '0 s', '1 min 5 s']);
+  expect([2.7, 0.4, 64.5].map((count) => formatDurationOfSeconds(count))).toEqual([
+    '3 s',
+    '0 s',
+    '1 min 5 s',
+  ]);
 });
 
 it('measures no time without two times', () => {
   expect([
-    millisecondsBetween('x', '2026-11-20T10:00:00Z'),
-    millisecondsBetween('2026-11-20T10:00:00Z', null),
+    countMillisecondsBetween('x', '2026-11-20T10:00:00Z'),
+    countMillisecondsBetween('2026-11-20T10:00:00Z', null),
   ]).toEqual([null, null]);
 });
 
@@ -35,7 +45,7 @@ it.each([
   ['2026-11-20T10:00Z', '2026-11-21T09:00Z', 'tomorrow'],
   ['2026-11-20T10:00Z', '2026-11-22T02:00Z', null],
 ])('at %s, %s is %s', (now, at, word) => {
-  expect(nearDay(Date.parse(at), Date.parse(now), 'UTC')).toBe(word);
+  expect(findNearDayKeyword(Date.parse(at), Date.parse(now), 'UTC')).toBe(word);
 });
 
 it.each([
@@ -46,5 +56,5 @@ it.each([
   ['Oh?', 'Oh?'],
   ['', ''],
 ])('makes a sentence of %j', (message, sentence) => {
-  expect(messageSentence(message, 'svc')).toBe(sentence);
+  expect(formatMessageSentence(message, 'svc')).toBe(sentence);
 });

@@ -1,5 +1,5 @@
 import type { ClientCommand } from '../command.ts';
-import { productNames } from '../names.ts';
+import { getProductNames } from '../names.ts';
 import { findCommand } from '../parse.ts';
 
 export const completionCommand: ClientCommand = {
@@ -18,7 +18,7 @@ export const completionCommand: ClientCommand = {
     ],
   ],
   run: async ({ stdout }) => {
-    stdout.write(completionForBash());
+    stdout.write(createBashCompletionScript());
     return 0;
   },
 };
@@ -27,7 +27,7 @@ export const completionCommand: ClientCommand = {
 export const completionCommandName = '__complete';
 
 /** Returns the possible next words, one per line, each followed by a tab and its description. */
-export function completionsFor(words: readonly string[], commands: readonly ClientCommand[]): string {
+export function listCompletions(words: readonly string[], commands: readonly ClientCommand[]): string {
   const previous = words.at(-1) ?? '';
   const command = findCommand(words, commands);
   const rows = Object.entries(command?.options ?? {});
@@ -46,8 +46,8 @@ export function completionsFor(words: readonly string[], commands: readonly Clie
 }
 
 /** Returns the bash script that runs the client to complete a command line. */
-export function completionForBash(): string {
-  const { name: program } = productNames();
+export function createBashCompletionScript(): string {
+  const { name: program } = getProductNames();
   const own = `_${program.replaceAll('-', '_')}`;
   return `# ${program} completion for bash: eval "$(${program} completion bash)"
 ${own}() {

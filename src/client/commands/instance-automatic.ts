@@ -1,13 +1,13 @@
-import { english } from '../../presentation/english.ts';
-import { automaticText } from '../../presentation/present-status.ts';
-import { clockForm, dayNames } from '../../wire/codes.ts';
+import { englishTexts } from '../../presentation/english.ts';
+import { formatAutomaticSettings } from '../../presentation/present-status.ts';
+import { clockTimePattern, dayNames } from '../../wire/codes.ts';
 import type { AutomaticChoice } from '../../wire/reader.ts';
 import type { Automatic } from '../../wire/status.ts';
 import { type ClientCommand, type CommandArguments, type CommandContext, Failure } from '../command.ts';
 import { createSession, requireAdminStatus } from '../connect.ts';
-import { productNames } from '../names.ts';
-import { cleanTexts, formatTable, linesOf } from '../text.ts';
-import { clientWording } from '../times.ts';
+import { getProductNames } from '../names.ts';
+import { escapeResponseTexts, formatTable, joinLines } from '../text.ts';
+import { createClientWording } from '../times.ts';
 
 export const instanceAutomaticCommand: ClientCommand = {
   name: 'instance automatic',
@@ -15,12 +15,12 @@ export const instanceAutomaticCommand: ClientCommand = {
   options: {
     from: {
       value: 'TIME',
-      form: [clockForm, 'a time such as 02:00'],
+      form: [clockTimePattern, 'a time such as 02:00'],
       help: 'Start of the time window, e.g. 02:00',
     },
     to: {
       value: 'TIME',
-      form: [clockForm, 'a time such as 05:00'],
+      form: [clockTimePattern, 'a time such as 05:00'],
       help: 'End of the time window, e.g. 05:00',
     },
     days: {
@@ -55,17 +55,17 @@ async function run(context: CommandContext): Promise<number> {
   const choice = choiceOf(context.args);
   const session = createSession(context);
   const { reader, signal, stdout } = session;
-  let status = cleanTexts(await requireAdminStatus(reader.status({ signal }), session));
+  let status = escapeResponseTexts(await requireAdminStatus(reader.status({ signal }), session));
   if (status.automatic !== null && choice !== null)
-    status = cleanTexts(await requireAdminStatus(reader.setAutomatic(choice, { signal }), session));
+    status = escapeResponseTexts(await requireAdminStatus(reader.setAutomatic(choice, { signal }), session));
   const { automatic } = status;
   if (automatic === null)
     throw new Failure(
       3,
-      `${productNames().name} ${status.version} does not support automatic updates. Update it first.`,
+      `${getProductNames().name} ${status.version} does not support automatic updates. Update it first.`,
     );
-  const next = automatic.enabled ? automaticText(automatic, clientWording(status.now)) : '';
-  stdout.write(linesOf([...settingLines(automatic), ...(next === '' ? [] : [next])]));
+  const next = automatic.enabled ? formatAutomaticSettings(automatic, createClientWording(status.now)) : '';
+  stdout.write(joinLines([...settingLines(automatic), ...(next === '' ? [] : [next])]));
   return 0;
 }
 
@@ -103,7 +103,7 @@ function settingLines({
 }: Automatic): string[] {
   const on = days.length === 0 ? 'every day' : days.join(', ');
   return [
-    enabled ? 'Automatic updates are on.' : english.automaticOff,
+    enabled ? 'Automatic updates are on.' : englishTexts.automaticOff,
     ...formatTable([
       ['time window', `${from} to ${to} (${timeZone}), ${on}`],
       ['minimum age', minAgeHours === 0 ? 'none' : `${minAgeHours} h after publication`],

@@ -1,12 +1,12 @@
-import { stepVersionAfter, stepVersionAfterSuccess } from '../../wire/path.ts';
+import { findNextStepVersion, findNextStepVersionAfterSuccess } from '../../wire/path.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
 import { type ClientCommand, type CommandContext, Failure } from '../command.ts';
 import { createInterruptedFailure, createResultFailure, createSession, type Session } from '../connect.ts';
-import { type ResultReport, resultReportOf } from '../endings.ts';
+import { type ClientCommandResult, formatRunResult } from '../endings.ts';
 import { explainFailedResult } from '../explain.ts';
-import { followOne, usualTimeout } from '../follow/follow-update.ts';
-import { productNames } from '../names.ts';
-import { asSentence, cleanText, cleanTexts, linesOf } from '../text.ts';
+import { defaultTimeoutSeconds, followRunToResult } from '../follow/follow-update.ts';
+import { getProductNames } from '../names.ts';
+import { escapeControlCharacters, escapeResponseTexts, formatServerMessage, joinLines } from '../text.ts';
 
 export const instanceCancelCommand: ClientCommand = {
   name: 'instance cancel',
@@ -30,23 +30,25 @@ const pause = 1000;
 
 async function run(context: CommandContext): Promise<number> {
   const session = createSession(context);
-  const { name } = productNames();
+  const { name } = getProductNames();
   const current = await findCurrent(session);
   const run = current === null ? 'No update is in progress.' : await cancel(session);
-  const next = current && stepVersionAfter(cleanTexts(current));
+  const next = current && findNextStepVersion(escapeResponseTexts(current));
   const nextLines =
     next === null ? [] : [`${next} will be installed next. To cancel: ${name} instance cancel`];
   if (typeof run === 'string') {
-    session.stdout.write(linesOf([run, ...nextLines]));
+    session.stdout.write(joinLines([run, ...nextLines]));
     return 3;
   }
   if (current?.outcome != null) {
-    session.stdout.write(`✓ Upgrade path cancelled. ${name} ${cleanTexts(run).to} is still running.\n`);
+    session.stdout.write(
+      `✓ Upgrade path cancelled. ${name} ${escapeResponseTexts(run).to} is still running.\n`,
+    );
     return 0;
   }
-  const { exitCode } = await followOne(session, {
+  const { exitCode } = await followRunToResult(session, {
     run,
-    timeout: usualTimeout,
+    timeout: defaultTimeoutSeconds,
     json: false,
     endingOf: (run, status) => endingOfCancelled(run, status, nextLines),
   });
@@ -61,7 +63,7 @@ async function findCurrent(session: Session): Promise<ToldRun | null> {
   const answer = await session.reader.progress({ signal: session.signal });
   if (answer.kind === 'ok') {
     const { value: run } = answer;
-    return run.outcome === null || stepVersionAfterSuccess(run) !== null ? run : null;
+    return run.outcome === null || findNextStepVersionAfterSuccess(run) !== null ? run : null;
   }
   if (answer.kind === 'problem' && answer.problem.status === 404) return null;
   throw createResultFailure(answer, session);
@@ -80,7 +82,7 @@ async function cancel(session: Session): Promise<ToldRun | string> {
     if (answer.kind === 'logged-out') throw createResultFailure(answer, session);
     if (answer.kind === 'problem') {
       const { status, detail } = answer.problem;
-      if (status === 409) return asSentence(cleanText(detail));
+      if (status === 409) return formatServerMessage(escapeControlCharacters(detail));
       if (status < 500) throw createResultFailure(answer, session);
     }
     if (attempt === tries)
@@ -92,11 +94,15 @@ async function cancel(session: Session): Promise<ToldRun | string> {
   }
 }
 
-function endingOfCancelled(run: Run, status: Status | null, nextLines: readonly string[]): ResultReport {
-  const { lines, exitCode } = resultReportOf(run, status);
+function endingOfCancelled(
+  run: Run,
+  status: Status | null,
+  nextLines: readonly string[],
+): ClientCommandResult {
+  const { lines, exitCode } = formatRunResult(run, status);
   if (run.outcome !== 'cancelled') {
-    const later = stepVersionAfterSuccess(run) === null ? [] : nextLines;
+    const later = findNextStepVersionAfterSuccess(run) === null ? [] : nextLines;
     return { lines: ['It was too late to cancel.', ...lines, ...later], exitCode: exitCode || 3 };
   }
-  return { lines: [`✓ Cancelled. ${asSentence(run.message)}`], exitCode: 0 };
+  return { lines: [`✓ Cancelled. ${formatServerMessage(run.message)}`], exitCode: 0 };
 }

@@ -1,8 +1,8 @@
 import { channels } from '../../core/release/channel.ts';
 import type { ClientCommand, CommandContext } from '../command.ts';
 import { createSession, requireAdminStatus } from '../connect.ts';
-import { availableUpdateLines } from '../status-lines.ts';
-import { cleanTexts, linesOf } from '../text.ts';
+import { formatAvailableUpdate } from '../status-lines.ts';
+import { escapeResponseTexts, joinLines } from '../text.ts';
 
 export const instanceChannelCommand: ClientCommand = {
   name: 'instance channel',
@@ -20,8 +20,10 @@ async function run(context: CommandContext): Promise<number> {
   const session = createSession(context);
   const { args, reader, signal, stdout } = session;
   const [channel = ''] = args.words;
-  const status = cleanTexts(await requireAdminStatus(reader.setChannel(channel, { signal }), session));
+  const status = escapeResponseTexts(
+    await requireAdminStatus(reader.setChannel(channel, { signal }), session),
+  );
   const line = `Release channel: ${status.channel}. Running version: ${status.version}`;
-  stdout.write(linesOf([line, ...availableUpdateLines(status)]));
+  stdout.write(joinLines([line, ...formatAvailableUpdate(status)]));
   return 0;
 }

@@ -1,9 +1,9 @@
 import type { ClientCommand, CommandContext } from '../command.ts';
 import { createResultFailure, createSession } from '../connect.ts';
-import { followPath } from '../follow/follow-path.ts';
-import { timeoutOf, timeoutOption } from '../follow/follow-update.ts';
-import { productNames } from '../names.ts';
-import { jsonLine } from '../text.ts';
+import { followUpgradePath } from '../follow/follow-path.ts';
+import { timeoutOption, timeoutSecondsOf } from '../follow/follow-update.ts';
+import { getProductNames } from '../names.ts';
+import { formatJsonLine } from '../text.ts';
 
 export const instanceFollowCommand: ClientCommand = {
   name: 'instance follow',
@@ -17,20 +17,20 @@ export const instanceFollowCommand: ClientCommand = {
 };
 
 async function run(context: CommandContext): Promise<number> {
-  const timeout = timeoutOf(context.args);
+  const timeout = timeoutSecondsOf(context.args);
   const json = context.args.options.json === true;
   const session = createSession(context);
   const { reader, signal, stdout, stderr } = session;
   const answer = await reader.progress({ signal });
-  if (answer.kind === 'ok') return followPath(session, { run: answer.value, timeout, json });
+  if (answer.kind === 'ok') return followUpgradePath(session, { run: answer.value, timeout, json });
   if (answer.kind === 'problem' && answer.problem.status === 404) {
-    if (json) stdout.write(jsonLine(answer.problem));
+    if (json) stdout.write(formatJsonLine(answer.problem));
     (json ? stderr : stdout).write('There have been no updates yet.\n');
     return 0;
   }
   const failure = createResultFailure(answer, session);
   // The server may be unavailable because this command was started during the downtime of an update.
   if (answer.kind === 'none' && !signal.aborted)
-    failure.message += `\nDuring an update, ${productNames().name} is unavailable for a moment: try again in a few seconds.`;
+    failure.message += `\nDuring an update, ${getProductNames().name} is unavailable for a moment: try again in a few seconds.`;
   throw failure;
 }

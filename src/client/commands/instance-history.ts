@@ -1,11 +1,11 @@
-import { downtimeText, outcomeText } from '../../presentation/present-result.ts';
+import { formatDowntime, formatOutcome } from '../../presentation/present-result.ts';
 import { automaticCaller } from '../../wire/codes.ts';
 import type { Run } from '../../wire/status.ts';
-import { millisecondsBetween } from '../../wire/times.ts';
+import { countMillisecondsBetween } from '../../wire/times.ts';
 import type { ClientCommand, CommandContext } from '../command.ts';
-import { createSession, requireValue } from '../connect.ts';
-import { cleanTexts, formatTable, jsonLine, linesOf } from '../text.ts';
-import { clientWording, dateTime } from '../times.ts';
+import { createSession, requireResponseValue } from '../connect.ts';
+import { escapeResponseTexts, formatJsonLine, formatTable, joinLines } from '../text.ts';
+import { createClientWording, formatDateTime } from '../times.ts';
 
 export const instanceHistoryCommand: ClientCommand = {
   name: 'instance history',
@@ -21,21 +21,21 @@ export const instanceHistoryCommand: ClientCommand = {
 async function run(context: CommandContext): Promise<number> {
   const session = createSession(context);
   const { args, reader, signal, stdout } = session;
-  const runs = await requireValue(reader.history({ signal }), session);
-  const rows = cleanTexts(runs).map(cellsOf);
+  const runs = await requireResponseValue(reader.history({ signal }), session);
+  const rows = escapeResponseTexts(runs).map(cellsOf);
   const lines = rows.length === 0 ? ['There have been no updates yet.'] : formatTable(rows, '');
-  stdout.write(args.options.json ? jsonLine(runs) : linesOf(lines));
+  stdout.write(args.options.json ? formatJsonLine(runs) : joinLines(lines));
   return 0;
 }
 
 function cellsOf(run: Run): string[] {
-  const t = clientWording(run.startedAt);
-  const result = run.outcome === null ? `in progress (${run.state})` : outcomeText(run, t);
-  const took = millisecondsBetween(run.startedAt, run.endedAt);
+  const t = createClientWording(run.startedAt);
+  const result = run.outcome === null ? `in progress (${run.state})` : formatOutcome(run, t);
+  const took = countMillisecondsBetween(run.startedAt, run.endedAt);
   const by = run.by === automaticCaller ? 'automatically' : run.by && `by ${run.by}`;
-  const facts = [took !== null && t.duration(took), downtimeText(run, t), by];
+  const facts = [took !== null && t.duration(took), formatDowntime(run, t), by];
   return [
-    dateTime(run.startedAt),
+    formatDateTime(run.startedAt),
     t.versions(run.from, run.to),
     run.code === null ? result : `${result} (${run.code})`,
     facts.filter(Boolean).join(', '),

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { type ClientCommand, type CommandContext, Failure } from '../command.ts';
-import { createSession, requireValue } from '../connect.ts';
-import { productNames } from '../names.ts';
+import { createSession, requireResponseValue } from '../connect.ts';
+import { getProductNames } from '../names.ts';
 
 export const instanceReportCommand: ClientCommand = {
   name: 'instance report',
@@ -17,9 +17,9 @@ export const instanceReportCommand: ClientCommand = {
 async function run(context: CommandContext): Promise<number> {
   const session = createSession(context);
   const { args, reader, signal, stderr } = session;
-  const archive = await requireValue(reader.report(signal), session);
+  const archive = await requireResponseValue(reader.report(signal), session);
   const time = new Date().toISOString().replace(/\.\d+|[-:]/g, '');
-  const file = String(args.options.output ?? `${productNames().name}-report-${time}.tar.gz`);
+  const file = String(args.options.output ?? `${getProductNames().name}-report-${time}.tar.gz`);
   if (file === '-') {
     process.stdout.write(archive);
     return 0;

@@ -3,24 +3,24 @@ import type { RequestResult } from '../../wire/reader-answer.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { RollbackOffer, Status } from '../../wire/status.ts';
 import { type ClientCommand, type CommandContext, CommandUsageError } from '../command.ts';
-import { requireAdminStatus, requireValue } from '../connect.ts';
-import { confirmStoppingJobs, promptYesNo, readLine } from '../start/agree.ts';
-import { noStartFor, reasonIn } from '../start/decide.ts';
+import { requireAdminStatus, requireResponseValue } from '../connect.ts';
+import { confirmStoppingJobs, promptLine, promptYesNo } from '../start/agree.ts';
+import { createNoStartResult, problemReasonOf } from '../start/decide.ts';
 import {
-  openStart,
-  printNoStart,
+  createStartOptions,
+  createStartSession,
+  printNoStartResult,
   type StartSession,
   startAndFollow,
-  startOptions,
 } from '../start/start-run.ts';
-import { partLines } from '../status-lines.ts';
-import { cleanTexts, jsonLine } from '../text.ts';
-import { clientWording, dateTime } from '../times.ts';
+import { formatPresentationParts } from '../status-lines.ts';
+import { escapeResponseTexts, formatJsonLine } from '../text.ts';
+import { createClientWording, formatDateTime } from '../times.ts';
 
 export const instanceRollbackCommand: ClientCommand = {
   name: 'instance rollback',
   summary: 'Roll back the last update: restore the previous version and its data',
-  options: startOptions('rollback', 'Roll back without asking for confirmation'),
+  options: createStartOptions('rollback', 'Roll back without asking for confirmation'),
   examples: [
     [
       '{product} instance rollback',
@@ -32,22 +32,23 @@ export const instanceRollbackCommand: ClientCommand = {
 };
 
 async function run(context: CommandContext): Promise<number> {
-  const session = openStart(context, 'rollback');
+  const session = createStartSession(context, 'rollback');
   const { reader, signal, stdout, tell, json } = session;
   const status = await requireAdminStatus(reader.status({ signal }), session);
-  const refusal = (problem: Problem) => noStartFor(reasonIn(problem), status, problem, 'rollback');
+  const refusal = (problem: Problem) =>
+    createNoStartResult(problemReasonOf(problem), status, problem, 'rollback');
   tell('Checking the restore point…');
   const told = await reader.rollbackOffer({ signal });
   const problem = refused(told);
-  if (problem !== null) return printNoStart(session, refusal(problem));
-  const offer = await requireValue(Promise.resolve(told), session);
-  if (json) stdout.write(jsonLine({ event: 'rollback', data: offer }));
-  const { from, to, at, ...more } = cleanTexts(offer);
-  const t = clientWording(status.now);
+  if (problem !== null) return printNoStartResult(session, refusal(problem));
+  const offer = await requireResponseValue(Promise.resolve(told), session);
+  if (json) stdout.write(formatJsonLine({ event: 'rollback', data: offer }));
+  const { from, to, at, ...more } = escapeResponseTexts(offer);
+  const t = createClientWording(status.now);
   const { parts } = presentRollback({ from, to, at, ...more }, { version: status.version, jobs: [] }, t);
-  tell(`Roll back from ${from ?? status.version} to ${to}, with the data saved at ${dateTime(at)}`);
-  tell(...partLines(parts, t));
-  if (!(await agreeTwice(session, cleanTexts(offer), cleanTexts(status)))) {
+  tell(`Roll back from ${from ?? status.version} to ${to}, with the data saved at ${formatDateTime(at)}`);
+  tell(...formatPresentationParts(parts, t));
+  if (!(await agreeTwice(session, escapeResponseTexts(offer), escapeResponseTexts(status)))) {
     tell('The rollback was not started.');
     return 3;
   }
@@ -71,5 +72,5 @@ async function agreeTwice(session: StartSession, { to }: RollbackOffer, status: 
     );
   if (session.order.force && !(await confirmStoppingJobs(session, status))) return false;
   if (!(await promptYesNo('Roll back?', session))) return false;
-  return (await readLine(`Type ${to} to roll back: `, session)).trim() === to;
+  return (await promptLine(`Type ${to} to roll back: `, session)).trim() === to;
 }

@@ -1,7 +1,7 @@
 import { type ClientCommand, type CommandContext, CommandUsageError } from '../command.ts';
 import { createSession, requireAdminStatus } from '../connect.ts';
-import { availableUpdateLines } from '../status-lines.ts';
-import { cleanTexts, linesOf } from '../text.ts';
+import { formatAvailableUpdate } from '../status-lines.ts';
+import { escapeResponseTexts, joinLines } from '../text.ts';
 
 export const instanceSkipCommand: ClientCommand = {
   name: 'instance skip',
@@ -22,7 +22,9 @@ async function run(context: CommandContext): Promise<number> {
     throw new CommandUsageError('Specify either the offered version or --undo.');
   const session = createSession(context);
   const { reader, signal, stdout } = session;
-  const status = cleanTexts(await requireAdminStatus(reader.skip(version ?? null, { signal }), session));
-  stdout.write(linesOf(availableUpdateLines(status)));
+  const status = escapeResponseTexts(
+    await requireAdminStatus(reader.skip(version ?? null, { signal }), session),
+  );
+  stdout.write(joinLines(formatAvailableUpdate(status)));
   return 0;
 }

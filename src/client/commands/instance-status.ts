@@ -1,15 +1,15 @@
 import { isSuccessfulRun } from '../../presentation/present-result.ts';
-import { orderOf } from '../../presentation/present-status.ts';
-import { isForAdmins } from '../../wire/reader-shapes.ts';
+import { createLatestUpdateOrder } from '../../presentation/present-status.ts';
+import { isAdminStatus } from '../../wire/reader-shapes.ts';
 import { findRollbackableRun } from '../../wire/rollback-point.ts';
 import type { Run, Status } from '../../wire/status.ts';
 import type { ClientCommand, CommandContext } from '../command.ts';
-import { createSession, requireValue } from '../connect.ts';
-import { resultText } from '../endings.ts';
-import { productNames } from '../names.ts';
-import { availableUpdateLines, cannotStartLines, pendingStepLine } from '../status-lines.ts';
-import { cleanTexts, jsonLine, linesOf } from '../text.ts';
-import { clientWording, dateTime } from '../times.ts';
+import { createSession, requireResponseValue } from '../connect.ts';
+import { formatRunResultSummary } from '../endings.ts';
+import { getProductNames } from '../names.ts';
+import { formatAvailableUpdate, formatBlockingReason, formatPendingStep } from '../status-lines.ts';
+import { escapeResponseTexts, formatJsonLine, joinLines } from '../text.ts';
+import { createClientWording, formatDateTime } from '../times.ts';
 
 export const instanceStatusCommand: ClientCommand = {
   name: 'instance status',
@@ -25,21 +25,21 @@ export const instanceStatusCommand: ClientCommand = {
 async function run(context: CommandContext): Promise<number> {
   const session = createSession(context);
   const { args, reader, signal, stdout } = session;
-  const told = await requireValue(reader.status({ signal }), session);
+  const told = await requireResponseValue(reader.status({ signal }), session);
   if (args.options.json) {
-    stdout.write(jsonLine(told));
+    stdout.write(formatJsonLine(told));
     return 0;
   }
-  if (isForAdmins(told)) {
+  if (isAdminStatus(told)) {
     // If the running version is recalled and no update is available, a rollback may be the only way out. Only the
     // history contains all runs that can be rolled back. Otherwise, the last run is sufficient.
     const isRecalled = told.recalled !== null && told.next === null;
-    const past = isRecalled ? await requireValue(reader.history({ signal }), session) : null;
-    stdout.write(linesOf(statusLines(cleanTexts(told), cleanTexts(past))));
+    const past = isRecalled ? await requireResponseValue(reader.history({ signal }), session) : null;
+    stdout.write(joinLines(statusLines(escapeResponseTexts(told), escapeResponseTexts(past))));
   } else {
-    const { version, updating } = cleanTexts(told);
+    const { version, updating } = escapeResponseTexts(told);
     stdout.write(
-      linesOf([`${productNames().name} ${version}`, ...(updating ? ['An update is in progress.'] : [])]),
+      joinLines([`${getProductNames().name} ${version}`, ...(updating ? ['An update is in progress.'] : [])]),
     );
   }
   return 0;
@@ -47,25 +47,28 @@ async function run(context: CommandContext): Promise<number> {
 
 function statusLines(status: Status, past: readonly Run[] | null): string[] {
   const { version, channel, run: last, reason, canUpdate, buildServers, now, pendingStep } = status;
-  const { name } = productNames();
-  const t = clientWording(now);
-  const lines = [`${name} ${version} (${channel})`, ...availableUpdateLines(status, past)];
+  const { name } = getProductNames();
+  const t = createClientWording(now);
+  const lines = [`${name} ${version} (${channel})`, ...formatAvailableUpdate(status, past)];
   if (pendingStep !== null)
     lines.push(
-      pendingStepLine(pendingStep, version, t.age(pendingStep.since)),
+      formatPendingStep(pendingStep, version, t.age(pendingStep.since)),
       `To follow the update: ${name} instance follow. To cancel it: ${name} instance cancel`,
     );
-  // For `up-to-date`, `availableUpdateLines` has already explained that no update is available.
-  else if (reason !== null && reason.code !== 'up-to-date') lines.push(...cannotStartLines(reason, status));
+  // For `up-to-date`, `formatAvailableUpdate` has already explained that no update is available.
+  else if (reason !== null && reason.code !== 'up-to-date')
+    lines.push(...formatBlockingReason(reason, status));
   else if ((canUpdate && status.next !== null) || status.upToDate?.code === 'rolling-out')
-    lines.push(`To update now: ${name} instance update${orderOf(status).allSteps ? ' --all-steps' : ''}`);
+    lines.push(
+      `To update now: ${name} instance update${createLatestUpdateOrder(status).allSteps ? ' --all-steps' : ''}`,
+    );
   if (last?.outcome && !isSuccessfulRun(last))
-    lines.push(resultText(last, status, t.age(last.endedAt)), `Details: ${name} instance follow`);
+    lines.push(formatRunResultSummary(last, status, t.age(last.endedAt)), `Details: ${name} instance follow`);
   // Only one restore point is shown here; `instance rollback` shows the others.
   const point = findRollbackableRun(past ?? (last ? [last] : []))?.restorePoint;
   if (point)
     lines.push(
-      `Restore point: ${point.version}, with the data saved at ${dateTime(point.at)}. To roll back: ${name} instance rollback`,
+      `Restore point: ${point.version}, with the data saved at ${formatDateTime(point.at)}. To roll back: ${name} instance rollback`,
     );
   const servers = buildServers.map(
     ({ name, version, outdated }) => `${name} ${version}${outdated ? ' (outdated)' : ''}`,

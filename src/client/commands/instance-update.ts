@@ -1,18 +1,28 @@
-import { isTarget } from '../../core/release/channel.ts';
-import { restorePointText } from '../../presentation/present-status.ts';
-import { missingReason } from '../../wire/missing-settings.ts';
+import { isRequestableTarget } from '../../core/release/channel.ts';
+import { formatRestorePointNotice } from '../../presentation/present-status.ts';
+import { findMissingSettingsReason } from '../../wire/missing-settings.ts';
 import type { UpdateOrderBody } from '../../wire/reader.ts';
-import { isForAdmins, type Problem } from '../../wire/reader-shapes.ts';
+import { isAdminStatus, type Problem } from '../../wire/reader-shapes.ts';
 import type { Status } from '../../wire/status.ts';
 import { type ClientCommand, type CommandContext, CommandUsageError } from '../command.ts';
 import { requireAdminStatus, type Session } from '../connect.ts';
 import { confirmStart } from '../start/agree.ts';
 import { promptSettings } from '../start/ask-settings.ts';
-import { decideStart, type NoStart, noStartFor, reasonIn } from '../start/decide.ts';
-import { openStart, printNoStart, startAndFollow, startOptions } from '../start/start-run.ts';
-import { pathLine } from '../status-lines.ts';
-import { cleanTexts } from '../text.ts';
-import { clientWording } from '../times.ts';
+import {
+  chooseStartTarget,
+  createNoStartResult,
+  type NoStartResult,
+  problemReasonOf,
+} from '../start/decide.ts';
+import {
+  createStartOptions,
+  createStartSession,
+  printNoStartResult,
+  startAndFollow,
+} from '../start/start-run.ts';
+import { formatUpgradePath } from '../status-lines.ts';
+import { escapeResponseTexts } from '../text.ts';
+import { createClientWording } from '../times.ts';
 
 export const instanceUpdateCommand: ClientCommand = {
   name: 'instance update',
@@ -20,7 +30,7 @@ export const instanceUpdateCommand: ClientCommand = {
   options: {
     target: {
       value: 'VERSION',
-      form: [{ test: isTarget }, '"canary" or a version such as v1.5.0'],
+      form: [{ test: isRequestableTarget }, '"canary" or a version such as v1.5.0'],
       help: 'Version to install, e.g. v1.5.0, or canary (default: the offered version)',
     },
     set: {
@@ -29,7 +39,7 @@ export const instanceUpdateCommand: ClientCommand = {
       help: 'Value for a new setting; without =VALUE, {product} asks for it',
     },
     'all-steps': { help: 'Install all releases on the upgrade path, one after the other' },
-    ...startOptions(
+    ...createStartOptions(
       'update',
       'Do not ask for confirmation before installing a major version or stopping jobs',
     ),
@@ -43,7 +53,7 @@ export const instanceUpdateCommand: ClientCommand = {
 
 async function run(context: CommandContext): Promise<number> {
   const named = namedIn(context);
-  const session = openStart(context, 'update');
+  const session = createStartSession(context, 'update');
   const { reader, signal, tell } = session;
   const wish = { ...named, ...session.order };
   const ask = (refresh: boolean) => requireAdminStatus(reader.status({ refresh, signal }), session);
@@ -52,26 +62,31 @@ async function run(context: CommandContext): Promise<number> {
   // The status may be based on data that is minutes old, and a release may have been published since then.
   if (wish.target === undefined && status.next === null && status.reason?.code !== 'update-running')
     status = await ask(true);
-  const target = decideStart(status, wish);
-  if (typeof target !== 'string') return printNoStart(session, target);
+  const target = chooseStartTarget(status, wish);
+  if (typeof target !== 'string') return printNoStartResult(session, target);
   const steps = stepsTo(target, status, wish);
   const goal = status.next?.upgradePath.at(-1) ?? target;
-  const t = clientWording(status.now);
-  if (steps.length > 1) tell(cleanTexts(pathLine([status.version, ...steps], t)));
+  const t = createClientWording(status.now);
+  if (steps.length > 1) tell(escapeResponseTexts(formatUpgradePath([status.version, ...steps], t)));
   else if (!wish.allSteps && target === status.next?.version && goal !== target)
     tell(
-      cleanTexts(
+      escapeResponseTexts(
         `${target} must be installed before ${goal}. To continue to ${goal} automatically, use --all-steps.`,
       ),
     );
-  const saved = restorePointText(status, steps[0] ?? target, t);
-  if (saved !== '') tell(cleanTexts(saved));
-  const { version, settings } = cleanTexts(status.next) ?? {};
+  const saved = formatRestorePointNotice(status, steps[0] ?? target, t);
+  if (saved !== '') tell(escapeResponseTexts(saved));
+  const { version, settings } = escapeResponseTexts(status.next) ?? {};
   const listed = (steps[0] === version && settings) || [];
   const given = await promptSettings(context, listed);
-  const missing = missingReason(version ?? target, listed, given);
-  if (missing) return printNoStart(session, noStartFor(missing, status));
-  if (!(await confirmStart(context, cleanTexts(status), { force: !!wish.force, steps: cleanTexts(steps) }))) {
+  const missing = findMissingSettingsReason(version ?? target, listed, given);
+  if (missing) return printNoStartResult(session, createNoStartResult(missing, status));
+  if (
+    !(await confirmStart(context, escapeResponseTexts(status), {
+      force: !!wish.force,
+      steps: escapeResponseTexts(steps),
+    }))
+  ) {
     tell('The update was not started.');
     return 3;
   }
@@ -107,11 +122,15 @@ function stepsTo(
   return next && at >= 0 ? next.upgradePath.slice(0, at + 1) : [target];
 }
 
-async function refusal({ reader, signal }: Session, problem: Problem, status: Status): Promise<NoStart> {
-  const reason = reasonIn(problem);
-  if (reason.code !== 'update-running') return noStartFor(reason, status, problem);
+async function refusal(
+  { reader, signal }: Session,
+  problem: Problem,
+  status: Status,
+): Promise<NoStartResult> {
+  const reason = problemReasonOf(problem);
+  if (reason.code !== 'update-running') return createNoStartResult(reason, status, problem);
   // Another update was started in the meantime, and only a new status contains the run of that update.
   const answer = await reader.status({ signal });
-  const current = answer.kind === 'ok' && isForAdmins(answer.value) ? answer.value : status;
-  return noStartFor(reason, current, problem);
+  const current = answer.kind === 'ok' && isAdminStatus(answer.value) ? answer.value : status;
+  return createNoStartResult(reason, current, problem);
 }

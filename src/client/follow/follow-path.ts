@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expectedStep } from '../../wire/path.ts';
-import { noResponse } from '../../wire/reader-answer.ts';
-import type { RunNews } from '../../wire/reader-follow.ts';
-import { isForAdmins } from '../../wire/reader-shapes.ts';
+import { findExpectedStep } from '../../wire/path.ts';
+import { createNoResponseResult } from '../../wire/reader-answer.ts';
+import type { RunFollowEvent } from '../../wire/reader-follow.ts';
+import { isAdminStatus } from '../../wire/reader-shapes.ts';
 import type { PendingStep, Status, ToldRun } from '../../wire/status.ts';
 import type { Session } from '../connect.ts';
 import { exitCodeOf } from '../endings.ts';
-import { productNames } from '../names.ts';
-import { asSentence, cleanTexts, jsonLine } from '../text.ts';
+import { getProductNames } from '../names.ts';
+import { escapeResponseTexts, formatJsonLine, formatServerMessage } from '../text.ts';
 import {
   type FollowOptions,
-  followOne,
+  followRunToResult,
   printFollowedRun,
   printLines,
   printPastRun,
@@ -26,14 +26,14 @@ const pause = 2_000;
 const maximumMissing = 3;
 
 /** Follows a run and the next steps of its upgrade path. Resolves with the exit code of the last run. */
-export async function followPath(session: Session, options: FollowOptions): Promise<number> {
+export async function followUpgradePath(session: Session, options: FollowOptions): Promise<number> {
   let { run } = options;
   for (;;) {
     const ended =
       run.outcome === null
-        ? await followOne(session, { ...options, run })
+        ? await followRunToResult(session, { ...options, run })
         : { exitCode: await printPastRun(session, run, options.json), run };
-    const expected = expectedStep(ended.run);
+    const expected = findExpectedStep(ended.run);
     if (expected === null) return ended.exitCode;
     const next = await untilNext(session, ended.run, { ...options, expected });
     if (typeof next === 'number') return next;
@@ -66,10 +66,10 @@ async function untilNext(
     view.run = { ...view.run, now: status.now };
     view.toldAt = session.now();
     if (pendingStep === null) return;
-    view.pendingStep = cleanTexts(pendingStep);
+    view.pendingStep = escapeResponseTexts(pendingStep);
     const words = JSON.stringify([pendingStep.to, pendingStep.reason]);
     if (json && words !== told.as)
-      session.stdout.write(jsonLine({ event: 'pendingStep', data: pendingStep }));
+      session.stdout.write(formatJsonLine({ event: 'pendingStep', data: pendingStep }));
     told.as = words;
   };
   const parting = await printFollowedRun(session, { timeout, json }, view, (signal) =>
@@ -82,17 +82,17 @@ async function untilNext(
   const { run = null, now: clock = since } = told.status ?? {};
   const goal = last.upgradePath.at(-1);
   if (run !== null && run.id !== last.id && run.upgradePath.at(-1) === goal) return { ...run, now: clock };
-  if (json) session.stdout.write(jsonLine({ event: 'pendingStep', data: null }));
+  if (json) session.stdout.write(formatJsonLine({ event: 'pendingStep', data: null }));
   const { reason, until } = view.pendingStep;
   const isLate = Date.parse(clock) >= Date.parse(until);
-  const waited = reason === null ? 'the update did not start.' : asSentence(reason);
+  const waited = reason === null ? 'the update did not start.' : formatServerMessage(reason);
   printLines(
     session,
     [
       isLate
         ? `${last.to} was not ready for ${to} in time: ${waited}`
         : `The upgrade path was cancelled; ${to} was not installed.`,
-      `To continue: ${productNames().name} instance update --all-steps`,
+      `To continue: ${getProductNames().name} instance update --all-steps`,
     ],
     json,
   );
@@ -104,17 +104,21 @@ async function* newsOfNext(
   { reader }: Session,
   last: ToldRun,
   { note, signal }: { note: (status: Status) => void; signal: AbortSignal },
-): AsyncGenerator<RunNews, void> {
+): AsyncGenerator<RunFollowEvent, void> {
   for (let missing = 0; missing < maximumMissing; ) {
     const answer = await reader.status({ signal });
     if (signal.aborted) return;
-    if (answer.kind === 'ok' && isForAdmins(answer.value)) {
+    if (answer.kind === 'ok' && isAdminStatus(answer.value)) {
       const { run, pendingStep } = answer.value;
       note(answer.value);
       if (run !== null && run.id !== last.id) return;
       missing = pendingStep === null ? missing + 1 : 0;
       yield { kind: 'heard' };
-    } else yield { kind: 'unheard', refused: answer.kind === 'ok' ? noResponse({ what: 'late' }) : answer };
+    } else
+      yield {
+        kind: 'unheard',
+        refused: answer.kind === 'ok' ? createNoResponseResult({ what: 'late' }) : answer,
+      };
     await sleep(pause, undefined, { signal }).catch(() => {});
   }
 }

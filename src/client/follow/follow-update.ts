@@ -1,19 +1,19 @@
 import type { OptionRow } from '../../core/progress/option-row.ts';
-import { canBeUnavailable, isTooLate } from '../../wire/phase-rows.ts';
-import { followRun, type RunNews } from '../../wire/reader-follow.ts';
-import { isForAdmins } from '../../wire/reader-shapes.ts';
+import { canBeUnavailable, isTooLateToCancel } from '../../wire/phase-rows.ts';
+import { followRun, type RunFollowEvent } from '../../wire/reader-follow.ts';
+import { isAdminStatus } from '../../wire/reader-shapes.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
-import { durationText } from '../../wire/times.ts';
+import { formatDuration } from '../../wire/times.ts';
 import { type CommandArguments, interruptedExitCode } from '../command.ts';
 import type { Session } from '../connect.ts';
-import { paintMark, type ResultReport, resultReportOf, runNoun } from '../endings.ts';
+import { type ClientCommandResult, colourMark, formatRunResult, runNounOf } from '../endings.ts';
 import { explainFailedResult } from '../explain.ts';
-import { productNames } from '../names.ts';
-import { cleanTexts, jsonLine, linesOf } from '../text.ts';
-import { clockTime } from '../times.ts';
-import { JsonEvents, PlainLines } from './lines.ts';
-import { LiveList } from './live-list.ts';
-import { type FollowedRunView, logCommandOf, type Printer } from './view.ts';
+import { getProductNames } from '../names.ts';
+import { escapeResponseTexts, formatJsonLine, joinLines } from '../text.ts';
+import { formatClockTime } from '../times.ts';
+import { JsonEventPrinter, PlainLinePrinter } from './lines.ts';
+import { LivePhasePrinter } from './live-list.ts';
+import { type FollowedRunView, logCommandOf, type ProgressPrinter } from './view.ts';
 
 export interface FollowOptions {
   /** Last state of the run from the server, not escaped. */
@@ -22,20 +22,20 @@ export interface FollowOptions {
   timeout: number;
   json: boolean;
   /** Function that replaces the default result lines and exit code. */
-  endingOf?: (run: Run, status: Status | null) => ResultReport;
+  endingOf?: (run: Run, status: Status | null) => ClientCommandResult;
 }
 
-export const usualTimeout = 900;
+export const defaultTimeoutSeconds = 900;
 
 export const timeoutOption: OptionRow = {
   value: 'SECONDS',
   form: [/^(?!0+$)\d{1,7}$/, 'a number of seconds from 1 to 9999999'],
-  help: `Stop following after SECONDS without a response (default: ${usualTimeout})`,
+  help: `Stop following after SECONDS without a response (default: ${defaultTimeoutSeconds})`,
 };
 
 /** Returns the value of `--timeout` in seconds. */
-export const timeoutOf = ({ options: { timeout } }: CommandArguments): number =>
-  Number(timeout ?? usualTimeout);
+export const timeoutSecondsOf = ({ options: { timeout } }: CommandArguments): number =>
+  Number(timeout ?? defaultTimeoutSeconds);
 
 /** Time in ms after which repeated 401 responses cannot be caused by a restart of the server. */
 const loggedOutFor = 30_000;
@@ -50,25 +50,33 @@ const nap = 30_000;
  * Follows a run until the server reports its result, and prints the result. Resolves with the exit code and the last
  * state of the run.
  */
-export async function followOne(
+export async function followRunToResult(
   session: Session,
   options: FollowOptions,
 ): Promise<{ exitCode: number; run: ToldRun }> {
   const now = session.now();
-  const view: FollowedRunView = { run: cleanTexts(options.run), toldAt: now, heardAt: now, refused: null };
+  const view: FollowedRunView = {
+    run: escapeResponseTexts(options.run),
+    toldAt: now,
+    heardAt: now,
+    refused: null,
+  };
   const parting = await printFollowedRun(session, options, view, (signal) =>
     followRun(session.reader, { run: options.run.id, signal }),
   );
   const { lines, exitCode } =
-    parting ?? (options.endingOf ?? resultReportOf)(view.run, await statusOf(session));
+    parting ?? (options.endingOf ?? formatRunResult)(view.run, await statusOf(session));
   printLines(session, lines, options.json);
   return { exitCode, run: view.run };
 }
 
 /** Prints the result of a run that has already ended. Resolves with the exit code. */
 export async function printPastRun(session: Session, run: ToldRun, json: boolean): Promise<number> {
-  if (json) session.stdout.write(jsonLine({ event: 'run', data: run }));
-  const { lines, exitCode } = resultReportOf(cleanTexts(run), json ? null : await statusOf(session));
+  if (json) session.stdout.write(formatJsonLine({ event: 'run', data: run }));
+  const { lines, exitCode } = formatRunResult(
+    escapeResponseTexts(run),
+    json ? null : await statusOf(session),
+  );
   printLines(session, lines, json);
   return exitCode;
 }
@@ -76,7 +84,7 @@ export async function printPastRun(session: Session, run: ToldRun, json: boolean
 /** Requests the status. Null without a valid response, or if the user is not an admin. */
 async function statusOf({ reader }: Session): Promise<Status | null> {
   const answer = await reader.status();
-  return answer.kind === 'ok' && isForAdmins(answer.value) ? cleanTexts(answer.value) : null;
+  return answer.kind === 'ok' && isAdminStatus(answer.value) ? escapeResponseTexts(answer.value) : null;
 }
 
 export function printLines(
@@ -84,7 +92,7 @@ export function printLines(
   lines: readonly string[],
   json: boolean,
 ): void {
-  (json ? stderr : stdout).write(linesOf(isTerminal && !json ? lines.map(paintMark) : lines));
+  (json ? stderr : stdout).write(joinLines(isTerminal && !json ? lines.map(colourMark) : lines));
 }
 
 /** Reason why the client stops following before the run ends. */
@@ -98,8 +106,8 @@ export async function printFollowedRun(
   session: Session,
   { timeout, json }: Pick<FollowOptions, 'timeout' | 'json'>,
   view: FollowedRunView,
-  newsOf: (signal: AbortSignal) => AsyncIterable<RunNews>,
-): Promise<ResultReport | null> {
+  newsOf: (signal: AbortSignal) => AsyncIterable<RunFollowEvent>,
+): Promise<ClientCommandResult | null> {
   const { signal } = session;
   const printer = printerFor(session, json);
   const stop = new AbortController();
@@ -148,16 +156,16 @@ export async function printFollowedRun(
   return { lines, exitCode: why === 'interrupted' ? interruptedExitCode : 1 };
 }
 
-function printerFor(session: Session, json: boolean): Printer {
-  if (json) return new JsonEvents(session.stdout, session.stderr);
-  return session.isTerminal ? new LiveList(session) : new PlainLines(session.stdout);
+function printerFor(session: Session, json: boolean): ProgressPrinter {
+  if (json) return new JsonEventPrinter(session.stdout, session.stderr);
+  return session.isTerminal ? new LivePhasePrinter(session) : new PlainLinePrinter(session.stdout);
 }
 
-function note(view: FollowedRunView, news: RunNews, now: number): void {
+function note(view: FollowedRunView, news: RunFollowEvent, now: number): void {
   view.refused = news.kind === 'unheard' ? news.refused : null;
   if (news.kind !== 'unheard') view.heardAt = now;
   if (news.kind !== 'run') return;
-  view.run = cleanTexts(news.run);
+  view.run = escapeResponseTexts(news.run);
   view.toldAt = now;
 }
 
@@ -165,7 +173,7 @@ function note(view: FollowedRunView, news: RunNews, now: number): void {
  * Checks whether the login is no longer accepted. While the server may be unavailable, only a 401 from the server
  * itself counts, and not a redirect or a 401 from a proxy.
  */
-const isLoggedOut = (news: RunNews, { run }: FollowedRunView): boolean =>
+const isLoggedOut = (news: RunFollowEvent, { run }: FollowedRunView): boolean =>
   news.kind === 'unheard' &&
   news.refused.kind === 'logged-out' &&
   ((news.refused.status === 401 && news.refused.inFront === null) || !canBeUnavailable(run));
@@ -176,15 +184,15 @@ async function partingLines(
   { reader, config }: Session,
   timeout: number,
 ): Promise<string[]> {
-  const { name } = productNames();
-  const noun = runNoun(run);
+  const { name } = getProductNames();
+  const noun = runNounOf(run);
   switch (why) {
     case 'interrupted':
       return [farewell(run, pendingStep?.to)];
     case 'unknown': {
       const answer = await reader.status();
-      const version = answer.kind === 'ok' ? `${name} ${cleanTexts(answer.value).version}` : name;
-      const startedAt = clockTime(run.startedAt, run.now);
+      const version = answer.kind === 'ok' ? `${name} ${escapeResponseTexts(answer.value).version}` : name;
+      const startedAt = formatClockTime(run.startedAt, run.now);
       return [
         `${version} is running but has no record of the ${noun} that started at ${startedAt}. On the server, run: ${logCommandOf(run)}`,
       ];
@@ -201,7 +209,7 @@ async function partingLines(
           ];
     case 'silent':
       return [
-        `${name} has not responded for ${durationText(timeout * second)}; the result of the ${noun} is unknown.`,
+        `${name} has not responded for ${formatDuration(timeout * second)}; the result of the ${noun} is unknown.`,
         `On the server, run: ${logCommandOf(run)}`,
         `When ${name} responds again, run: ${name} instance follow`,
       ];
@@ -210,12 +218,12 @@ async function partingLines(
 
 /** Returns the message after Ctrl-C, which does not stop the run on the server. */
 function farewell(run: Run, next: string | undefined): string {
-  const { name } = productNames();
+  const { name } = getProductNames();
   if (next !== undefined)
     return `The update to ${next} will start automatically. To follow its progress: ${name} instance follow. To cancel: ${name} instance cancel.`;
-  const what = `The ${runNoun(run)}`;
+  const what = `The ${runNounOf(run)}`;
   const following = `${what} continues. To follow its progress: ${name} instance follow.`;
-  if (isTooLate(run)) return `${following} ${what} can no longer be cancelled.`;
+  if (isTooLateToCancel(run)) return `${following} ${what} can no longer be cancelled.`;
   if (run.state !== 'waiting') return `${following} To cancel: ${name} instance cancel.`;
   const { length } = run.jobs;
   return length === 1

@@ -1,34 +1,40 @@
 import type { PhaseText } from '../../presentation/presentation.ts';
 import { canBeUnavailable } from '../../wire/phase-rows.ts';
-import type { RunNews } from '../../wire/reader-follow.ts';
-import type { Output } from '../command.ts';
-import { jsonLine } from '../text.ts';
-import { type FollowedRunView, noteLinesAt, type Printer, phaseTextsAt, titleOf } from './view.ts';
+import type { RunFollowEvent } from '../../wire/reader-follow.ts';
+import type { OutputStream } from '../command.ts';
+import { formatJsonLine } from '../text.ts';
+import {
+  createPhaseTexts,
+  type FollowedRunView,
+  formatNoteLines,
+  formatRunTitle,
+  type ProgressPrinter,
+} from './view.ts';
 
 /**
  * Printer for programs. Prints one JSON line per event: `{ "event": "run" | "line", "data": … }`. Sentences for people
  * are printed to stderr.
  */
-export class JsonEvents implements Printer {
-  readonly #out: Output;
-  readonly #sentences: Output;
+export class JsonEventPrinter implements ProgressPrinter {
+  readonly #out: OutputStream;
+  readonly #sentences: OutputStream;
   #told = '';
 
-  constructor(out: Output, sentences: Output) {
+  constructor(out: OutputStream, sentences: OutputStream) {
     this.#out = out;
     this.#sentences = sentences;
   }
 
   show(view: FollowedRunView, now: number): void {
-    const notes = view.refused === null ? '' : noteLinesAt(view, now).join('\n');
-    const timeless = notes === '' ? '' : noteLinesAt(view, now, withoutTime).join('\n');
+    const notes = view.refused === null ? '' : formatNoteLines(view, now).join('\n');
+    const timeless = notes === '' ? '' : formatNoteLines(view, now, withoutTime).join('\n');
     if (timeless !== this.#told && notes !== '') this.#sentences.write(`${notes}\n`);
     this.#told = timeless;
   }
 
-  news(news: RunNews): void {
-    if (news.kind === 'run') this.#out.write(jsonLine({ event: 'run', data: news.run }));
-    if (news.kind === 'line') this.#out.write(jsonLine({ event: 'line', data: news.line }));
+  news(news: RunFollowEvent): void {
+    if (news.kind === 'run') this.#out.write(formatJsonLine({ event: 'run', data: news.run }));
+    if (news.kind === 'line') this.#out.write(formatJsonLine({ event: 'line', data: news.line }));
   }
 }
 
@@ -38,27 +44,27 @@ const withoutTime = () => '';
 const heartbeat = 10_000;
 
 /** Printer for pipes and logs. Prints one plain line per completed phase, and one line every 10 s during a phase. */
-export class PlainLines implements Printer {
-  readonly #out: Output;
+export class PlainLinePrinter implements ProgressPrinter {
+  readonly #out: OutputStream;
   readonly #told = new Set<string>();
   #lastAt = 0;
   #hasWaited = false;
   /** Last printed note without its durations, so that the note is not repeated when only a duration has changed. */
   #note = '';
 
-  constructor(out: Output) {
+  constructor(out: OutputStream) {
     this.#out = out;
   }
 
   begin(view: FollowedRunView, now: number): void {
-    this.#write(titleOf(view.run), now);
+    this.#write(formatRunTitle(view.run), now);
     this.show(view, now);
   }
 
   show(view: FollowedRunView, now: number): void {
     const { state, until, outcome } = view.run;
     if (view.pendingStep) this.#tellNote(view, now);
-    for (const row of phaseTextsAt(view, now)) {
+    for (const row of createPhaseTexts(view, now)) {
       if (row.mark === 'done') this.#tellOnce(row, now);
       if (row.mark === 'failed') {
         const ended = outcome === 'cancelled' ? 'cancelled' : 'failed';
@@ -92,8 +98,8 @@ export class PlainLines implements Printer {
   }
 
   #tellNote(view: FollowedRunView, now: number): void {
-    const note = noteLinesAt(view, now).at(-1) ?? '';
-    const timeless = noteLinesAt(view, now, withoutTime).at(-1) ?? '';
+    const note = formatNoteLines(view, now).at(-1) ?? '';
+    const timeless = formatNoteLines(view, now, withoutTime).at(-1) ?? '';
     if (note !== '' && timeless !== this.#note) this.#write(note, now);
     this.#note = timeless;
   }

@@ -1,9 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PhaseText } from '../../presentation/presentation.ts';
 import type { CommandContext } from '../command.ts';
-import { jobLines } from '../status-lines.ts';
-import { fitToColumns, truncateText, widthOf, wrap } from '../text.ts';
-import { type FollowedRunView, noteLinesAt, type Printer, phaseTextsAt, titleOf } from './view.ts';
+import { formatJobLines } from '../status-lines.ts';
+import { fitToColumns, measureTextWidth, truncateText, wrapText } from '../text.ts';
+import {
+  createPhaseTexts,
+  type FollowedRunView,
+  formatNoteLines,
+  formatRunTitle,
+  type ProgressPrinter,
+} from './view.ts';
 
 const marks = { done: '✓', now: '●', failed: '✗', ahead: ' ' } as const;
 const colours = { done: 32, now: 36, failed: 31, ahead: 2 } as const;
@@ -19,7 +25,7 @@ interface Line {
 }
 
 /** Printer for a terminal: the list of phases, redrawn in place after each change. */
-export class LiveList implements Printer {
+export class LivePhasePrinter implements ProgressPrinter {
   readonly #context: Pick<CommandContext, 'stdout' | 'isTerminal' | 'columns' | 'rows'>;
   #drawn: readonly Line[] = [];
   /** Width of the texts in columns. It never shrinks, so that the durations remain in the same column. */
@@ -30,7 +36,7 @@ export class LiveList implements Printer {
   }
 
   begin(view: FollowedRunView, now: number): void {
-    const title = wrap(titleOf(view.run), this.#width);
+    const title = wrapText(formatRunTitle(view.run), this.#width);
     this.#context.stdout.write(`${title.join('\n')}\n`);
     this.show(view, now);
   }
@@ -38,13 +44,13 @@ export class LiveList implements Printer {
   show(view: FollowedRunView, now: number): void {
     const width = this.#width;
     const { run } = view;
-    const notes = noteLinesAt(view, now).flatMap((note) => wrap(note, width));
+    const notes = formatNoteLines(view, now).flatMap((note) => wrapText(note, width));
     const jobs =
       run.state === 'waiting'
-        ? jobLines(run.jobs, run.now, width).map((line) => truncateText(line, width))
+        ? formatJobLines(run.jobs, run.now, width).map((line) => truncateText(line, width))
         : [];
     const lines = [
-      ...this.#rowLines(phaseTextsAt(view, now), width),
+      ...this.#rowLines(createPhaseTexts(view, now), width),
       ...[...jobs, ...notes].map((text) => ({ text })),
     ];
     this.#draw(run.outcome === null ? this.#fitting(lines) : lines);
@@ -79,7 +85,7 @@ export class LiveList implements Printer {
    * but at most the width of the terminal.
    */
   #rowLines(rows: readonly PhaseText[], width: number): Line[] {
-    this.#textColumns = Math.max(this.#textColumns, ...rows.map(({ message }) => widthOf(message)));
+    this.#textColumns = Math.max(this.#textColumns, ...rows.map(({ message }) => measureTextWidth(message)));
     const room = Math.max(0, width - 2 - wordColumns);
     // On a narrow terminal, the text is omitted before the duration.
     const timeWidth = Math.min(room, Math.max(timeColumns, ...rows.map(({ time }) => time.length + 1)));
@@ -99,7 +105,7 @@ export class LiveList implements Printer {
     if (isDeepStrictEqual(lines, this.#drawn)) return;
     // If the terminal has become narrower, it has wrapped the drawn lines.
     const columns = this.#context.columns();
-    const heights = this.#drawn.map(({ text }) => Math.max(1, Math.ceil(widthOf(text) / columns)));
+    const heights = this.#drawn.map(({ text }) => Math.max(1, Math.ceil(measureTextWidth(text) / columns)));
     const up = heights.length === 0 ? '' : `\x1b[${heights.reduce((sum, height) => sum + height)}A`;
     // Each line is cleared separately, because tmux saves the screen if the screen is cleared from the top.
     const text = lines.map((line) => `${this.#paint(line)}\x1b[K\n`).join('');

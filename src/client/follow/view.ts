@@ -1,17 +1,17 @@
 import { presentPhases } from '../../presentation/present-run.ts';
 import type { PhaseText } from '../../presentation/presentation.ts';
 import type { Wording } from '../../presentation/wording.ts';
-import { runPosition } from '../../wire/path.ts';
+import { findUpgradePathPosition } from '../../wire/path.ts';
 import { canBeUnavailable } from '../../wire/phase-rows.ts';
 import type { FailedResult } from '../../wire/reader-answer.ts';
-import type { RunNews } from '../../wire/reader-follow.ts';
+import type { RunFollowEvent } from '../../wire/reader-follow.ts';
 import type { PendingStep, ToldRun } from '../../wire/status.ts';
-import { durationText } from '../../wire/times.ts';
-import { runNoun } from '../endings.ts';
-import { productNames } from '../names.ts';
-import { pendingStepLine } from '../status-lines.ts';
+import { formatDuration } from '../../wire/times.ts';
+import { runNounOf } from '../endings.ts';
+import { getProductNames } from '../names.ts';
+import { formatPendingStep } from '../status-lines.ts';
 import { formatNounCount } from '../text.ts';
-import { clientWording } from '../times.ts';
+import { createClientWording } from '../times.ts';
 
 /** State of a followed run. Times are in milliseconds of the local monotonic clock. */
 export interface FollowedRunView {
@@ -28,13 +28,13 @@ export interface FollowedRunView {
 }
 
 /** Prints the progress of a followed run. */
-export interface Printer {
+export interface ProgressPrinter {
   /** Starts the output. Called once. */
   begin?(view: FollowedRunView, now: number): void;
   /** Prints changes. Called after each event and once a second. */
   show(view: FollowedRunView, now: number): void;
   /** Prints an event as it was received from the server. */
-  news?(news: RunNews): void;
+  news?(news: RunFollowEvent): void;
   /** Completes the output, so that other lines can be printed after it. */
   end?(view: FollowedRunView, now: number): void;
 }
@@ -44,17 +44,17 @@ const longDowntime = 60_000;
 
 /** Returns the texts of the client at a time of the local clock. */
 const wordingAt = ({ run, toldAt }: FollowedRunView, now: number): Wording =>
-  clientWording(new Date((Date.parse(run.now) || 0) + now - toldAt).toISOString());
+  createClientWording(new Date((Date.parse(run.now) || 0) + now - toldAt).toISOString());
 
 /** Returns the phases at a time of the local clock. The current phase includes the reason for waiting. */
-export function phaseTextsAt(view: FollowedRunView, now: number): PhaseText[] {
+export function createPhaseTexts(view: FollowedRunView, now: number): PhaseText[] {
   const { run, heardAt } = view;
   if (view.pendingStep) return [];
   const t = wordingAt(view, now);
   return presentPhases(run, t).map((row) => {
     if (row.mark !== 'now') return row;
     if (isUnavailable(view))
-      return { ...row, message: `${productNames().name} is unavailable`, time: t.duration(now - heardAt) };
+      return { ...row, message: `${getProductNames().name} is unavailable`, time: t.duration(now - heardAt) };
     const isWaiting = run.state === 'waiting';
     const said = isWaiting ? `for ${formatNounCount(run.jobs.length, 'job')}` : row.message;
     const message = `${row.percent === null ? '' : `${row.percent} % `}${said}`.trim();
@@ -73,29 +73,30 @@ const isUnavailable = ({ run, refused }: FollowedRunView): boolean =>
  * Returns the lines below the phases.
  * @param timeText formats durations. If it returns an empty text, lines that differ only in their durations are equal.
  */
-export function noteLinesAt(view: FollowedRunView, now: number, timeText = durationText): string[] {
+export function formatNoteLines(view: FollowedRunView, now: number, timeText = formatDuration): string[] {
   const { run, refused, pendingStep } = view;
-  const t = clientWording(run.now);
+  const t = createClientWording(run.now);
   const silent = now - view.heardAt;
   const notes: string[] = [];
   if (pendingStep) {
     const lasts = Date.parse(run.now) + now - view.toldAt - Date.parse(pendingStep.since);
-    notes.push(pendingStepLine(pendingStep, run.to ?? productNames().name, timeText(lasts)));
+    notes.push(formatPendingStep(pendingStep, run.to ?? getProductNames().name, timeText(lasts)));
   }
   if (run.state === 'waiting')
     notes.push(run.until === null ? t.newJobsQueued : t.waitingUntil(t.clock(run.until)));
   if (run.cancelRequestedBy !== null && run.outcome === null)
     notes.push(t.cancelRequested(run.cancelRequestedBy));
-  if (refused !== null && !isUnavailable(view)) notes.push(unheard(refused, runNoun(run), timeText(silent)));
+  if (refused !== null && !isUnavailable(view))
+    notes.push(unheard(refused, runNounOf(run), timeText(silent)));
   if (isUnavailable(view) && silent >= longDowntime)
     notes.push(
-      `${productNames().name} has been unavailable for ${timeText(silent - (silent % 60_000))}. On the server, run: ${logCommandOf(run)}`,
+      `${getProductNames().name} has been unavailable for ${timeText(silent - (silent % 60_000))}. On the server, run: ${logCommandOf(run)}`,
     );
   return notes;
 }
 
 function unheard(refused: FailedResult, noun: string, time: string): string {
-  const { name } = productNames();
+  const { name } = getProductNames();
   if (refused.kind !== 'logged-out')
     return `No response from ${name} for ${time}. Check your connection; the ${noun} continues on the server.`;
   const { status, inFront } = refused;
@@ -110,12 +111,12 @@ function unheard(refused: FailedResult, noun: string, time: string): string {
  * Returns the command that shows the log. If the server has not reported the command yet, returns the default command.
  */
 export const logCommandOf = ({ log }: Pick<ToldRun, 'log'>): string =>
-  log ?? `docker logs ${productNames().container}`;
+  log ?? `docker logs ${getProductNames().container}`;
 
 /** Formats the title: `Updating svc v1.4.2 → v1.5.0`; on an upgrade path `1 of 2: Updating …`. */
-export function titleOf(run: ToldRun): string {
-  const t = clientWording(run.now);
-  const place = runPosition(run);
+export function formatRunTitle(run: ToldRun): string {
+  const t = createClientWording(run.now);
+  const place = findUpgradePathPosition(run);
   const step = place === null ? '' : `${t.stepOf(place.at + 1, place.versions.length)}: `;
   const doing = run.kind === 'rollback' ? t.headingRollingBack : t.headingUpdating;
   return [`${step}${doing(t.product)}`, [run.from, run.to].filter(Boolean).join(' → ')].join(' ').trim();

@@ -7,9 +7,9 @@ import { promisify } from 'node:util';
 import { diskFileSystem, type Owner, writeTemporaryFile } from '../../core/files/file-system.ts';
 import { quoteForShell } from '../../core/progress/advice.ts';
 import { Failure } from '../command.ts';
-import { productNames } from '../names.ts';
-import { cleanText } from '../text.ts';
-import { explainDiskError, refusedFailure, unchangedFailure } from './failure.ts';
+import { getProductNames } from '../names.ts';
+import { escapeControlCharacters } from '../text.ts';
+import { createRefusedFailure, createUnchangedFailure, explainDiskError } from './failure.ts';
 
 /** The file of the running client. */
 interface ClientFile {
@@ -29,13 +29,13 @@ interface ClientFile {
  * @throws Failure with the outcome refused if npm has installed the client, or if this user may not replace the file
  */
 export async function findClientFile(): Promise<ClientFile> {
-  const { name, asset } = productNames();
+  const { name, asset } = getProductNames();
   const given = isSea() ? process.execPath : (process.argv[1] ?? '');
   const path = await realpath(given).catch((error) => {
-    throw refusedFailure(`Cannot read the client file: ${error.message}.`, `download ${name} again.`);
+    throw createRefusedFailure(`Cannot read the client file: ${error.message}.`, `download ${name} again.`);
   });
-  const npm = npmCommand(path);
-  if (npm !== null) throw refusedFailure(`${path} was installed with npm.`, npm);
+  const npm = findNpmUpdateCommand(path);
+  if (npm !== null) throw createRefusedFailure(`${path} was installed with npm.`, npm);
   const owner = await diskFileSystem.owner(path);
   await expectWritable(path, owner);
   const machine = process.arch === 'x64' ? 'amd64' : process.arch;
@@ -49,7 +49,7 @@ export async function findClientFile(): Promise<ClientFile> {
 }
 
 /** Returns the command that updates the npm package containing a file; null if the file is not in a package. */
-export function npmCommand(path: string): string | null {
+export function findNpmUpdateCommand(path: string): string | null {
   const [, around = '', npmPackage] =
     /^(.*?)\/node_modules\/(?:.*\/node_modules\/)?((?:@[^/]+\/)?[^/]+)\//.exec(path) ?? [];
   if (npmPackage === undefined) return null;
@@ -60,14 +60,14 @@ export function npmCommand(path: string): string | null {
 async function expectWritable(path: string, { uid }: Owner): Promise<void> {
   const own = process.geteuid?.() ?? uid;
   if (own !== 0 && own !== uid)
-    throw refusedFailure(
+    throw createRefusedFailure(
       `${path} belongs to another user (uid ${uid}).`,
       'run the command as that user, or with sudo.',
     );
   const directory = dirname(path);
   await access(directory, constants.W_OK | constants.X_OK).catch((error) => {
     const [why, next] = explainDiskError(error, directory);
-    throw refusedFailure(`Cannot replace ${path}: ${why}.`, next);
+    throw createRefusedFailure(`Cannot replace ${path}: ${why}.`, next);
   });
 }
 
@@ -83,12 +83,12 @@ export async function replaceClient(
 ): Promise<void> {
   const { path, owner } = file;
   const directory = dirname(path);
-  const temporary = join(directory, `.${productNames().name}-update-${randomUUID()}-${basename(path)}`);
+  const temporary = join(directory, `.${getProductNames().name}-update-${randomUUID()}-${basename(path)}`);
   try {
     await writeTemporaryFile(diskFileSystem, temporary, bytes, { owner, mode: owner.mode });
     await expectVersion(file, { temporary, version }, signal);
     if ((await identityAt(path)) !== file.identity)
-      throw unchangedFailure(
+      throw createUnchangedFailure(
         `another process has replaced ${path}.`,
         'check the new version with --version, and update again if necessary.',
       );
@@ -97,7 +97,7 @@ export async function replaceClient(
     signal.throwIfAborted();
     if (error instanceof Failure) throw error;
     const [why, next] = explainDiskError(error, directory);
-    throw unchangedFailure(`cannot replace ${path}: ${why}.`, next);
+    throw createUnchangedFailure(`cannot replace ${path}: ${why}.`, next);
   } finally {
     await diskFileSystem.remove(temporary).catch(() => {});
   }
@@ -116,10 +116,10 @@ async function expectVersion(
     throw doesNotRun(`--version exited with ${killedBy ?? code}`);
   });
   if (!stdout.split(/\s/).includes(version))
-    throw doesNotRun(`--version printed "${cleanText(stdout.trim().slice(0, 100))}"`);
+    throw doesNotRun(`--version printed "${escapeControlCharacters(stdout.trim().slice(0, 100))}"`);
 
   function doesNotRun(why: string): Failure {
-    return unchangedFailure(
+    return createUnchangedFailure(
       `${asset} from ${version} does not run on this machine: ${why}.`,
       'check that the release supports this machine, or report the problem to its publisher.',
     );

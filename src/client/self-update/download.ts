@@ -1,7 +1,7 @@
 import type { Asset } from '../../core/release/channel.ts';
-import { FeedError, reasonOf } from '../../feed/feed-error.ts';
+import { FeedError, innermostErrorMessageOf } from '../../feed/feed-error.ts';
 import { followRedirects } from '../../feed/follow.ts';
-import { downloadAdvice, unchangedFailure } from './failure.ts';
+import { createUnchangedFailure, downloadAdviceOf } from './failure.ts';
 
 /** Limits of a download, in milliseconds and bytes. */
 export interface DownloadLimits {
@@ -12,9 +12,13 @@ export interface DownloadLimits {
   size: number;
 }
 
-export const programLimits: DownloadLimits = { silence: 30_000, whole: 3_600_000, size: 512 * 1024 * 1024 };
+export const programDownloadLimits: DownloadLimits = {
+  silence: 30_000,
+  whole: 3_600_000,
+  size: 512 * 1024 * 1024,
+};
 /** Limits for the checksum and signature files of a release. */
-export const proofLimits: DownloadLimits = { silence: 30_000, whole: 60_000, size: 256 * 1024 };
+export const signatureDownloadLimits: DownloadLimits = { silence: 30_000, whole: 60_000, size: 256 * 1024 };
 
 export interface AssetDownload {
   asset: Asset;
@@ -65,9 +69,9 @@ export async function downloadAsset({
   } catch (error) {
     signal.throwIfAborted();
     const cause: unknown = ending.signal.aborted ? ending.signal.reason : error;
-    throw unchangedFailure(
-      `the download of ${asset.name} from ${address.host} failed: ${reasonOf(cause)}.`,
-      downloadAdvice(cause),
+    throw createUnchangedFailure(
+      `the download of ${asset.name} from ${address.host} failed: ${innermostErrorMessageOf(cause)}.`,
+      downloadAdviceOf(cause),
     );
   } finally {
     ending.abort();
@@ -79,7 +83,7 @@ export async function downloadAsset({
 /** Returns the address of an asset. In a static feed, the address may be relative to the feed. */
 function addressOf({ name, url }: Asset, feed: string): URL {
   const unfit = (why: string) =>
-    unchangedFailure(
+    createUnchangedFailure(
       `${name} cannot be downloaded: ${why}.`,
       'report the problem to the publisher of the feed.',
     );

@@ -2,19 +2,19 @@ import { systemCode } from '../../core/files/file-system.ts';
 import { exitCodes } from '../../core/progress/outcome.ts';
 import { FeedError } from '../../feed/feed-error.ts';
 import { Failure } from '../command.ts';
-import { productNames } from '../names.ts';
+import { getProductNames } from '../names.ts';
 
 /** Creates the failure of a client update that a rule forbids. `next` is the action to take. */
-export const refusedFailure = (message: string, next: string): Failure =>
+export const createRefusedFailure = (message: string, next: string): Failure =>
   new Failure(exitCodes.refused, `${message}\nNext: ${next}`);
 
 /** Creates the failure of a client update that has not changed the client's file. `next` is the action to take. */
-export const unchangedFailure = (message: string, next: string): Failure =>
+export const createUnchangedFailure = (message: string, next: string): Failure =>
   new Failure(exitCodes.failed, `Nothing was changed: ${message}\nNext: ${next}`);
 
 /** Returns the action to take after an error of the feed or of a download. */
-export function downloadAdvice(error: unknown): string {
-  const { feed } = productNames();
+export function downloadAdviceOf(error: unknown): string {
+  const { feed } = getProductNames();
   const wait = error instanceof FeedError ? error.wait : null;
   if (wait === null)
     return `check that this machine can reach the address, then run the update again. If the address requires a login, add the login to ${feed}: https://NAME:TOKEN@….`;

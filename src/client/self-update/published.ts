@@ -1,13 +1,13 @@
 import type { Asset, Channel, Release } from '../../core/release/channel.ts';
-import { reasonOf } from '../../feed/feed-error.ts';
+import { innermostErrorMessageOf } from '../../feed/feed-error.ts';
 import { readNewestRelease } from '../../feed/read-feed.ts';
 import { verifyRelease } from '../../provenance/prove-release.ts';
 import type { Trust } from '../../provenance/trust.ts';
 import { CommandUsageError } from '../command.ts';
-import { productNames } from '../names.ts';
-import { cleanText } from '../text.ts';
-import { type AssetDownload, downloadAsset, proofLimits } from './download.ts';
-import { downloadAdvice, refusedFailure, unchangedFailure } from './failure.ts';
+import { getProductNames } from '../names.ts';
+import { escapeControlCharacters } from '../text.ts';
+import { type AssetDownload, downloadAsset, signatureDownloadLimits } from './download.ts';
+import { createRefusedFailure, createUnchangedFailure, downloadAdviceOf } from './failure.ts';
 
 const sumsName = 'SHA256SUMS';
 const fileName = 'release.json';
@@ -15,7 +15,7 @@ const bundleName = `${fileName}.sigstore.json`;
 
 /** Returns the address of the releases. @throws UsageError without the address, which may contain a token */
 export function requireFeedAddress(env: NodeJS.ProcessEnv): string {
-  const { name, feed, releases } = productNames();
+  const { name, feed, releases } = getProductNames();
   const given = env[feed] || releases;
   if (given === null) throw new CommandUsageError(`set ${feed} to the web address of the ${name} releases`);
   const address = URL.parse(given);
@@ -32,9 +32,9 @@ export function fetchNewestRelease(
 ): Promise<Release | null> {
   return readNewestRelease(feed, channel, signal).catch((error) => {
     signal.throwIfAborted();
-    throw unchangedFailure(
-      `cannot read the releases at ${new URL(feed).host}: ${reasonOf(error)}.`,
-      downloadAdvice(error),
+    throw createUnchangedFailure(
+      `cannot read the releases at ${new URL(feed).host}: ${innermostErrorMessageOf(error)}.`,
+      downloadAdviceOf(error),
     );
   });
 }
@@ -43,7 +43,7 @@ export function fetchNewestRelease(
 export function requireAsset({ version, assets = [] }: Release, name: string): Asset {
   const asset = assets.find((each) => each.name === name);
   if (asset) return asset;
-  throw unchangedFailure(
+  throw createUnchangedFailure(
     `release ${version} does not contain ${name}.`,
     'try again in a few minutes, because files are often uploaded after a release is published. If the file is still missing, report it to the publisher.',
   );
@@ -58,10 +58,14 @@ export async function fetchChecksum(
   name: string,
   from: Pick<AssetDownload, 'feed' | 'signal'>,
 ): Promise<string> {
-  const sums = await downloadAsset({ ...from, asset: requireAsset(release, sumsName), limits: proofLimits });
-  const [sum, ...others] = checksumsFor(name, sums.toString());
+  const sums = await downloadAsset({
+    ...from,
+    asset: requireAsset(release, sumsName),
+    limits: signatureDownloadLimits,
+  });
+  const [sum, ...others] = findChecksums(name, sums.toString());
   if (sum !== undefined && others.length === 0) return sum;
-  throw unchangedFailure(
+  throw createUnchangedFailure(
     `${sumsName} of ${release.version} contains ${sum === undefined ? 'no checksum' : 'several checksums'} for ${name}.`,
     'report the problem to the publisher of the release.',
   );
@@ -80,31 +84,31 @@ export async function fetchVerifiedChecksum(
 ): Promise<string> {
   const { version } = release;
   const get = (asset: string) =>
-    downloadAsset({ ...from, asset: requireAsset(release, asset), limits: proofLimits });
+    downloadAsset({ ...from, asset: requireAsset(release, asset), limits: signatureDownloadLimits });
   const [file, bundle] = [await get(fileName), await get(bundleName)];
   let files: Readonly<Record<string, string>>;
   try {
     ({ files } = await verifyRelease(file, bundle.toString(), trust, {
-      product: productNames().name,
+      product: getProductNames().name,
       version,
     }));
   } catch (error) {
-    throw refusedFailure(
+    throw createRefusedFailure(
       // The message is cleaned, because a parser may quote its input in the message.
-      `${version} was rejected: ${cleanText((error as Error).message)}.`,
+      `${version} was rejected: ${escapeControlCharacters((error as Error).message)}.`,
       `contact the publisher of ${name}. If the signing key has changed, first install ${name} manually from a release that trusts both keys.`,
     );
   }
   const digest = files[name];
   if (digest !== undefined) return digest.replace('sha256:', '');
-  throw refusedFailure(
+  throw createRefusedFailure(
     `${version} was rejected: its ${fileName} contains no checksum for ${name}.`,
     'report the problem to the publisher of the release.',
   );
 }
 
 /** Returns the distinct checksums of a file in the text of SHA256SUMS, in lower-case hex. */
-export function checksumsFor(name: string, text: string): string[] {
+export function findChecksums(name: string, text: string): string[] {
   const lines = text.split(/\r?\n/).flatMap((line) => {
     // In the format of sha256sum, a star before the file name means that the file was read as binary.
     const [, sum = '', file = ''] = /^([0-9a-fA-F]{64}) [ *](?:\.\/)?(.+)$/.exec(line) ?? [];

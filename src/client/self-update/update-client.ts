@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { type Channel, channelOf, isAhead, type Release } from '../../core/release/channel.ts';
+import { type Channel, channelOf, isNewerVersion, type Release } from '../../core/release/channel.ts';
 import { type CommandContext, Failure, interruptedExitCode } from '../command.ts';
-import { productNames } from '../names.ts';
+import { getProductNames } from '../names.ts';
 import { findClientFile, replaceClient } from './client-file.ts';
-import { type AssetDownload, downloadAsset, programLimits } from './download.ts';
-import { refusedFailure, unchangedFailure } from './failure.ts';
+import { type AssetDownload, downloadAsset, programDownloadLimits } from './download.ts';
+import { createRefusedFailure, createUnchangedFailure } from './failure.ts';
 import {
   fetchChecksum,
   fetchNewestRelease,
@@ -19,14 +19,17 @@ import {
  */
 export async function updateClient(channel: Channel, context: CommandContext): Promise<void> {
   const { signal, version: current, stdout, env } = context;
-  const { name } = productNames();
+  const { name } = getProductNames();
   const feed = requireFeedAddress(env);
   const file = await findClientFile();
   if (channelOf(current) === null)
-    throw refusedFailure(`This ${name} is a development build (${current}).`, 'install a release manually.');
+    throw createRefusedFailure(
+      `This ${name} is a development build (${current}).`,
+      'install a release manually.',
+    );
   try {
     const release = await fetchNewestRelease(feed, channel, signal);
-    if (release === null || !isAhead(release.version, current)) {
+    if (release === null || !isNewerVersion(release.version, current)) {
       stdout.write(`${whyUnchanged(current, release, channel)}\n`);
       return;
     }
@@ -59,9 +62,9 @@ async function obtain(
     : fetchVerifiedChecksum(release, name, trust, from));
   stdout.write(`Downloading ${name} ${release.version}\n`);
   const onProgress = progressLines(context);
-  const bytes = await downloadAsset({ asset, feed, signal, limits: programLimits, onProgress });
+  const bytes = await downloadAsset({ asset, feed, signal, limits: programDownloadLimits, onProgress });
   if (createHash('sha256').update(bytes).digest('hex') !== sum)
-    throw unchangedFailure(
+    throw createUnchangedFailure(
       `the checksum of the downloaded ${name} does not match its release.`,
       'run the update again. If the error persists, the file may have been tampered with: report it to the publisher.',
     );
@@ -80,9 +83,9 @@ function progressLines({ stdout, now }: CommandContext): NonNullable<AssetDownlo
 }
 
 function whyUnchanged(current: string, release: Release | null, channel: Channel): string {
-  const client = `${productNames().name} ${current}`;
+  const client = `${getProductNames().name} ${current}`;
   if (release === null) return `${client} was not changed: no release has been published on ${channel} yet.`;
-  if (isAhead(current, release.version))
+  if (isNewerVersion(current, release.version))
     return `${client} was not changed: it is newer than ${release.version}, the latest release on ${channel}.`;
   return `${client} is the latest release on ${channel}.`;
 }

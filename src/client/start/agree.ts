@@ -1,12 +1,12 @@
 import { promptForLine } from '../../core/progress/typed-line.ts';
 import { channelOf } from '../../core/release/channel.ts';
 import { isMajorChange } from '../../core/release/order.ts';
-import { english } from '../../presentation/english.ts';
+import { englishTexts } from '../../presentation/english.ts';
 import type { Status } from '../../wire/status.ts';
 import { type CommandContext, CommandUsageError } from '../command.ts';
 import { createInterruptedFailure } from '../connect.ts';
-import { jobLines } from '../status-lines.ts';
-import { asSentence, formatNounCount, linesOf } from '../text.ts';
+import { formatJobLines } from '../status-lines.ts';
+import { formatNounCount, formatServerMessage, joinLines } from '../text.ts';
 
 /**
  * Prompts for confirmation before jobs are stopped and before a new major version is installed.
@@ -27,7 +27,9 @@ export async function confirmStart(
   const version = `${majors.join(', ')} ${are}. Migrations cannot be undone.`;
   const { preparation, restorePoint } = status;
   const before =
-    preparation === null ? restorePoint === null && english.backUpFirst : asSentence(preparation);
+    preparation === null
+      ? restorePoint === null && englishTexts.backUpFirst
+      : formatServerMessage(preparation);
   return promptYesNo([version, before, 'Continue?'].filter(Boolean).join(' '), context);
 }
 
@@ -39,7 +41,7 @@ export async function confirmStoppingJobs(
   const { jobs = [] } = reason ?? {};
   if (jobs.length === 0) return true;
   context.stderr.write(
-    linesOf([`${formatNounCount(jobs.length, 'job')} will be stopped:`, ...jobLines(jobs, now)]),
+    joinLines([`${formatNounCount(jobs.length, 'job')} will be stopped:`, ...formatJobLines(jobs, now)]),
   );
   return promptYesNo('Continue?', context);
 }
@@ -52,11 +54,15 @@ function isMajor({ version, next }: Status, to: string, from = version): boolean
 /** Prompts for yes or no. Any input other than yes means no. */
 export async function promptYesNo(question: string, context: CommandContext): Promise<boolean> {
   if (!context.canAsk) throw new CommandUsageError(`${question} Without a terminal, confirm with --yes.`);
-  return /^\s*y(?:es)?\s*$/i.test(await readLine(`${question} [y/N] `, context));
+  return /^\s*y(?:es)?\s*$/i.test(await promptLine(`${question} [y/N] `, context));
 }
 
 /** Prompts for a line of text. Returns an empty text at the end of the input. A secret is not shown. */
-export async function readLine(question: string, context: CommandContext, isSecret = false): Promise<string> {
+export async function promptLine(
+  question: string,
+  context: CommandContext,
+  isSecret = false,
+): Promise<string> {
   const answer = await promptForLine(question, context, isSecret);
   if (context.signal.aborted) throw createInterruptedFailure();
   return answer;

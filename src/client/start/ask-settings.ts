@@ -1,7 +1,7 @@
-import { missingSettings } from '../../wire/missing-settings.ts';
+import { findMissingSettings } from '../../wire/missing-settings.ts';
 import type { OfferedSetting } from '../../wire/status.ts';
 import { type CommandContext, CommandUsageError } from '../command.ts';
-import { readLine } from './agree.ts';
+import { promptLine } from './agree.ts';
 
 /**
  * Returns the values of new settings. On a terminal, the user is prompted for settings that `--set` does not specify,
@@ -14,10 +14,10 @@ export async function promptSettings(context: CommandContext, settings: readonly
     const [name = '', ...value] = one.split('=');
     if (value.length === 0 && !context.canAsk)
       throw new CommandUsageError(`Without a terminal, use --set ${one}=VALUE instead of --set ${one}.`);
-    given[name] = value.length > 0 ? value.join('=') : await readLine(`${name}: `, context, true);
+    given[name] = value.length > 0 ? value.join('=') : await promptLine(`${name}: `, context, true);
   }
   if (context.canAsk)
-    for (const { name, description, secret } of missingSettings(settings, given))
-      given[name] = await readLine(`${name} (${description}): `, context, secret);
+    for (const { name, description, secret } of findMissingSettings(settings, given))
+      given[name] = await promptLine(`${name} (${description}): `, context, secret);
   return given;
 }

@@ -1,15 +1,15 @@
-import { isAhead } from '../../core/release/channel.ts';
+import { isNewerVersion } from '../../core/release/channel.ts';
 import type { RunKind } from '../../wire/codes.ts';
 import type { UpdateOrderBody } from '../../wire/reader.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { Reason, Status } from '../../wire/status.ts';
-import type { ResultReport } from '../endings.ts';
-import { productNames } from '../names.ts';
-import { availableUpdateLines, cannotStartLines } from '../status-lines.ts';
-import { cleanTexts } from '../text.ts';
+import type { ClientCommandResult } from '../endings.ts';
+import { getProductNames } from '../names.ts';
+import { formatAvailableUpdate, formatBlockingReason } from '../status-lines.ts';
+import { escapeResponseTexts } from '../text.ts';
 
 /** Report that explains why no update is started. */
-export interface NoStart extends ResultReport {
+export interface NoStartResult extends ClientCommandResult {
   /** Problem document, for the output with `--json`; null if there is none. */
   problem: Problem | null;
 }
@@ -18,43 +18,43 @@ export interface NoStart extends ResultReport {
  * Determines the target of an update, by default the available version. The start request contains the version from the
  * status, so that a release that is published in the meantime is not installed by surprise.
  */
-export function decideStart(
+export function chooseStartTarget(
   status: Status,
   { target, when, force, allSteps }: Partial<UpdateOrderBody>,
-): string | NoStart {
+): string | NoStartResult {
   const { reason, next, run } = status;
   const { code, jobs = [] } = reason ?? {};
   const isPassed = jobs.length > 0 && (force || (when === 'idle' && !jobs.some(({ stuck }) => stuck)));
-  if (reason !== null && !isPassed && code !== 'up-to-date') return noStartFor(reason, status);
+  if (reason !== null && !isPassed && code !== 'up-to-date') return createNoStartResult(reason, status);
   // After these outcomes, the server accepts a start request for the same release. The updater then verifies the
   // containers.
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
   // The release is not installed again if a newer version is running, for example after a manual repair, because a
   // downgrade is not possible.
-  const isAgain = isInTrouble && run.to !== null && !isAhead(status.version, run.to);
+  const isAgain = isInTrouble && run.to !== null && !isNewerVersion(status.version, run.to);
   const offered = (allSteps ? next?.upgradePath.at(-1) : null) ?? next?.version;
   const goal = target ?? offered ?? (isAgain ? run.to : null);
   if (goal !== null && (goal !== status.version || isInTrouble)) return goal;
   const lines =
     goal === null
-      ? availableUpdateLines(cleanTexts(status))
-      : [`${productNames().name} ${goal} is already running.`];
+      ? formatAvailableUpdate(escapeResponseTexts(status))
+      : [`${getProductNames().name} ${goal} is already running.`];
   return { lines, problem: reason && problemOf(reason), exitCode: 0 };
 }
 
-export const noStartFor = (
+export const createNoStartResult = (
   reason: Reason,
   status: Status,
   problem = problemOf(reason),
   kind: RunKind = 'update',
-): NoStart => ({
-  lines: cannotStartLines(cleanTexts(reason), cleanTexts(status), kind),
+): NoStartResult => ({
+  lines: formatBlockingReason(escapeResponseTexts(reason), escapeResponseTexts(status), kind),
   problem,
   exitCode: 3,
 });
 
 /** Returns the reason for which the server refused a request. Older servers and proxies send no reason. */
-export const reasonIn = ({ reason, detail }: Problem): Reason =>
+export const problemReasonOf = ({ reason, detail }: Problem): Reason =>
   reason ?? { code: 'rollback-refused', message: detail };
 
 /** Creates the problem document that the server would send for a reason. */

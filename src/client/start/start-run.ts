@@ -7,18 +7,18 @@ import type { ToldRun } from '../../wire/status.ts';
 import { type CommandContext, Failure, interruptedExitCode } from '../command.ts';
 import { createResultFailure, createSession, type Session } from '../connect.ts';
 import { explainFailedResult } from '../explain.ts';
-import { followPath } from '../follow/follow-path.ts';
-import { timeoutOf, timeoutOption } from '../follow/follow-update.ts';
-import { productNames } from '../names.ts';
-import { cleanTexts, jsonLine, linesOf } from '../text.ts';
-import type { NoStart } from './decide.ts';
+import { followUpgradePath } from '../follow/follow-path.ts';
+import { timeoutOption, timeoutSecondsOf } from '../follow/follow-update.ts';
+import { getProductNames } from '../names.ts';
+import { escapeResponseTexts, formatJsonLine, joinLines } from '../text.ts';
+import type { NoStartResult } from './decide.ts';
 
 /** Time in ms during which the server may still be processing a request after its response was lost. */
 const graceMs = 15_000;
 const pauseMs = 1_000;
 
 /** Returns the options of a command that starts a run. */
-export const startOptions = (kind: RunKind, yes: string): OptionTable => ({
+export const createStartOptions = (kind: RunKind, yes: string): OptionTable => ({
   'when-idle': { help: 'Wait until running jobs have finished; new jobs stay queued' },
   force: { instead: 'when-idle', help: 'Stop running jobs' },
   yes: { help: yes },
@@ -41,8 +41,8 @@ export interface StartSession extends Session {
 }
 
 /** Creates the session of a command that starts a run. @throws Failure if the address of the server is not set */
-export function openStart(context: CommandContext, kind: RunKind): StartSession {
-  const timeout = timeoutOf(context.args);
+export function createStartSession(context: CommandContext, kind: RunKind): StartSession {
+  const timeout = timeoutSecondsOf(context.args);
   const { options } = context.args;
   const order = {
     ...(options['when-idle'] && { when: 'idle' as const }),
@@ -51,16 +51,16 @@ export function openStart(context: CommandContext, kind: RunKind): StartSession 
   const json = !!options.json;
   const session = createSession(context);
   const out = json ? session.stderr : session.stdout;
-  const tell = (...lines: readonly string[]) => void out.write(linesOf(lines));
+  const tell = (...lines: readonly string[]) => void out.write(joinLines(lines));
   return { ...session, kind, order, json, timeout, tell };
 }
 
 /** Prints why no run was started. Returns the exit code. */
-export function printNoStart(
+export function printNoStartResult(
   { json, stdout, tell }: StartSession,
-  { lines, problem, exitCode }: NoStart,
+  { lines, problem, exitCode }: NoStartResult,
 ): number {
-  if (json && problem !== null) stdout.write(jsonLine(problem));
+  if (json && problem !== null) stdout.write(formatJsonLine(problem));
   tell(...lines);
   return exitCode;
 }
@@ -71,18 +71,18 @@ interface WantedRun {
   before: string | null;
   ask(): Promise<RequestResult<ToldRun>>;
   /** Returns the lines to print if the server refuses the request. */
-  refusal(problem: Problem): NoStart | Promise<NoStart>;
+  refusal(problem: Problem): NoStartResult | Promise<NoStartResult>;
 }
 
 /** Starts a run and follows it, unless `--no-follow` is specified. Resolves with the exit code. */
 export async function startAndFollow(session: StartSession, wanted: WantedRun): Promise<number> {
   const { kind, json, timeout, args, stdout, tell } = session;
   const run = await startRun(session, wanted);
-  if ('lines' in run) return printNoStart(session, run);
-  if (!args.options['no-follow']) return followPath(session, { run, timeout, json });
-  if (json) stdout.write(jsonLine({ event: 'run', data: run }));
-  const to = cleanTexts(run).to ?? 'the latest release';
-  tell(`The ${kind} to ${to} has started. To follow its progress: ${productNames().name} instance follow`);
+  if ('lines' in run) return printNoStartResult(session, run);
+  if (!args.options['no-follow']) return followUpgradePath(session, { run, timeout, json });
+  if (json) stdout.write(formatJsonLine({ event: 'run', data: run }));
+  const to = escapeResponseTexts(run).to ?? 'the latest release';
+  tell(`The ${kind} to ${to} has started. To follow its progress: ${getProductNames().name} instance follow`);
   return 0;
 }
 
@@ -91,7 +91,7 @@ export async function startAndFollow(session: StartSession, wanted: WantedRun): 
  * accepted.
  * @throws Failure if the run was not started, or if this is unknown
  */
-async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldRun | NoStart> {
+async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldRun | NoStartResult> {
   const { kind, config, signal, stderr } = session;
   const answer = await wanted.ask();
   if (answer.kind === 'ok') return answer.value;
@@ -110,7 +110,7 @@ async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldR
 const unknown = (exitCode: number, kind: RunKind, why = ''): Failure =>
   new Failure(
     exitCode,
-    `${why}It is unknown whether the ${kind} was started. To check: ${productNames().name} instance status`,
+    `${why}It is unknown whether the ${kind} was started. To check: ${getProductNames().name} instance status`,
   );
 
 /** Waits until the server reports a run that did not exist before the start request. */
@@ -129,7 +129,7 @@ async function findStarted(session: StartSession, { before }: WantedRun): Promis
 function notStarted(refused: FailedResult | null, { kind, config }: StartSession): Failure {
   if (refused !== null && !(refused.kind === 'problem' && refused.problem.status === 404))
     return unknown(1, kind, `${explainFailedResult(refused, config)} `);
-  const { name } = productNames();
+  const { name } = getProductNames();
   return new Failure(
     1,
     `${name} did not start the ${kind}; nothing was changed. Try again: ${name} instance ${kind}`,

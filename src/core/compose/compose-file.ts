@@ -1,6 +1,6 @@
 import { isMap, isScalar, isSeq, type Node, type Scalar } from 'yaml';
 import type { TextFile } from '../files/text-file.ts';
-import { lineAt } from './project-files.ts';
+import { lineNumberOf } from './project-files.ts';
 import { parseYaml, type YamlDocument } from './yaml-document.ts';
 
 /** A scalar as compose reads it, before variables are resolved. */
@@ -63,7 +63,7 @@ const latest = new Map<string, ComposeFile>();
  * Parses a compose file once and returns the cached result afterwards.
  * @throws UpdateError compose-invalid with file and line
  */
-export function readComposeFile(file: TextFile): ComposeFile {
+export function getParsedComposeFile(file: TextFile): ComposeFile {
   const known = read.get(file);
   if (known) return known;
   const before = latest.get(file.path);
@@ -121,7 +121,7 @@ function serviceEntry(
   const build = yaml.get(service, 'build');
   const base = yaml.get(service, 'extends');
   return {
-    line: lineAt(file, Math.max(0, file.text.lastIndexOf(name, service.range?.[0]))),
+    line: lineNumberOf(file, Math.max(0, file.text.lastIndexOf(name, service.range?.[0]))),
     image: isScalar(image) ? scalarText(image, file) : null,
     hasBuild: build !== null && !(isScalar(build) && build.value === null),
     extends: extendsOf(yaml, base, file),
@@ -132,7 +132,11 @@ function serviceEntry(
 function extendsOf(yaml: YamlDocument, node: Node | null, source: TextFile): ExtendsLink | null {
   const service = stringOf(isMap(node) ? yaml.get(node, 'service') : node);
   if (service === null) return null;
-  return { service, file: stringOf(yaml.get(node, 'file')), line: lineAt(source, node?.range?.[0] ?? 0) };
+  return {
+    service,
+    file: stringOf(yaml.get(node, 'file')),
+    line: lineNumberOf(source, node?.range?.[0] ?? 0),
+  };
 }
 
 function includesOf(yaml: YamlDocument, file: TextFile): Include[] {
@@ -155,7 +159,7 @@ export function parseFileLinks(yaml: YamlDocument, node: Node | null, file: Text
     const entry = yaml.follow(item);
     const path = isMap(entry) ? yaml.get(entry, 'path') : entry;
     const paths = isSeq(path) ? path.items.map((one) => stringOf(yaml.follow(one))) : [stringOf(path)];
-    const line = lineAt(file, entry?.range?.[0] ?? 0);
+    const line = lineNumberOf(file, entry?.range?.[0] ?? 0);
     return paths.filter((one) => one !== null).map((one) => ({ path: one, line }));
   });
 }
@@ -173,7 +177,7 @@ function scalarText(node: Scalar, file: TextFile): ScalarText | null {
   const exact = inside >= 0 && written.startsWith(value, inside);
   const whole = isBlock || written.length === value.length + (quoted ? 2 : 0);
   const start = exact && whole ? from + inside : -1;
-  return { text: value, line: lineAt(file, start < 0 ? from : start), start };
+  return { text: value, line: lineNumberOf(file, start < 0 ? from : start), start };
 }
 
 const stringOf = (node: unknown): string | null =>

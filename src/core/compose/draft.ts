@@ -1,12 +1,12 @@
 import type { TextFile } from '../files/text-file.ts';
 import { applyEdits, type Edit } from './edit.ts';
-import { setVariableEdit } from './env-file.ts';
+import { createVariableEdit } from './env-file.ts';
 import {
   displayPathOf,
   type FileList,
   findProjectFile,
   type ProjectFiles,
-  withFile,
+  setProjectFile,
 } from './project-files.ts';
 
 /** Text of a file before and after the planned change. */
@@ -26,19 +26,19 @@ export interface ProjectDraft {
 }
 
 /** Creates a draft without changes. */
-export const draftOf = (files: ProjectFiles): ProjectDraft => ({ files, changes: [] });
+export const createDraft = (files: ProjectFiles): ProjectDraft => ({ files, changes: [] });
 
 /** Applies edits to a draft. A new file is added to the env files. */
-export function withEdits(draft: ProjectDraft, edits: readonly Edit[]): ProjectDraft {
+export function applyEditsToDraft(draft: ProjectDraft, edits: readonly Edit[]): ProjectDraft {
   return [...Map.groupBy(edits, ({ file }) => file)].reduce((before, [path, own]) => {
     const text = applyEdits(findProjectFile(before.files, path)?.text ?? '', own);
     const description = own.map((edit) => describeEdit(before.files, edit)).join('; ');
-    return withText(before, { path, text }, description);
+    return setDraftFileText(before, { path, text }, description);
   }, draft);
 }
 
 /** Sets the text of a file in a draft. A new file is added to `list`, by default the env files. */
-export function withText(
+export function setDraftFileText(
   draft: ProjectDraft,
   file: TextFile,
   description: string,
@@ -53,15 +53,15 @@ export function withText(
     description: earlier ? `${earlier.description}; ${description}` : description,
   };
   return {
-    files: withFile(files, file, list),
+    files: setProjectFile(files, file, list),
     changes: [...changes.filter((other) => other !== earlier), change],
   };
 }
 
 /** Sets a variable in the file that already sets it, or in the last env file that compose reads. */
-export function withVariable(draft: ProjectDraft, variable: string, value: string): ProjectDraft {
-  const edit = setVariableEdit(draft.files, variable, value);
-  return edit.before === edit.after ? draft : withEdits(draft, [edit]);
+export function setDraftVariable(draft: ProjectDraft, variable: string, value: string): ProjectDraft {
+  const edit = createVariableEdit(draft.files, variable, value);
+  return edit.before === edit.after ? draft : applyEditsToDraft(draft, [edit]);
 }
 
 /** Describes an edit for users: `.env line 4: v1.4.2 → v1.5.0`, `.env line 7: added SVC_VERSION=canary` */

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { lineAt } from './project-files.ts';
+import { lineNumberOf } from './project-files.ts';
 
 /** An edit, which replaces the text between two offsets of a file. */
 export interface Edit {
@@ -20,14 +20,14 @@ export interface Edit {
 }
 
 /** Creates an edit that replaces the text between two offsets of a file. */
-export function editOf(
+export function createEdit(
   file: TextFile,
   { start, end }: Pick<Edit, 'start' | 'end'>,
   after: string,
   variable?: string,
 ): Edit {
   const before = file.text.slice(start, end);
-  return { file: file.path, line: lineAt(file, start), start, end, before, after, variable };
+  return { file: file.path, line: lineNumberOf(file, start), start, end, before, after, variable };
 }
 
 /**

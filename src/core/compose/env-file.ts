@@ -1,7 +1,7 @@
 import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { type Edit, editOf } from './edit.ts';
-import { locationAt, type ProjectFiles } from './project-files.ts';
+import { createEdit, type Edit } from './edit.ts';
+import { formatOffsetLocation, type ProjectFiles } from './project-files.ts';
 
 /** An assignment `KEY=value` in an env file. */
 export interface Assignment {
@@ -28,7 +28,7 @@ const restOfLine = /[^\n]*/y;
  * without `=` assigns nothing.
  * @throws UpdateError compose-invalid: one bad line invalidates the whole file, as in compose
  */
-export function findAssignments(file: TextFile): Assignment[] {
+export function parseAssignments(file: TextFile): Assignment[] {
   const { text } = file;
   const found: Assignment[] = [];
   let begin = 0;
@@ -88,7 +88,7 @@ export function findAssignments(file: TextFile): Assignment[] {
   }
 
   function invalid(message: string): UpdateError {
-    return new UpdateError('compose-invalid', `${locationAt(file, begin)}: ${message}`);
+    return new UpdateError('compose-invalid', `${formatOffsetLocation(file, begin)}: ${message}`);
   }
 }
 
@@ -96,7 +96,7 @@ export function findAssignments(file: TextFile): Assignment[] {
  * Returns the edit after which compose reads the given value, any single line of text, for a variable. The edit changes
  * the last assignment, even if it is empty. If there is no assignment, the edit appends a line to the last env file.
  */
-export function setVariableEdit(
+export function createVariableEdit(
   { envFiles, newEnvFile }: Pick<ProjectFiles, 'envFiles' | 'newEnvFile'>,
   key: string,
   value: string,
@@ -104,17 +104,17 @@ export function setVariableEdit(
   const isPlain = /^[A-Za-z0-9._/:@+-]+$/.test(value);
   const written = isPlain ? value : quoted(value);
   for (const file of envFiles.toReversed()) {
-    const last = findAssignments(file).findLast((each) => each.key === key);
+    const last = parseAssignments(file).findLast((each) => each.key === key);
     if (!last) continue;
     const quotes = isPlain ? 0 : last.quote.length;
-    return editOf(file, { start: last.start - quotes, end: last.end + quotes }, written, key);
+    return createEdit(file, { start: last.start - quotes, end: last.end + quotes }, written, key);
   }
   const file = envFiles.at(-1) ?? { path: newEnvFile, text: '' };
   const { text } = file;
   const lineEnd = text[text.lastIndexOf('\n') - 1] === '\r' ? '\r\n' : '\n';
   const isLineStart = text === '' || text === '\ufeff' || text.endsWith('\n');
   const added = `${isLineStart ? '' : lineEnd}${key}=${written}${lineEnd}`;
-  const edit = editOf(file, { start: text.length, end: text.length }, added, key);
+  const edit = createEdit(file, { start: text.length, end: text.length }, added, key);
   return { ...edit, line: edit.line + (isLineStart ? 0 : 1) };
 }
 

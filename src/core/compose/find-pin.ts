@@ -4,17 +4,22 @@ import type { ScalarText } from './compose-file.ts';
 import { type ComposeVariableLookup, interpolate } from './interpolation.ts';
 import {
   type ComposeSource,
-  extendedSource,
   formatLocation,
-  includedSources,
+  listRootSources,
+  resolveExtendedSource,
+  resolveIncludedSources,
   resolveIncludeTree,
-  resolveLayerText,
-  rootSources,
+  resolveSourceText,
 } from './layers.ts';
-import type { Pin, PinPosition } from './pin.ts';
-import { displayPathOf, findProjectFile, lineAt, type ProjectFiles } from './project-files.ts';
+import type { Pin, PinLocation } from './pin.ts';
+import { displayPathOf, findProjectFile, lineNumberOf, type ProjectFiles } from './project-files.ts';
 import { parseReference } from './reference.ts';
-import { createSourceMap, type SourceMappedText, type SourceSegment, sourceSegments } from './traced.ts';
+import {
+  createSourceMappedText,
+  type SourceMappedText,
+  type SourceSegment,
+  splitIntoSourceSegments,
+} from './traced.ts';
 
 /**
  * Finds the pin of a service: its image reference and the location that sets the tag.
@@ -24,7 +29,7 @@ export function requirePin(files: ProjectFiles, service: string): Pin {
   const { layer, image } = effectiveImage(files, service);
   const { file } = layer.file;
   const where = `image of ${service} in ${layer.name} line ${image.line}`;
-  const template = createSourceMap(image.text, file.path, image.start, { via: 'text' });
+  const template = createSourceMappedText(image.text, file.path, image.start, { via: 'text' });
   const resolved = interpolate(template, layer.variables, where);
   const reference = parseReference(resolved.text);
   if (!reference) {
@@ -50,8 +55,8 @@ export function requirePin(files: ProjectFiles, service: string): Pin {
     const names = variablesIn(template, layer.variables, [tagStart, tagStart + tag.text.length], where);
     if (names.length > 1) throw severalVariables(where, tag, names);
   }
-  const inImage: PinPosition = { kind: 'literal', file: file.path, description: where };
-  const place: PinPosition =
+  const inImage: PinLocation = { kind: 'literal', file: file.path, description: where };
+  const place: PinLocation =
     reference.tag === null
       ? { ...inImage, kind: 'absent', description: `${where}, which has no tag` }
       : tagPlace(files, service, inImage, mainPart(tag, resolved, tagStart, where));
@@ -100,9 +105,9 @@ function variablesIn(
 ): string[] {
   const opaque: ComposeVariableLookup = (variable) => {
     const value = lookup(variable);
-    return value && createSourceMap(value.text, '', -1, { via: 'variable', variable });
+    return value && createSourceMappedText(value.text, '', -1, { via: 'variable', variable });
   };
-  const parts = sourceSegments(interpolate(template, opaque, where), ...range);
+  const parts = splitIntoSourceSegments(interpolate(template, opaque, where), ...range);
   return [...new Set(parts.flatMap(({ variable }) => variable ?? []))];
 }
 
@@ -122,13 +127,13 @@ const severalVariables = (
 function tagPlace(
   files: ProjectFiles,
   service: string,
-  image: PinPosition,
+  image: PinLocation,
   main: SourceSegment,
-): PinPosition {
+): PinLocation {
   const { source, start, via, variable } = main;
   const file = findProjectFile(files, source);
   if (start < 0 || !file) return image;
-  const here = `${displayPathOf(files, source)} line ${lineAt(file, start)}`;
+  const here = `${displayPathOf(files, source)} line ${lineNumberOf(file, start)}`;
   if (variable === undefined)
     return { kind: 'literal', file: source, description: `image of ${service} in ${here}` };
   return via === 'default'
@@ -139,7 +144,7 @@ function tagPlace(
 /** Returns the part of the tag that contains the version. A variable takes precedence over literal text. */
 function mainPart(tag: PinTag, resolved: SourceMappedText, start: number, where: string): SourceSegment {
   const [from, to] = versionRange(tag);
-  const carrying = sourceSegments(resolved, start + from, start + to);
+  const carrying = splitIntoSourceSegments(resolved, start + from, start + to);
   const variables = carrying.filter(({ via }) => via !== 'text');
   const distinct = new Set(variables.map(({ source, start: at }) => `${source}\n${at}`));
   if (tag.kind === 'release' && distinct.size > 1) {
@@ -147,7 +152,7 @@ function mainPart(tag: PinTag, resolved: SourceMappedText, start: number, where:
   }
   const part = variables[0] ?? carrying[0];
   if (!part) throw new RangeError('a tag without text');
-  const whole = sourceSegments(resolved, start, start + tag.text.length).find(
+  const whole = splitIntoSourceSegments(resolved, start, start + tag.text.length).find(
     (each) => each.source === part.source && each.start <= part.start && part.end <= each.end,
   );
   const main = whole ?? part;
@@ -185,7 +190,7 @@ interface EffectiveImage {
  * image
  */
 function effectiveImage(files: ProjectFiles, service: string): EffectiveImage {
-  const layers = rootSources(files);
+  const layers = listRootSources(files);
   const found = search(files, layers, service, new Set());
   if (found instanceof UpdateError) throw found;
   switch (found) {
@@ -243,8 +248,8 @@ function search(
     found = better(found, searchIncludes(files, layer, service, seen));
     if (!isImage(found) && entry?.extends) {
       const { file, line } = entry.extends;
-      const base = resolveLayerText(layer, entry.extends.service, formatLocation(layer, line));
-      const from = file === null ? layer : extendedSource(files, layer, { path: file, line });
+      const base = resolveSourceText(layer, entry.extends.service, formatLocation(layer, line));
+      const from = file === null ? layer : resolveExtendedSource(files, layer, { path: file, line });
       if (from instanceof UpdateError) return better(found, from);
       const step = `${from.file.file.path}\n${base}`;
       if (seen.has(step)) throw circular(layer, line, `circular extends: ${service} extends ${base}`);
@@ -266,7 +271,7 @@ function searchIncludes(
   // If two `include` entries define the service, compose 5.2 and later use the first definition.
   for (const include of layer.follows ? layer.file.includes : []) {
     const from: ComposeSource[] = [];
-    for (const one of includedSources(files, layer, include)) {
+    for (const one of resolveIncludedSources(files, layer, include)) {
       if (one instanceof UpdateError) found = better(found, one);
       else from.push(one);
     }

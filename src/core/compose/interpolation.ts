@@ -181,7 +181,7 @@ function closingBrace(source: string, open: number, end: number): number {
  * Returns the required variables (`${V:?}`) that have no value, including those in unused defaults. The search
  * continues after a reference that compose rejects.
  */
-export function requiredIn(text: string, setTo: (name: string) => string | null): string[] {
+export function findUnsetRequiredVariables(text: string, setTo: (name: string) => string | null): string[] {
   const missing: string[] = [];
   within(0, text.length, 0);
   return missing;

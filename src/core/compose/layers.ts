@@ -1,9 +1,9 @@
 import { dirname, join, resolve } from 'node:path';
 import { UpdateError } from '../progress/update-error.ts';
-import { type ComposeFile, type FileLink, type Include, readComposeFile } from './compose-file.ts';
+import { type ComposeFile, type FileLink, getParsedComposeFile, type Include } from './compose-file.ts';
 import { type ComposeVariableLookup, interpolate } from './interpolation.ts';
 import { displayPathOf, type ProjectFiles, projectDirectoryOf } from './project-files.ts';
-import { createSourceMap } from './traced.ts';
+import { createSourceMappedText } from './traced.ts';
 import { createVariableLookup } from './variables.ts';
 
 // Maximum number of files. Two files that include each other with changing base directories would otherwise cause an
@@ -37,15 +37,15 @@ export interface LinkedFile {
  * Returns the `-f` files. Their links are relative to the project directory, wherever the files are (compose-go,
  * loader.go).
  */
-export function rootSources(files: ProjectFiles): ComposeSource[] {
+export function listRootSources(files: ProjectFiles): ComposeSource[] {
   const given = new Map(Object.entries(files.given ?? {}));
   const variables = createVariableLookup(files.envFiles, (variable) => {
     const text = given.get(variable);
-    return text === undefined ? null : createSourceMap(text, '', -1, { via: 'variable', variable });
+    return text === undefined ? null : createSourceMappedText(text, '', -1, { via: 'variable', variable });
   });
   const base = projectDirectoryOf(files);
   return files.composeFiles.map((file) => ({
-    file: readComposeFile(file),
+    file: getParsedComposeFile(file),
     name: displayPathOf(files, file.path),
     base,
     variables,
@@ -57,7 +57,7 @@ export function rootSources(files: ProjectFiles): ComposeSource[] {
  * Returns the files of an `include` entry, in their order: later files take precedence. For a missing file, an error is
  * returned instead.
  */
-export function includedSources(
+export function resolveIncludedSources(
   files: ProjectFiles,
   layer: ComposeSource,
   include: Include,
@@ -82,7 +82,7 @@ function includeScope(layer: ComposeSource, include: Include): { base: string; e
   const directory =
     projectDirectory === null
       ? null
-      : resolve(layer.base, resolveLayerText(layer, projectDirectory, 'include'));
+      : resolve(layer.base, resolveSourceText(layer, projectDirectory, 'include'));
   const base = directory ?? dirname(main ? resolveLinkPath(layer, main) : layer.base);
   // Compose treats an empty list like a missing list.
   if (!envFiles?.length) {
@@ -99,7 +99,7 @@ function includeScope(layer: ComposeSource, include: Include): { base: string; e
 }
 
 /** Returns the file that a service extends. Links in this file are relative to its own directory. */
-export function extendedSource(
+export function resolveExtendedSource(
   files: ProjectFiles,
   layer: ComposeSource,
   link: FileLink,
@@ -125,10 +125,10 @@ function linkedFile(
 ): ComposeFile | UpdateError {
   const { path, where } = targetOf(layer, link, as);
   const file = [...files.composeFiles, ...(files.linkedFiles ?? [])].find((known) => known.path === path);
-  return file ? readComposeFile(file) : missingFileError(path, as, where);
+  return file ? getParsedComposeFile(file) : createMissingFileError(path, as, where);
 }
 
-export const missingFileError = (path: string, as: string, where: string): UpdateError =>
+export const createMissingFileError = (path: string, as: string, where: string): UpdateError =>
   new UpdateError('compose-invalid', `${where}: ${as} ${path} does not exist`, {
     advice: 'Create the file, or remove the line.',
   });
@@ -142,11 +142,11 @@ const targetOf = (layer: ComposeSource, link: FileLink, as: string): LinkedFile 
 
 /** Returns the absolute path of a link in a compose file, with its variables resolved. */
 export const resolveLinkPath = (layer: ComposeSource, { path, line }: FileLink): string =>
-  resolve(layer.base, resolveLayerText(layer, path, formatLocation(layer, line)));
+  resolve(layer.base, resolveSourceText(layer, path, formatLocation(layer, line)));
 
 /** Resolves the variables in a text from a compose file. */
-export const resolveLayerText = ({ file, variables }: ComposeSource, text: string, where: string): string =>
-  interpolate(createSourceMap(text, file.file.path, -1, { via: 'text' }), variables, where).text;
+export const resolveSourceText = ({ file, variables }: ComposeSource, text: string, where: string): string =>
+  interpolate(createSourceMappedText(text, file.file.path, -1, { via: 'text' }), variables, where).text;
 
 export const formatLocation = ({ name }: ComposeSource, line: number): string => `${name} line ${line}`;
 
@@ -169,7 +169,7 @@ export function resolveIncludeTree(files: ProjectFiles): Reach {
   const envFiles = new Map<string, LinkedFile>();
   const seen = new Set<string>();
   const layers: ComposeSource[] = [];
-  const queue = rootSources(files);
+  const queue = listRootSources(files);
   for (let layer = queue.shift(); layer; layer = queue.shift()) {
     // A file may be included twice, with different base directories or variables.
     const place = `${layer.file.file.path}\n${layer.base}`;
@@ -189,11 +189,11 @@ export function resolveIncludeTree(files: ProjectFiles): Reach {
     for (const include of layer.follows ? layer.file.includes : []) {
       for (const link of include.paths) note(link, 'include');
       for (const linked of includeScope(layer, include).env) envFiles.set(linked.path, linked);
-      queue.push(...includedSources(files, layer, include).filter(isLayer));
+      queue.push(...resolveIncludedSources(files, layer, include).filter(isLayer));
     }
     for (const link of layer.file.extends) {
       note(link, 'extends');
-      const base = extendedSource(files, layer, link);
+      const base = resolveExtendedSource(files, layer, link);
       if (isLayer(base)) queue.push(base);
     }
   }
@@ -204,14 +204,14 @@ export function resolveIncludeTree(files: ProjectFiles): Reach {
  * Returns the services whose `env_file` lists one of these files, directly or through `extends`. The files must already
  * have been accepted by compose.
  */
-export function findServicesReading(files: ProjectFiles, paths: readonly string[]): string[] {
+export function findServicesByEnvFile(files: ProjectFiles, paths: readonly string[]): string[] {
   const reads = (layer: ComposeSource, name: string): boolean => {
     const { envFiles = [], extends: base = null } = layer.file.service(name) ?? {};
     if (envFiles.some((link) => paths.includes(resolveLinkPath(layer, link)))) return true;
     if (base === null) return false;
     const { file, line } = base;
-    const from = file === null ? layer : extendedSource(files, layer, { path: file, line });
-    return isLayer(from) && reads(from, resolveLayerText(layer, base.service, formatLocation(layer, line)));
+    const from = file === null ? layer : resolveExtendedSource(files, layer, { path: file, line });
+    return isLayer(from) && reads(from, resolveSourceText(layer, base.service, formatLocation(layer, line)));
   };
   const { layers } = resolveIncludeTree(files);
   return layers.flatMap((layer) => layer.file.services.filter((name) => layer.follows && reads(layer, name)));

@@ -1,13 +1,13 @@
 import { UpdateError } from '../progress/update-error.ts';
 import { isNumbered, versionRange } from '../release/pin-tag.ts';
-import { draftOf, withEdits } from './draft.ts';
-import { type Edit, editOf } from './edit.ts';
-import { setVariableEdit } from './env-file.ts';
+import { applyEditsToDraft, createDraft } from './draft.ts';
+import { createEdit, type Edit } from './edit.ts';
+import { createVariableEdit } from './env-file.ts';
 import { requirePin } from './find-pin.ts';
 import type { Pin } from './pin.ts';
 import { findProjectFile, listWith, type ProjectFiles } from './project-files.ts';
 import { formatReference } from './reference.ts';
-import { type SourceSegment, sourceSegments } from './traced.ts';
+import { type SourceSegment, splitIntoSourceSegments } from './traced.ts';
 
 export interface PinUpdate {
   pin: Pin;
@@ -22,7 +22,7 @@ export interface PinUpdate {
  * edited files are read again to check that each pin has the requested version.
  * @throws UpdateError pin-unsupported; pin-digest if a pin has a digest and no new digest is given
  */
-export function pinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): Edit[] {
+export function planPinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): Edit[] {
   const edits = moves.flatMap((move) => editsOf(files, move).map((edit) => ({ edit, move })));
   const unique = new Map<string, (typeof edits)[number]>();
   for (const candidate of edits) {
@@ -59,7 +59,7 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinUpdate): Edit[] {
 
 /** Edits a part of the resolved reference in its source file. */
 function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, text: string): Edit {
-  const parts = sourceSegments(pin.resolved, start, start + old.length);
+  const parts = splitIntoSourceSegments(pin.resolved, start, start + old.length);
   const written = parts.filter(({ via }) => via !== 'text');
   // A tag may combine several variables: one with the digits and another with `v` or a variant. Only the variable with
   // the digits is edited.
@@ -84,7 +84,7 @@ function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, te
 function carriesVersion({ tag, reference, resolved }: Pin): (part: SourceSegment) => boolean {
   if (!isNumbered(tag)) return () => true;
   const [from, to] = versionRange(tag);
-  const version = sourceSegments(resolved, reference.tagStart + from, reference.tagStart + to);
+  const version = splitIntoSourceSegments(resolved, reference.tagStart + from, reference.tagStart + to);
   return (part) =>
     version.some(({ source, start }) => part.source === source && part.start <= start && start < part.end);
 }
@@ -96,20 +96,20 @@ function partEdit(files: ProjectFiles, pin: Pin, part: SourceSegment, text: stri
   // A floating default applies to all users of the compose file, so the version of this instance is set in its env
   // file.
   if (part.via === 'default' && part.variable && floats && part.text === pin.tag.text && isOfCompose)
-    return setVariableEdit(files, part.variable, text);
+    return createVariableEdit(files, part.variable, text);
   return editAt(files, pin, part, text);
 }
 
 function tagInsertion(files: ProjectFiles, pin: Pin, tag: string): Edit {
   const { tagStart } = pin.reference;
-  const [last] = sourceSegments(pin.resolved, tagStart - 1, tagStart);
+  const [last] = splitIntoSourceSegments(pin.resolved, tagStart - 1, tagStart);
   return editAt(files, pin, last && { ...last, start: last.end }, `:${tag}`);
 }
 
 function editAt(files: ProjectFiles, pin: Pin, place: SourceSegment | undefined, text: string): Edit {
   const file = place && findProjectFile(files, place.source);
   if (!file || place.start < 0) throw unsupported(pin, 'contains escapes or comes from outside the files');
-  return editOf(file, place, text, place.via === 'variable' ? place.variable : undefined);
+  return createEdit(file, place, text, place.via === 'variable' ? place.variable : undefined);
 }
 
 /**
@@ -141,7 +141,7 @@ export function updatedReference({ pin: { reference }, tag, digest }: PinUpdate)
 
 /** Reads the edited files again and checks that each pin has the expected reference. */
 function confirm(files: ProjectFiles, moves: readonly PinUpdate[], edits: readonly Edit[]): void {
-  const after = withEdits(draftOf(files), edits).files;
+  const after = applyEditsToDraft(createDraft(files), edits).files;
   for (const move of moves) {
     const { pin } = move;
     const wanted = updatedReference(move);

@@ -10,20 +10,20 @@ export interface Pin {
   referenceText: string;
   /** Tag of the image; `latest` if the image has no tag. */
   tag: PinTag;
-  place: PinPosition;
+  place: PinLocation;
   /** Image reference with the origin of each character. */
   resolved: SourceMappedText;
 }
 
 /** Lists the locations of tags, for users who change the tags manually. */
-export const placesOf = (pins: readonly Pin[]): string =>
+export const formatTagLocations = (pins: readonly Pin[]): string =>
   [...new Set(pins.map(({ place }) => place.description))].join(', ');
 
 /** Returns the advice on how to apply a tag that was set manually. */
-export const applyTagAdviceFor = ({ place }: Pin): string =>
+export const formatTagAdvice = ({ place }: Pin): string =>
   place.kind === 'stack' ? 'then deploy the stack' : 'then run {compose} pull && {up}';
 
-export interface PinPosition {
+export interface PinLocation {
   /**
    * Source of the tag: the image itself, the value of a variable, the default of a variable, no tag, or a Swarm
    * service.

@@ -3,7 +3,12 @@ import { LineCounter } from 'yaml';
 import type { TextFile } from '../files/text-file.ts';
 
 /** Names of the files that compose finds without `-f`, in its order of preference (compose-go, cli/options.go). */
-export const defaultNames = ['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-compose.yaml'];
+export const defaultComposeFileNames = [
+  'compose.yaml',
+  'compose.yml',
+  'docker-compose.yml',
+  'docker-compose.yaml',
+];
 
 /** Files that compose reads, in the order in which it reads them. */
 export interface ProjectFiles {
@@ -44,23 +49,28 @@ export function displayPathOf(files: ProjectFiles, path: string): string {
 export const listWith = (files: ProjectFiles, path: string): FileList | undefined =>
   lists.find((list) => files[list]?.some((file) => file.path === path));
 
-export const allFiles = (files: ProjectFiles): TextFile[] => lists.flatMap((list) => files[list] ?? []);
+export const listProjectFiles = (files: ProjectFiles): TextFile[] =>
+  lists.flatMap((list) => files[list] ?? []);
 
 /** Returns the env files of the project and of the files that it includes. */
-export const allEnvFiles = (files: ProjectFiles): TextFile[] => [
+export const listEnvFiles = (files: ProjectFiles): TextFile[] => [
   ...files.envFiles,
   ...(files.linkedEnvFiles ?? []),
 ];
 
 /** Finds a file of the project by its path. */
 export const findProjectFile = (files: ProjectFiles, path: string): TextFile | undefined =>
-  allFiles(files).find((file) => file.path === path);
+  listProjectFiles(files).find((file) => file.path === path);
 
 /**
  * Returns the project with this file instead of the file with the same path. If there is none, the file is added to
  * `list`.
  */
-export function withFile(files: ProjectFiles, file: TextFile, list: FileList = 'envFiles'): ProjectFiles {
+export function setProjectFile(
+  files: ProjectFiles,
+  file: TextFile,
+  list: FileList = 'envFiles',
+): ProjectFiles {
   const holder = listWith(files, file.path);
   if (holder === undefined) return { ...files, [list]: [...(files[list] ?? []), file] };
   return { ...files, [holder]: files[holder]?.map((old) => (old.path === file.path ? file : old)) };
@@ -72,7 +82,7 @@ const counters = new WeakMap<TextFile, LineCounter>();
  * Returns the line number of an offset, counted from 1. The offsets of all lines are cached, because large files are
  * queried many times.
  */
-export function lineAt(file: TextFile, offset: number): number {
+export function lineNumberOf(file: TextFile, offset: number): number {
   let counter = counters.get(file);
   if (!counter) {
     counter = new LineCounter();
@@ -83,6 +93,6 @@ export function lineAt(file: TextFile, offset: number): number {
 }
 
 /** Returns the location of an offset for messages: `compose.yaml line 3`. */
-export function locationAt(file: TextFile, offset: number): string {
-  return `${basename(file.path)} line ${lineAt(file, offset)}`;
+export function formatOffsetLocation(file: TextFile, offset: number): string {
+  return `${basename(file.path)} line ${lineNumberOf(file, offset)}`;
 }

@@ -94,7 +94,7 @@ const option =
  * command options. They may not be passwords, so paths, other options and values of fewer than 8 characters are not
  * masked.
  */
-export const keyedSecrets = (text: string): Secret[] =>
+export const findKeyedSecrets = (text: string): Secret[] =>
   [...linesOf(text).flatMap((line) => [...line.matchAll(keyed)]), ...text.matchAll(option)].flatMap(
     ([, key = '', each = '']) => {
       const value = unquoted(each);

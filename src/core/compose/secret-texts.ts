@@ -1,17 +1,17 @@
 import { dirname } from 'node:path';
 import { isMap, isScalar, isSeq, type Node } from 'yaml';
 import type { TextFile } from '../files/text-file.ts';
-import { type ComposeFile, type FileLink, parseFileLinks, readComposeFile } from './compose-file.ts';
-import { type ComposeSource, resolveIncludeTree, resolveLayerText, resolveLinkPath } from './layers.ts';
-import { allEnvFiles, type ProjectFiles, projectDirectoryOf } from './project-files.ts';
+import { type ComposeFile, type FileLink, getParsedComposeFile, parseFileLinks } from './compose-file.ts';
+import { type ComposeSource, resolveIncludeTree, resolveLinkPath, resolveSourceText } from './layers.ts';
+import { listEnvFiles, type ProjectFiles, projectDirectoryOf } from './project-files.ts';
 import {
   commentedOutSecretsOf,
-  keyedSecrets,
+  findKeyedSecrets,
   type Secret,
   secretsOfContent,
   secretsOfLines,
 } from './secret-lines.ts';
-import { writtenValues } from './variables.ts';
+import { listEnvFileValues } from './variables.ts';
 import type { YamlDocument } from './yaml-document.ts';
 
 // Functions that find the secrets in a project's files (docs/contract.md 6.6). They never throw, because a file that
@@ -19,7 +19,7 @@ import type { YamlDocument } from './yaml-document.ts';
 
 /** Returns the values in env files as compose reads them. A file that compose rejects is searched line by line. */
 export function secretsOfEnvFiles(files: readonly TextFile[]): Secret[] {
-  const valuesOf = (some: readonly TextFile[]) => tolerantly(() => writtenValues(some));
+  const valuesOf = (some: readonly TextFile[]) => tolerantly(() => listEnvFileValues(some));
   const readable = files.filter((file) => valuesOf([file]) !== null);
   const unreadable = files.filter((file) => !readable.includes(file));
   return [...(valuesOf(readable) ?? []), ...unreadable.flatMap(({ text }) => secretsOfLines(text))];
@@ -43,7 +43,7 @@ export function secretFilesOf(
     add(configFiles, () => linksIn(file, 'configs', 'file'));
     add(configFiles, () => linksIn(file, 'services', 'label_file'));
   }
-  for (const { path } of allEnvFiles(files)) envFiles.delete(path);
+  for (const { path } of listEnvFiles(files)) envFiles.delete(path);
   return { envFiles: [...envFiles], secretFiles: [...secretFiles], configFiles: [...configFiles] };
 }
 
@@ -56,7 +56,7 @@ const linksIn = (file: ComposeFile, section: string, key: string): FileLink[] =>
  * Returns the texts that must not be masked: names of services, and images, both as written and with variables
  * resolved.
  */
-export const readableNames = (files: ProjectFiles): { services: string[]; images: string[] } => {
+export const listUnmaskedTexts = (files: ProjectFiles): { services: string[]; images: string[] } => {
   const layers = layersOf(files);
   return {
     services: layers.flatMap(({ file }) => file.services),
@@ -73,16 +73,16 @@ export const readableNames = (files: ProjectFiles): { services: string[]; images
 export function secretsOfProject(files: ProjectFiles): Secret[] {
   const composeFiles = [...files.composeFiles, ...(files.linkedFiles ?? [])];
   return [
-    ...secretsOfEnvFiles(allEnvFiles(files)),
-    ...allEnvFiles(files).flatMap(({ text }) => commentedOutSecretsOf(text)),
+    ...secretsOfEnvFiles(listEnvFiles(files)),
+    ...listEnvFiles(files).flatMap(({ text }) => commentedOutSecretsOf(text)),
     ...layersOf(files).flatMap((layer) => [
       ...(tolerantly(() => environments(layer)) ?? []),
       ...(tolerantly(() => contents(layer)) ?? []),
     ]),
     ...composeFiles.flatMap((file) => {
-      const isReadable = tolerantly(() => readComposeFile(file)) !== null;
+      const isReadable = tolerantly(() => getParsedComposeFile(file)) !== null;
       return isReadable
-        ? [...commentedOutSecretsOf(file.text), ...keyedSecrets(file.text)]
+        ? [...commentedOutSecretsOf(file.text), ...findKeyedSecrets(file.text)]
         : secretsOfLines(file.text);
     }),
   ];
@@ -137,7 +137,7 @@ function contents(layer: ComposeSource): Secret[] {
 
 /** Returns a value as written and, if possible, with its variables resolved. */
 function written(layer: ComposeSource, key: string, text: string): Secret[] {
-  const resolved = tolerantly(() => resolveLayerText(layer, text, key));
+  const resolved = tolerantly(() => resolveSourceText(layer, text, key));
   return [...new Set([text, resolved ?? text])].map((value) => ({ key, value }));
 }
 
@@ -146,7 +146,7 @@ function layersOf(files: ProjectFiles): ComposeSource[] {
   const reached = tolerantly(() => resolveIncludeTree(files).layers);
   if (reached !== null) return reached;
   return [...files.composeFiles, ...(files.linkedFiles ?? [])].flatMap((file): ComposeSource[] => {
-    const read = tolerantly(() => readComposeFile(file));
+    const read = tolerantly(() => getParsedComposeFile(file));
     if (read === null) return [];
     const base = files.composeFiles.includes(file) ? projectDirectoryOf(files) : dirname(file.path);
     return [{ file: read, name: file.path, base, variables: () => null, follows: true }];

@@ -34,7 +34,7 @@ export type OriginMark = Pick<Origin, 'via' | 'variable'>;
  * Creates a text whose characters come from a file, starting at this offset. A negative offset means that the text is
  * in no file.
  */
-export function createSourceMap(
+export function createSourceMappedText(
   text: string,
   source: string,
   offset: number,
@@ -52,7 +52,7 @@ export function createSourceMap(
 }
 
 /** Splits the range [start, end) of a resolved text into segments with the same source. */
-export function sourceSegments(
+export function splitIntoSourceSegments(
   { text, origins }: SourceMappedText,
   start: number,
   end: number,

@@ -1,9 +1,9 @@
 import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { type Assignment, findAssignments } from './env-file.ts';
-import { type ComposeVariableLookup, interpolate, requiredIn } from './interpolation.ts';
-import { locationAt } from './project-files.ts';
-import { createSourceMap, type Origin, type SourceMappedText } from './traced.ts';
+import { type Assignment, parseAssignments } from './env-file.ts';
+import { type ComposeVariableLookup, findUnsetRequiredVariables, interpolate } from './interpolation.ts';
+import { formatOffsetLocation } from './project-files.ts';
+import { createSourceMappedText, type Origin, type SourceMappedText } from './traced.ts';
 import { parseScalars } from './yaml-document.ts';
 
 // Maximum depth of nested variables, because each level uses stack space. No real file reaches this limit.
@@ -35,7 +35,7 @@ export function createVariableLookup(
  * returned as written between its quotes, with its escapes decoded and, if possible, with its variables resolved.
  * @throws UpdateError compose-invalid
  */
-export function writtenValues(envFiles: readonly TextFile[]): { key: string; value: string }[] {
+export function listEnvFileValues(envFiles: readonly TextFile[]): { key: string; value: string }[] {
   const { files, before } = assignmentsOf(envFiles, () => null);
   return files.flatMap(({ file, assignments }, index) =>
     assignments.flatMap((assignment, at) => {
@@ -52,7 +52,7 @@ export function writtenValues(envFiles: readonly TextFile[]): { key: string; val
 }
 
 function assignmentsOf(envFiles: readonly TextFile[], outer: ComposeVariableLookup) {
-  const files = envFiles.map(readEnvFile);
+  const files = envFiles.map(getParsedEnvFile);
   const known = new Map<Assignment, SourceMappedText>();
   let depth = 0;
   return { files, before };
@@ -76,7 +76,7 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: ComposeVariableLook
     const earlier = known.get(assignment);
     if (earlier) return earlier;
     if (depth === deepest) {
-      const where = locationAt(env.file, assignment.start);
+      const where = formatOffsetLocation(env.file, assignment.start);
       const message = `${where}: variables refer to one another more than ${deepest} levels deep`;
       throw new UpdateError('compose-invalid', message, {
         advice: `Write the value of ${name} there without variables.`,
@@ -96,10 +96,10 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: ComposeVariableLook
 const read = new WeakMap<TextFile, EnvFile>();
 
 /** Parses an env file once and caches the result, because each service of a project needs the same file. */
-export function readEnvFile(file: TextFile): EnvFile {
+export function getParsedEnvFile(file: TextFile): EnvFile {
   const known = read.get(file);
   if (known) return known;
-  const assignments = findAssignments(file);
+  const assignments = parseAssignments(file);
   const byKey = Map.groupBy(assignments.keys(), (index) => assignments[index]?.key ?? '');
   const env = { file, assignments, byKey };
   read.set(file, env);
@@ -110,7 +110,12 @@ function resolve(file: TextFile, assignment: Assignment, lookup: ComposeVariable
   const template = templateOf(file, assignment);
   if (assignment.quote === "'") return template;
   // The value may be a password, so an error message must not quote any part of it.
-  return interpolate(template, lookup, `${assignment.key} in ${locationAt(file, assignment.start)}`, false);
+  return interpolate(
+    template,
+    lookup,
+    `${assignment.key} in ${formatOffsetLocation(file, assignment.start)}`,
+    false,
+  );
 }
 
 // Characters for the escapes in double quotes. `\$` becomes `$$`, which later becomes a literal dollar sign.
@@ -131,7 +136,7 @@ const escapes: Record<string, string> = {
 function templateOf(file: TextFile, { key, start, end, quote }: Assignment): SourceMappedText {
   const mark = { via: 'variable', variable: key } as const;
   const raw = file.text.slice(start, end);
-  if (quote === '' || !raw.includes('\\')) return createSourceMap(raw, file.path, start, mark);
+  if (quote === '' || !raw.includes('\\')) return createSourceMappedText(raw, file.path, start, mark);
   const text: string[] = [];
   const origins: Origin[] = [];
   const pieces = quote === '"' ? /\\0(\d{0,3})|\\([abfnrtv"\\$])|./gs : /\\(')|./gs;
@@ -173,15 +178,16 @@ interface UnsetVariables {
  * Returns the unset variables in the values of a file, each once, in the order of the file. Comments and keys are
  * ignored.
  */
-export function unsetVariables(file: TextFile, variables: ComposeVariableLookup): UnsetVariables {
+export function findUnsetVariables(file: TextFile, variables: ComposeVariableLookup): UnsetVariables {
   const required = new Set<string>();
   const empty = new Set<string>();
-  const standIn = createSourceMap('1', '', -1, { via: 'variable' });
+  const standIn = createSourceMappedText('1', '', -1, { via: 'variable' });
   for (const text of parseScalars(file)) {
-    for (const name of requiredIn(text, (each) => variables(each)?.text ?? null)) required.add(name);
+    for (const name of findUnsetRequiredVariables(text, (each) => variables(each)?.text ?? null))
+      required.add(name);
     const known: ComposeVariableLookup = (name) => variables(name) ?? (required.has(name) ? standIn : null);
     try {
-      const { unset } = interpolate(createSourceMap(text, '', -1, { via: 'text' }), known, '');
+      const { unset } = interpolate(createSourceMappedText(text, '', -1, { via: 'text' }), known, '');
       for (const name of unset) empty.add(name);
     } catch {
       // Compose rejects this text for a reason that setting a variable could not fix.

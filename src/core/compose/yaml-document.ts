@@ -16,7 +16,7 @@ import {
 } from 'yaml';
 import type { TextFile } from '../files/text-file.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { locationAt } from './project-files.ts';
+import { formatOffsetLocation } from './project-files.ts';
 
 // Limits that prevent a crafted file from exhausting the machine. No real file reaches them.
 const largest = 5 * 1024 * 1024;
@@ -71,7 +71,7 @@ function composed(file: TextFile): { documents: Document.Parsed<ParsedNode>[]; f
     throw new UpdateError('compose-invalid', message);
   }
   const fail: Fail = (offset, message) => {
-    throw new UpdateError('compose-invalid', `${locationAt(file, offset)}: ${message}`);
+    throw new UpdateError('compose-invalid', `${formatOffsetLocation(file, offset)}: ${message}`);
   };
   const composer = new Composer({ prettyErrors: false, keepSourceTokens: false });
   const documents = [...composer.compose(tokens(file.text.replace(loneReturn, '\n'), fail))];

@@ -1,7 +1,7 @@
 export const blockSize = 512;
 
 /** Size limit of a file in a tar archive, because the size field of a header has eleven octal digits. */
-export const mostArchiveBytes = 8 * 1024 ** 3;
+export const maxArchiveBytes = 8 * 1024 ** 3;
 
 interface EntryDetails {
   mode?: number;
@@ -17,7 +17,7 @@ interface EntryDetails {
  * field.
  * @param name a name of at most 100 bytes; a longer name must be in an extended header
  */
-export function archiveHeader(
+export function createArchiveHeader(
   name: string,
   size: number,
   { mode = 0o644, modified = 0, kind = '0' }: EntryDetails = {},
@@ -40,8 +40,8 @@ export function archiveHeader(
 export const paddingOf = (size: number): number => (blockSize - (size % blockSize)) % blockSize;
 
 /** Creates an entry of a tar archive: header, bytes and padding. */
-export const archiveEntry = (name: string, bytes: Buffer, details?: EntryDetails): Buffer[] => [
-  archiveHeader(name, bytes.length, details),
+export const createArchiveEntry = (name: string, bytes: Buffer, details?: EntryDetails): Buffer[] => [
+  createArchiveHeader(name, bytes.length, details),
   bytes,
   Buffer.alloc(paddingOf(bytes.length)),
 ];

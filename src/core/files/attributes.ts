@@ -12,7 +12,7 @@ import { stateDirectoryName } from '../progress/state-name.ts';
 export type Attributes = Readonly<Record<string, string>>;
 
 /** Placeholder for an access control list that exists but that no available program can read. */
-export const unreadableAttribute = 'unread';
+export const unreadableAclPlaceholder = 'unread';
 
 const posixAcl = 'system.posix_acl_access';
 
@@ -103,7 +103,9 @@ const unquote = (name: string): string =>
 async function seenByList(path: string): Promise<Attributes | null> {
   try {
     if (!(await run('ls', ['--version'])).includes('GNU coreutils')) return null;
-    return /^\S{10}\+/.test(await run('ls', ['-ld', '--', path])) ? { [posixAcl]: unreadableAttribute } : {};
+    return /^\S{10}\+/.test(await run('ls', ['-ld', '--', path]))
+      ? { [posixAcl]: unreadableAclPlaceholder }
+      : {};
   } catch {
     return null;
   }
@@ -131,11 +133,11 @@ export async function applyAttributes(path: string, wanted: Attributes): Promise
     // attribute.
     if (has[name] !== value) await set(name, '-n', name, '-v', value === '0s' ? '' : value);
   }
-  if (errors.size === 0 && sameAttributes(has, wanted)) return [];
+  if (errors.size === 0 && hasSameAttributes(has, wanted)) return [];
   return lost(wanted, (await readAttributes(path)) ?? {}, errors);
 }
 
-export const sameAttributes = (a: Attributes, b: Attributes): boolean =>
+export const hasSameAttributes = (a: Attributes, b: Attributes): boolean =>
   Object.keys({ ...a, ...b }).every((name) => a[name] === b[name]);
 
 /** Returns the names of lost attributes. @throws RightsLost if an access control list is among them */
@@ -158,8 +160,8 @@ function lost(wanted: Attributes, has: Attributes, errors: ReadonlyMap<string, s
  * Returns the reason why a new file cannot have these access control lists, if this is known in advance; otherwise
  * null.
  */
-export function aclLossReason(attributes: Attributes): string | null {
-  const list = Object.keys(attributes).find((name) => attributes[name] === unreadableAttribute);
+export function findAclLossReason(attributes: Attributes): string | null {
+  const list = Object.keys(attributes).find((name) => attributes[name] === unreadableAclPlaceholder);
   if (list !== undefined)
     return 'it has an access-control list, which cannot be read because getfattr is not installed';
   const acl = attributes[posixAcl];

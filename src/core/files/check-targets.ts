@@ -1,8 +1,8 @@
 import { access, constants, lstat, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { mountFlags, samePathMountsAdviceFor } from '../progress/advice.ts';
+import { formatMountFlags, samePathMountsAdviceFor } from '../progress/advice.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { aclLossReason, isOnSmb, readAttributes } from './attributes.ts';
+import { findAclLossReason, isOnSmb, readAttributes } from './attributes.ts';
 import { requireSameAccess } from './file-record.ts';
 import { systemCode } from './file-system.ts';
 import type { HostPaths } from './host-paths.ts';
@@ -62,7 +62,7 @@ export async function checkFileRights(
     }
     const attributes = await readAttributes(real).catch(requireSameAccess(file));
     if (attributes === null) unknown.push(file);
-    const why = attributes && aclLossReason(attributes);
+    const why = attributes && findAclLossReason(attributes);
     if (why) throw new UpdateError('rights-lost', `${file} would lose its permissions: ${why}`);
   }
   if (unknown.length === 0) return told;
@@ -119,7 +119,7 @@ async function checkTarget(file: string, paths: HostPaths): Promise<void> {
   if (!(await lstat(real)).isFile()) throw new UpdateError('not-a-file', `${file} is not a regular file`);
   if (paths.isMountPoint(real)) {
     throw new UpdateError('not-a-file', `${file} is mounted as a single file and cannot be replaced`, {
-      advice: `Mount its directory instead: ${mountFlags(dirname(file))}.`,
+      advice: `Mount its directory instead: ${formatMountFlags(dirname(file))}.`,
     });
   }
   if (readMountAt(real).device !== '') {

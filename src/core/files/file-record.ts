@@ -90,7 +90,7 @@ export const readFileStates = (
   Promise.all(records.map(async (record) => ({ path: record.path, state: await readFileState(record) })));
 
 /** Returns the directories that contain the files, each once. */
-export const recordDirectories = (records: readonly FileRecord[]): string[] => [
+export const listRecordDirectories = (records: readonly FileRecord[]): string[] => [
   ...new Set(records.map(({ real }) => dirname(real))),
 ];
 
@@ -108,5 +108,5 @@ export async function removeTemporaryFiles(
   fs: FileSystem = diskFileSystem,
 ): Promise<void> {
   await unlinkTemporaryFiles(fs, records);
-  for (const directory of recordDirectories(records)) await fs.sync(directory).catch(() => {});
+  for (const directory of listRecordDirectories(records)) await fs.sync(directory).catch(() => {});
 }

@@ -216,7 +216,7 @@ export async function replaceFileSafely(
   }
 }
 
-export const exists = (path: string): Promise<boolean> =>
+export const isExistingPath = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
     () => false,

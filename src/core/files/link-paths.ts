@@ -1,6 +1,6 @@
 import { lstat, mkdir, realpath, stat, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { mountFlags } from '../progress/advice.ts';
+import { formatMountFlags } from '../progress/advice.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import type { HostPaths } from './host-paths.ts';
 
@@ -35,14 +35,14 @@ export async function linkPath(paths: HostPaths, host: string): Promise<Linked |
   if (!mapping)
     throw new UpdateError(
       'outside-mounts',
-      `${host} is not mounted into this container: add ${mountFlags(host)}`,
+      `${host} is not mounted into this container: add ${formatMountFlags(host)}`,
     );
   const here = join(mapping.here, relative(mapping.host, host));
   if (here === host || (await sameFile(here, host))) return null;
   const link = await firstMissing(mapping.host, host);
   const refusal = (why: string) =>
     new UpdateError('path-taken', `${host} cannot be created in this container: ${why}`, {
-      advice: `Mount it at its own path: ${mountFlags(host)}.`,
+      advice: `Mount it at its own path: ${formatMountFlags(host)}.`,
     });
   if (!link) throw refusal('the path already exists');
   const to = join(mapping.here, relative(mapping.host, link));

@@ -3,9 +3,9 @@ import { UpdateError } from '../progress/update-error.ts';
 import {
   type FileRecord,
   hashOf,
+  listRecordDirectories,
   newFileMode,
   readHash,
-  recordDirectories,
   removeTemporaryFiles,
   requireSameAccess,
   temporaryOf,
@@ -101,7 +101,7 @@ export async function replaceFiles(
       undo = () => restoreFiles(records, { fs, texts });
       await fs.rename(record.temporary, record.real);
     }
-    for (const directory of recordDirectories(records)) await fs.sync(directory);
+    for (const directory of listRecordDirectories(records)) await fs.sync(directory);
     return records;
   } catch (error) {
     await undo().catch((cause: UpdateError) => {

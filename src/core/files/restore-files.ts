@@ -1,10 +1,10 @@
 import { UpdateError } from '../progress/update-error.ts';
-import { sameAttributes } from './attributes.ts';
+import { hasSameAttributes } from './attributes.ts';
 import {
   type FileRecord,
   hashOf,
+  listRecordDirectories,
   readFileState,
-  recordDirectories,
   unlinkTemporaryFiles,
 } from './file-record.ts';
 import {
@@ -42,7 +42,7 @@ export async function restoreFiles(
   await unlinkTemporaryFiles(fs, records);
   // The directories of files that need no restoration are also synced, because an interrupted call may have restored
   // these files without syncing them.
-  for (const directory of recordDirectories(records)) {
+  for (const directory of listRecordDirectories(records)) {
     await fs.sync(directory).catch((error) => {
       if (!isMissingFileError(error)) errors.push(error);
     });
@@ -96,4 +96,4 @@ const isAs = (one: Owner, other: Owner): boolean =>
   one.uid === other.uid &&
   one.gid === other.gid &&
   one.mode === other.mode &&
-  sameAttributes(one.attributes ?? {}, other.attributes ?? {});
+  hasSameAttributes(one.attributes ?? {}, other.attributes ?? {});

@@ -10,7 +10,7 @@ const maxEditLength = 2_000;
  * Returns the lines of a unified diff with the given number of unchanged lines around each change; no lines if the
  * texts are equal. A null text stands for a missing file.
  */
-export function unifiedDiff(
+export function createUnifiedDiff(
   path: string,
   before: string | null,
   after: string | null,

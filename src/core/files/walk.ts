@@ -24,12 +24,12 @@ interface Found {
 export async function* walk(path: string, excluded: readonly string[]): AsyncGenerator<Found> {
   const skipped = new Set(excluded.map((each) => Buffer.from(`/${each}`).toString('latin1')));
   const top = Buffer.from(path);
-  const own = nullIfMissing(() => lstatSync(top));
+  const own = readIfExists(() => lstatSync(top));
   if (own === null) return;
   yield { name: Buffer.alloc(0), full: top, status: own };
   const open: { parent: Buffer; directory: Dir }[] = [];
   const enter = (parent: Buffer) => {
-    const directory = nullIfMissing(() => openDirectory(Buffer.concat([top, parent])));
+    const directory = readIfExists(() => openDirectory(Buffer.concat([top, parent])));
     if (directory) open.push({ parent, directory });
   };
   try {
@@ -44,7 +44,7 @@ export async function* walk(path: string, excluded: readonly string[]): AsyncGen
       if (skipped.size > 0 && skipped.has(name.toString('latin1'))) continue;
       const full = Buffer.concat([top, name]);
       const isTooLong = name.length - 1 > longestPath;
-      const status = isTooLong ? null : nullIfMissing(() => lstatSync(full));
+      const status = isTooLong ? null : readIfExists(() => lstatSync(full));
       if (!isTooLong && status === null) continue;
       yield { name, full, status };
       if (status?.isDirectory() && status.dev === own.dev) enter(name);
@@ -60,7 +60,7 @@ export async function* walk(path: string, excluded: readonly string[]): AsyncGen
 export const openDirectory = (path: Buffer): Dir => opendirSync(path, { encoding: 'buffer' as never });
 export const nameBytesOf = ({ name }: Dirent): Buffer => name as unknown as Buffer;
 
-export function nullIfMissing<T>(read: () => T): T | null {
+export function readIfExists<T>(read: () => T): T | null {
   try {
     return read();
   } catch (error) {

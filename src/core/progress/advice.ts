@@ -12,7 +12,7 @@ interface AdviceFields {
 }
 
 /** Replaces the fields `{command}`, `{compose}`, `{up}`, `{product}` and `{container}` in an advice text. */
-export const adviceText = (
+export const formatAdvice = (
   template: string,
   {
     command = 'the update',
@@ -37,7 +37,7 @@ export const runAsRootAdvice =
  * Returns the docker flags that mount directories of the host at the same paths, each directory once:
  * `-v /opt/a:/opt/a -v /opt/b:/opt/b`.
  */
-export const mountFlags = (...directories: readonly string[]): string =>
+export const formatMountFlags = (...directories: readonly string[]): string =>
   [...new Set(directories)].map((directory) => `-v ${quoteForShell(`${directory}:${directory}`)}`).join(' ');
 
 /** Returns the advice to mount a directory of the host at another path. */
@@ -50,4 +50,4 @@ export const quoteForShell = (text: string): string =>
 
 /** Returns the advice to mount host directories that are missing in the container, each at the same path. */
 export const samePathMountsAdviceFor = (...directories: readonly string[]): string =>
-  `Add ${mountFlags(...directories)} to the docker run command.`;
+  `Add ${formatMountFlags(...directories)} to the docker run command.`;

@@ -2,7 +2,7 @@ import { basename, relative } from 'node:path';
 import { quoteForShell } from './advice.ts';
 
 /** Options with which the project was started. All paths are paths on the host. */
-export interface StartedProject {
+export interface ProjectStartOptions {
   /** Project name; empty if compose chooses the name. */
   name: string;
   directory: string;
@@ -19,24 +19,24 @@ export interface StartedProject {
  * Returns the docker compose command that finds the project with the options with which the project was started. It
  * must run in the compose directory.
  */
-export const composeCommand = (project: StartedProject): string =>
+export const formatComposeCommand = (project: ProjectStartOptions): string =>
   [
     'docker compose',
     ...(project.oldNames?.length ? ['--compatibility'] : []),
     ...(project.name === '' ? [] : [`-p ${project.name}`]),
-    ...fileFlags(project),
+    ...listFileFlags(project),
   ].join(' ');
 
 /**
  * Returns `docker compose` if this is sufficient to find the project from its directory, otherwise the command with the
  * required flags.
  */
-export const shortComposeCommand = (project: StartedProject): string =>
-  fileFlags(project).length === 0 &&
+export const formatShortComposeCommand = (project: ProjectStartOptions): string =>
+  listFileFlags(project).length === 0 &&
   project.name === defaultName(project.directory) &&
   !project.oldNames?.length
     ? 'docker compose'
-    : composeCommand(project);
+    : formatComposeCommand(project);
 
 /** Returns the name that compose gives a project for which no name is set (compose-go, loader.NormalizeProjectName). */
 const defaultName = (directory: string): string =>
@@ -46,14 +46,14 @@ const defaultName = (directory: string): string =>
     .replace(/^[_-]+/, '');
 
 /** Returns the command that starts these services with their dependencies, or all services if the list is empty. */
-export const upCommand = (project: StartedProject, services: readonly string[] = []): string =>
-  [composeCommand(project), 'up -d', ...services].join(' ');
+export const formatUpCommand = (project: ProjectStartOptions, services: readonly string[] = []): string =>
+  [formatComposeCommand(project), 'up -d', ...services].join(' ');
 
 /**
  * Returns the flags with which compose finds the project's files. Without flags, compose finds only a file with a
  * default name and the override of this file.
  */
-export function fileFlags({ directory, files, envFiles, profiles = [] }: StartedProject): string[] {
+export function listFileFlags({ directory, files, envFiles, profiles = [] }: ProjectStartOptions): string[] {
   const names = files.map((file) => relative(directory, file));
   const [main = '', override = 'compose.override.yaml', ...more] = names;
   const isFound =

@@ -29,7 +29,7 @@ export function compareJsonFormat(text: string, format: number): 'older' | 'newe
 }
 
 /** Describes the first mistake that a schema has found: `point.state is not valid`. */
-export function mistakeIn({ issues: [issue] }: z.core.$ZodError): string {
+export function describeSchemaMistake({ issues: [issue] }: z.core.$ZodError): string {
   const path = issue?.path ?? [];
   if (issue?.code === 'unrecognized_keys')
     return `${[...path, ...issue.keys.slice(0, 1)].join('.')} is not a known field`;

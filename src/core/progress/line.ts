@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { levels, type Phase, type ProgressEvent, phases } from './event.ts';
+import { logLevels, type Phase, type ProgressEvent, phases } from './event.ts';
 import { createJsonTextSchema } from './json-text.ts';
 import { escapeUnprintable } from './plain-text.ts';
 
@@ -7,7 +7,7 @@ const percentForm = '(?:100|[1-9]?\\d)%';
 const startsLikePercent = new RegExp(`^${percentForm}(?: |$)`);
 const lineForm = new RegExp(
   '^(\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z) ' +
-    `(${levels.map((level) => level.toUpperCase().padEnd(5)).join('|')}) ` +
+    `(${logLevels.map((level) => level.toUpperCase().padEnd(5)).join('|')}) ` +
     `(${phases.join('|')})` +
     `(?: (${percentForm}))?(?: (.*))?$`,
   's',
@@ -36,7 +36,7 @@ export function parseLine(line: string): ProgressEvent | null {
   if (Number.isNaN(Date.parse(time))) return null;
   return {
     time,
-    level: levels.find((known) => known === level.trim().toLowerCase()) ?? 'info',
+    level: logLevels.find((known) => known === level.trim().toLowerCase()) ?? 'info',
     phase: phase as Phase,
     ...(percent === undefined ? {} : { percent: Number.parseInt(percent, 10) }),
     message: text.replace(/\\(?:u([0-9a-f]{4})|([\\nrt\d]))/g, (_, code: string | undefined, char: string) =>
@@ -49,7 +49,7 @@ export function parseLine(line: string): ProgressEvent | null {
 export type LineFields = Readonly<Record<string, unknown>>;
 
 /** Parses a line of `--log json` into its event and all its fields. Returns null for any other line. */
-export function readJsonLine(line: string): { event: ProgressEvent; fields: LineFields } | null {
+export function parseJsonLine(line: string): { event: ProgressEvent; fields: LineFields } | null {
   const fields = jsonLine.safeParse(line).data;
   if (fields === undefined) return null;
   const { level, time, phase, msg: message } = fields;

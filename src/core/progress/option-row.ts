@@ -39,7 +39,7 @@ interface Arguments {
   mistakes: string[];
 }
 
-export function readArguments(
+export function parseArguments(
   args: readonly string[],
   table: OptionTable,
   messages: ArgumentMessages,

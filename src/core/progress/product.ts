@@ -94,7 +94,7 @@ const productSchema = z.strictObject(
  * @throws TypeError that lists all mistakes
  */
 export function createProduct(given: ProductOptions): Product {
-  const mistakes = productMistakes(given);
+  const mistakes = findProductMistakes(given);
   if (mistakes.length > 0) throw new TypeError(`invalid product: ${mistakes.join('; ')}`);
   const { name } = given;
   const [app = 'app', ...workers] = given.services ?? ['app', 'worker'];
@@ -115,7 +115,7 @@ export function createProduct(given: ProductOptions): Product {
 }
 
 /** Lists the mistakes in a product, but only the first mistake of each key. */
-export function productMistakes(given: unknown): string[] {
+export function findProductMistakes(given: unknown): string[] {
   const mistakes = new Map<PropertyKey, string>();
   for (const issue of productSchema.safeParse(given).error?.issues ?? []) {
     const key = issue.path[0];

@@ -1,4 +1,4 @@
-import { adviceText } from './advice.ts';
+import { formatAdvice } from './advice.ts';
 import type { Outcome } from './outcome.ts';
 import type { Product } from './product.ts';
 import { settingsFileName, stateDirectoryName } from './state-name.ts';
@@ -13,7 +13,7 @@ interface Explanation {
   /** Reason why the updater stops, unless the meaning makes it obvious. */
   why?: string;
   /**
-   * Advice for the operator, with the fields of `adviceText`. An error with more details, such as a path, replaces this
+   * Advice for the operator, with the fields of `formatAdvice`. An error with more details, such as a path, replaces this
    * advice with its own.
    */
   advice: string;
@@ -438,13 +438,13 @@ const table = {
 export type ErrorCode = keyof typeof table;
 export const errorCodes = Object.keys(table) as readonly ErrorCode[];
 
-/** Returns the general advice for a code, in which the fields of `adviceText` are not replaced yet. */
-export const generalAdvice = (code: ErrorCode): string => table[code].advice;
+/** Returns the general advice for a code, in which the fields of `formatAdvice` are not replaced yet. */
+export const generalAdviceOf = (code: ErrorCode): string => table[code].advice;
 
 /** Returns the explanation of a code, with the names of a product. */
 export function explanationOf(code: ErrorCode, product: Product): Explanation {
   const row = table[code];
-  return { ...row, advice: adviceText(row.advice, { product }) };
+  return { ...row, advice: formatAdvice(row.advice, { product }) };
 }
 
 /** An error that stops a run for a reason on which a person can act. No other class represents such an error. */
@@ -452,7 +452,7 @@ export class UpdateError extends Error {
   override readonly name = 'UpdateError';
   readonly code: ErrorCode;
   readonly outcome: FailureOutcome;
-  /** Advice in one or two sentences with the fields of `adviceText`. */
+  /** Advice in one or two sentences with the fields of `formatAdvice`. */
   readonly advice: string;
   /** Output of compose, the engine or a container that explains the error. It is logged before the outcome. */
   readonly detail: readonly string[];

@@ -49,7 +49,7 @@ const ordered = new WeakMap<readonly Release[], Partial<Record<Channel, readonly
  * Returns the releases of a channel, newest version first. They are not sorted by date, because an older release line
  * may receive a fix later. The result is cached, so the list of releases must not be modified after the call.
  */
-export function releasesOn(channel: Channel, releases: readonly Release[]): readonly Release[] {
+export function releasesOfChannel(channel: Channel, releases: readonly Release[]): readonly Release[] {
   const known = ordered.get(releases) ?? {};
   ordered.set(releases, known);
   known[channel] ??= releases
@@ -58,21 +58,21 @@ export function releasesOn(channel: Channel, releases: readonly Release[]): read
   return known[channel];
 }
 
-export function newestOn(channel: Channel, releases: readonly Release[]): Release | null {
-  return releasesOn(channel, releases)[0] ?? null;
+export function findNewestRelease(channel: Channel, releases: readonly Release[]): Release | null {
+  return releasesOfChannel(channel, releases)[0] ?? null;
 }
 
 /**
  * Checks whether a release is newer than the running version, a release tag with or without `v`. If the running version
  * is unknown, the result is false, because migrations only run forward.
  */
-export function isAhead(version: string, running: string): boolean {
+export function isNewerVersion(version: string, running: string): boolean {
   const tag = parseTag(running);
   return channelOf(version) !== null && tag.kind === 'release' && compareVersions(version, tag.version) > 0;
 }
 
 /** Checks whether a server accepts a text as the target of an update: `vX.Y.Z`, `vX.Y.Z-canary.N` or `canary`. */
-export const isTarget = (text: string): boolean => text === 'canary' || channelOf(text) !== null;
+export const isRequestableTarget = (text: string): boolean => text === 'canary' || channelOf(text) !== null;
 
 /**
  * Returns the target for an update to a release. A canary build can only be installed with the floating tag `canary`.

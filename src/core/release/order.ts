@@ -21,8 +21,8 @@ export function compareVersions(a: string, b: string): number {
  * number if a is lower, a positive number if b is lower, and 0 if they are equal.
  */
 export function compareSharedNumbers(a: string, b: string): number {
-  const count = Math.min(countOf(a), countOf(b));
-  return countOf(a) === countOf(b)
+  const count = Math.min(countVersionNumbers(a), countVersionNumbers(b));
+  return countVersionNumbers(a) === countVersionNumbers(b)
     ? compareVersions(a, b)
     : compareVersions(cutVersion(a, count), cutVersion(b, count));
 }
@@ -32,7 +32,7 @@ export const cutVersion = (version: string, count: number): string =>
   plain(version).split('.').slice(0, count).join('.');
 
 /** Counts the numbers in a version: 3 in `1.2.3`. */
-export const countOf = (version: string): number => plain(version).split('.').length;
+export const countVersionNumbers = (version: string): number => plain(version).split('.').length;
 
 /**
  * Lowest first number of a version that is considered to be a year. A year is the date of a release and does not

@@ -1,4 +1,4 @@
-import { type NumberedTag, parseTag, preRelease, type Tag } from './tag.ts';
+import { type NumberedTag, parseTag, preReleasePattern, type Tag } from './tag.ts';
 
 /** Version information in an image tag of any product. */
 export type PinTag =
@@ -53,7 +53,7 @@ export function parseVersionLabel(label: string | undefined): string | null {
 
 function parseNumbered(text: string): NumberedTag | null {
   const [, prefix, version = '', suffix = ''] = numbered.exec(text) ?? [];
-  if (prefix === undefined || preRelease.test(suffix) || isBuild(suffix)) return null;
+  if (prefix === undefined || preReleasePattern.test(suffix) || isBuild(suffix)) return null;
   const numbers = version.split('.');
   if (numbers.length === 1 && !alone.test(version)) return null;
   const kind = numbers.length > 2 ? 'release' : 'part';
@@ -67,19 +67,19 @@ function parseNumbered(text: string): NumberedTag | null {
  */
 function parseLed(text: string): NumberedTag | null {
   const [, lead = '', rest = ''] = led.exec(text) ?? [];
-  if (lead === '' || preRelease.test(`-${lead}`) || date.test(text)) return null;
+  if (lead === '' || preReleasePattern.test(`-${lead}`) || date.test(text)) return null;
   const tag = parseNumbered(rest);
   const isOwn = tag?.kind === 'part' && ownWord.test(lead) && tag.version.includes('.');
   return tag?.kind === 'release' || isOwn ? { ...tag, text, lead } : null;
 }
 
 /** Returns the part of the tag before the version: `postgresql-v`. */
-export const beforeVersion = ({ lead = '', prefix }: NumberedTag): string => `${lead}${prefix}`;
+export const tagPrefixOf = ({ lead = '', prefix }: NumberedTag): string => `${lead}${prefix}`;
 
 /** Returns the offsets of the version in the tag, or of the whole tag if there is no version. */
 export function versionRange(tag: PinTag): [start: number, end: number] {
   if (!isNumbered(tag)) return [0, tag.text.length];
-  const start = beforeVersion(tag).length;
+  const start = tagPrefixOf(tag).length;
   return [start, start + tag.version.length];
 }
 
@@ -90,10 +90,10 @@ const stated =
  * Returns the version or word in a tag without its variant: `1.144.1` for `v1.144.1-cuda`, `2.1.0` for `2.1.0-ls47`,
  * `release` for `release-cuda`. Used to check whether two images have equal versions, even if their order is unknown.
  */
-export const statedVersion = (text: string): string => stated.exec(text)?.[1] ?? text.replace(/-.*$/, '');
+export const versionTextOf = (text: string): string => stated.exec(text)?.[1] ?? text.replace(/-.*$/, '');
 
 /** Removes the commit ID from a tag. */
-export const withoutCommit = (text: string): string => text.replace(committed, '');
+export const removeCommitId = (text: string): string => text.replace(committed, '');
 
 const isBuild = (suffix: string): boolean =>
   build.test(suffix) || date.test(suffix) || committed.test(suffix);

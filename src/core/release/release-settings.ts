@@ -4,10 +4,10 @@ import * as z from 'zod/mini';
  * Path, in the updater's container, of the file with the values of new settings that the server passes. The updater
  * removes the file.
  */
-export const givenSettingsPath = '/run/svc-updater-settings.env';
+export const serverSettingsPath = '/run/svc-updater-settings.env';
 
 /** Formats in which the updater can generate the value of a setting. */
-export const generators = ['hex32', 'base64-32', 'uuid'] as const;
+export const settingValueFormats = ['hex32', 'base64-32', 'uuid'] as const;
 
 /** Variables that cannot be settings of a product, because they change how programs run. */
 const reserved =
@@ -30,7 +30,7 @@ const settingSchema = z.strictObject({
   description: oneLine(300),
   required: z._default(z.boolean(), false),
   default: z.optional(oneLine(4096)),
-  generate: z.optional(z.enum(generators)),
+  generate: z.optional(z.enum(settingValueFormats)),
   /** Whether the value must never be shown. */
   secret: z._default(z.boolean(), false),
 });
@@ -44,5 +44,5 @@ export const releaseSettingsSchema = z.array(settingSchema).check(
 export type ReleaseSetting = z.infer<typeof settingSchema>;
 
 /** Describes the mistake in a value, which must fit on one line of an env file; null if the value is valid. */
-export const mistakeInValue = (value: string): string | null =>
+export const describeSettingMistake = (value: string): string | null =>
   value === '' ? 'must not be empty' : (oneLine(4096).safeParse(value).error?.issues[0]?.message ?? null);

@@ -1,10 +1,10 @@
-import { compareSharedNumbers, countOf, cutVersion } from './order.ts';
-import { beforeVersion, isNumbered, type PinTag, suffixOf } from './pin-tag.ts';
+import { compareSharedNumbers, countVersionNumbers, cutVersion } from './order.ts';
+import { isNumbered, type PinTag, suffixOf, tagPrefixOf } from './pin-tag.ts';
 import type { NumberedTag } from './tag.ts';
 import type { PlannedTarget, ReleaseTarget } from './target.ts';
 
 /** Result of changing a tag to a target. */
-export type NextTag =
+export type TagUpdateResult =
   | { kind: 'moved'; tag: string }
   /** The tag is not changed, because it is floating or already covers the target. */
   | { kind: 'stays' }
@@ -18,7 +18,7 @@ export type NextTag =
   | { kind: 'unversioned' };
 
 /** Changes a tag to a target (docs/contract.md 3.2). A new tag has the format of the old tag. */
-export function nextTagFor(tag: PinTag, target: PlannedTarget): NextTag {
+export function planTagUpdate(tag: PinTag, target: PlannedTarget): TagUpdateResult {
   if (target.kind === 'canary') {
     const moves = tag.kind === 'release' || tag.kind === 'latest' || tag.kind === 'canary';
     return moves ? { kind: 'moved', tag: target.tag } : { kind: 'stays' };
@@ -31,8 +31,8 @@ export function nextTagFor(tag: PinTag, target: PlannedTarget): NextTag {
   if (suffix !== '' && isOfPin && suffix !== suffixOf(tag)) return { kind: 'variant' };
   if (!isNumbered(tag)) return { kind: 'stays' };
   if (tag.kind === 'part' && compareSharedNumbers(version, tag.version) < 0) return { kind: 'older' };
-  const count = countOf(tag.version);
-  if (countOf(version) < count) return { kind: 'short' };
+  const count = countVersionNumbers(tag.version);
+  if (countVersionNumbers(version) < count) return { kind: 'short' };
   if (tag.kind === 'release') return { kind: 'moved', tag: formatTagLike(tag, version) };
   const part = cutVersion(version, count);
   return compareSharedNumbers(part, tag.version) === 0
@@ -42,14 +42,14 @@ export function nextTagFor(tag: PinTag, target: PlannedTarget): NextTag {
 
 /** Formats a version as a tag with the prefix and the variant of a pin's tag. */
 export const formatTagLike = (tag: NumberedTag, version: string): string =>
-  `${beforeVersion(tag)}${version}${tag.suffix}`;
+  `${tagPrefixOf(tag)}${version}${tag.suffix}`;
 
 /**
  * Returns the tags under which the target may be published, in the variant of a pin, with and without `v`. A pin such
  * as `apache` may itself be a variant, or a custom word without variants. A tag such as `release-10.11` may float over
  * releases that are published without that word.
  */
-export function wholeForms(tag: PinTag, { version, suffix = '' }: ReleaseTarget): string[] {
+export function listCompleteVersionTags(tag: PinTag, { version, suffix = '' }: ReleaseTarget): string[] {
   const own = suffixOf(tag) || suffix;
   const forms = (lead: string, behind: string) =>
     (isNumbered(tag) && tag.prefix === '' ? ['', 'v'] : ['v', '']).map(
@@ -77,14 +77,17 @@ function otherVariants(suffix: string): string[] {
  * Returns all tags under which a target may be published: first complete versions, then partial versions, then other
  * variants.
  */
-export function formsOf(tag: PinTag, target: ReleaseTarget): string[] {
+export function listPossibleTags(tag: PinTag, target: ReleaseTarget): string[] {
   const { version } = target;
   const variants = isNumbered(tag)
     ? otherVariants(tag.suffix).map((suffix) => formatTagLike({ ...tag, suffix }, version))
     : [];
-  const count = countOf(version);
+  const count = countVersionNumbers(version);
   const filled = count < 3 ? [`${version}${'.0'.repeat(3 - count)}`] : [];
   const parts = [2, 1].filter((fewer) => fewer < count).map((fewer) => cutVersion(version, fewer));
   const versions = [...filled, version, ...parts];
-  return [...versions.flatMap((each) => wholeForms(tag, { ...target, version: each })), ...variants];
+  return [
+    ...versions.flatMap((each) => listCompleteVersionTags(tag, { ...target, version: each })),
+    ...variants,
+  ];
 }

@@ -28,13 +28,13 @@ const stable = `${number}\\.${number}\\.${number}`;
 const release = new RegExp(`^(v?)(${stable}(?:-canary\\.${number})?)((?:-[A-Za-z][A-Za-z0-9_.-]*)?)$`);
 
 // A custom pre-release is not a variant of a release, because no one publishes it in combination with a new version.
-export const preRelease =
+export const preReleasePattern =
   /-(?:canary|alpha|beta|rc|pre|preview|dev|nightly|snapshot|next|edge|a|b)(?:[.\d_-]|$)/i;
 
 export function parseTag(text: string): Tag {
   if (text === 'latest' || text === 'canary') return { kind: text, text };
   const [, prefix = '', version = '', suffix = ''] = release.exec(text) ?? [];
-  if (!isVersion(version) || preRelease.test(suffix)) return { kind: 'other', text };
+  if (!isVersion(version) || preReleasePattern.test(suffix)) return { kind: 'other', text };
   return { kind: 'release', text, version, prefix: prefix === 'v' ? 'v' : '', suffix };
 }
 

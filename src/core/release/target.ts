@@ -1,5 +1,5 @@
-import { parsePinTag, withoutCommit } from './pin-tag.ts';
-import { preRelease } from './tag.ts';
+import { parsePinTag, removeCommitId } from './pin-tag.ts';
+import { preReleasePattern } from './tag.ts';
 
 /** Target of an update as requested by the operator, in the format of the product's tags. */
 export type Target =
@@ -33,7 +33,7 @@ const wordForm = /^[A-Za-z][A-Za-z0-9_.-]*$/;
 const tooManyNumbers = /^v?\d+(?:\.\d+){5,}/;
 
 /** Description of valid targets, shown to users. */
-export const targetForms =
+export const targetDescription =
   'a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable';
 
 /** Parses a target. Returns null for a text that is not a valid target, and for pre-releases. */
@@ -56,7 +56,7 @@ export function parseTarget(text: string): Target | null {
     case 'word':
       return { kind: 'word', tag: text };
     case 'unversioned':
-      if (!tagForm.test(text) || preRelease.test(withoutCommit(text)) || tooManyNumbers.test(text))
+      if (!tagForm.test(text) || preReleasePattern.test(removeCommitId(text)) || tooManyNumbers.test(text))
         return null;
       return { kind: 'unversioned', tag: text };
     case 'other':

@@ -3,7 +3,7 @@ import type { Engine } from '../cli/engine.ts';
 import { manifestOf, publishedPorts } from '../container.ts';
 import { isAtLeast } from '../http/api-version.ts';
 import { type Json, toList, toObject, toStrings } from '../json.ts';
-import { type CopiedFile, readCopied } from './copied-files.ts';
+import { type CopiedFile, readCopiedFiles } from './copied-files.ts';
 
 /**
  * All settings that are needed to recreate a container, as plain JSON from the engine's inspection. They include the
@@ -49,7 +49,7 @@ export interface ContainerSnapshot {
  * Takes snapshots of containers from the engine's inspections. Ids of missing containers are skipped. Call this while
  * the containers are running: for a stopped container, the engine no longer reports the MAC addresses of additional
  * networks.
- * @param copied paths to which compose may have copied files, by container id; see `copiedPaths`
+ * @param copied paths to which compose may have copied files, by container id; see `listCopiedPaths`
  * @throws UpdateError engine-unavailable
  */
 export async function takeSnapshots(
@@ -59,12 +59,12 @@ export async function takeSnapshots(
 ): Promise<ContainerSnapshot[]> {
   const blueprints: ContainerSnapshot[] = [];
   for (const raw of await engine.inspectRaw(ids)) {
-    const blueprint = snapshotOf(raw, engine.apiVersion);
+    const blueprint = buildSnapshot(raw, engine.apiVersion);
     const mounted = new Set(
       toList<Json>(raw.Mounts).map(({ Destination }) => cleanPath(String(Destination))),
     );
     const paths = (copied.get(blueprint.id) ?? []).filter((path) => !mounted.has(cleanPath(path)));
-    blueprints.push({ ...blueprint, ...(await readCopied(engine, blueprint.id, paths)) });
+    blueprints.push({ ...blueprint, ...(await readCopiedFiles(engine, blueprint.id, paths)) });
   }
   return blueprints;
 }
@@ -73,7 +73,7 @@ export async function takeSnapshots(
  * Builds a snapshot from the response to `GET /containers/<id>/json`, or from an element of `docker inspect`.
  * @param apiVersion API version of the response, such as `1.45`; empty if unknown
  */
-export function snapshotOf(raw: unknown, apiVersion = ''): ContainerSnapshot {
+export function buildSnapshot(raw: unknown, apiVersion = ''): ContainerSnapshot {
   const { Id, Name, Image, Config, HostConfig, NetworkSettings, Mounts, ImageManifestDescriptor } =
     raw as Json;
   const [id, config, host] = [String(Id), toObject(Config), toObject(HostConfig)];

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { archiveEntry, archiveTrailer } from '../../core/files/archive-header.ts';
+import { archiveTrailer, createArchiveEntry } from '../../core/files/archive-header.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type ContainerFile, readContainerFile } from './container-file.ts';
 
@@ -22,7 +22,7 @@ const maxBytes = 1024 * 1024;
  * copies those with `content` or `environment` into the container.
  * @param service definition of the service in `docker compose config --format json`
  */
-export function copiedPaths(service: unknown): string[] {
+export function listCopiedPaths(service: unknown): string[] {
   const { configs, secrets } = (service ?? {}) as Record<'configs' | 'secrets', unknown>;
   return [...targets(configs, '/'), ...targets(secrets, '/run/secrets')];
 }
@@ -39,7 +39,7 @@ function targets(references: unknown, directory: string): string[] {
  * Reads these files of a container. Missing files are skipped, and files that are too big or not regular are listed in
  * `lost`.
  */
-export async function readCopied(
+export async function readCopiedFiles(
   engine: Engine,
   id: string,
   paths: readonly string[],
@@ -56,15 +56,15 @@ export async function readCopied(
 }
 
 /** Creates a tar archive of the files, to be unpacked at the root of a container. */
-export function copiedArchive(files: readonly CopiedFile[]): Buffer {
+export function createCopiedFilesArchive(files: readonly CopiedFile[]): Buffer {
   const parts = files.flatMap(({ path, mode, uid, gid, modified, content }) => {
     const name = path.replace(/^\//, '');
     const bytes = Buffer.from(content, 'base64');
     // Only an extended header has room for long paths and large user ids.
     const extended = Buffer.from(record('path', name) + record('uid', uid) + record('gid', gid));
     return [
-      ...archiveEntry('extended', extended, { modified, kind: 'x' }),
-      ...archiveEntry(name, bytes, { mode, modified }),
+      ...createArchiveEntry('extended', extended, { modified, kind: 'x' }),
+      ...createArchiveEntry(name, bytes, { mode, modified }),
     ];
   });
   return Buffer.concat([...parts, archiveTrailer]);

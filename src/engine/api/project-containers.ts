@@ -27,7 +27,7 @@ export function isJoinedBy(separator: '_' | '-', container: Pick<Container, 'nam
  * decide, because compose would otherwise rename the containers that it replaces. A service with custom names
  * (`container_name`) follows the other services, because the names in its links use their separator.
  */
-export function oldNamesOf(containers: readonly Container[]): string[] {
+export function findServicesWithUnderscoreNames(containers: readonly Container[]): string[] {
   const named = containers.map((container) => ({ ...container, name: finalName(container) }));
   const isOld = (own: readonly Container[]) => {
     const telling = own.find((each) => isJoinedBy('_', each) || isJoinedBy('-', each));
@@ -84,7 +84,7 @@ export const isStoppedForReplacement = (container: Container, leftovers: readonl
 /** Returns the engine's filter for the containers of a project, which also selects events about them. */
 export const projectFilterFor = (project: string) => ({ label: [`${composeLabels.project}=${project}`] });
 
-/** Previous result of `listProject`, from which unchanged containers are reused. */
+/** Previous result of `listProjectContainers`, from which unchanged containers are reused. */
 interface EarlierLook {
   containers: readonly Container[];
   /** Services whose containers are inspected again even if they seem unchanged. */
@@ -96,7 +96,7 @@ interface EarlierLook {
  * @param earlier previous result. Containers of services other than `services` are reused if their id, name and status
  * are unchanged: a project may have a hundred containers that the run does not touch.
  */
-export async function listProject(
+export async function listProjectContainers(
   engine: Engine,
   project: string,
   earlier: EarlierLook = { containers: [], services: new Set() },

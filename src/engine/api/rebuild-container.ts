@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { hasStarted, namespaceModes, sharedContainer } from '../container.ts';
+import { findSharedContainer, hasStarted, namespaceModes } from '../container.ts';
 import type { ContainerSpec } from '../engine-api.ts';
 import { takesAllNetworks } from '../http/api-version.ts';
 import { findEngineError, tolerateErrors } from '../http/engine-error.ts';
 import type { Json } from '../json.ts';
 import { hasSameImage, isContainerOfImage } from '../same-image.ts';
 import type { ContainerSnapshot } from './blueprint.ts';
-import { putCopiedFiles } from './scratch.ts';
+import { copyFilesToContainer } from './scratch.ts';
 
 /**
  * Deadline in milliseconds for the creation of a container, because the engine may have to copy content of the image
@@ -89,7 +89,7 @@ async function complete(engine: Engine, blueprint: ContainerSnapshot, id: string
   const others = Object.entries(networks).filter(([name]) => name !== first);
   if (!takesAllNetworks(engine.apiVersion))
     for (const [name, endpoint] of others) await engine.connectNetwork(name, id, endpoint as Json);
-  if (copied.length > 0) await putCopiedFiles(engine, id, blueprint);
+  if (copied.length > 0) await copyFilesToContainer(engine, id, blueprint);
 }
 
 /**
@@ -127,7 +127,7 @@ export function replaceContainerIds(host: Json, successors: ReadonlyMap<string, 
   };
   const changed: Json = { ...host };
   for (const key of namespaceModes) {
-    const id = sharedContainer(host[key]);
+    const id = findSharedContainer(host[key]);
     if (id !== null) changed[key] = `container:${successor(id)}`;
   }
   if (Array.isArray(host.VolumesFrom)) {

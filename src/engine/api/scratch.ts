@@ -4,7 +4,7 @@ import { findEngineError, tolerateErrors } from '../http/engine-error.ts';
 import { toObject } from '../json.ts';
 import type { ContainerSnapshot } from './blueprint.ts';
 import { rethrowWithArchiveAdvice } from './container-file.ts';
-import { copiedArchive } from './copied-files.ts';
+import { createCopiedFilesArchive } from './copied-files.ts';
 
 /**
  * Label of helper containers, which only exist to copy, read or write files. Its value is the project for which the
@@ -35,7 +35,7 @@ interface ScratchOptions {
  * @param madeFor value of the label: the project or path for which the container is created
  * @throws UpdateError engine-unavailable
  */
-export async function createHelper(
+export async function createHelperContainer(
   engine: Engine,
   image: string,
   madeFor: string,
@@ -65,20 +65,20 @@ export async function createHelper(
  * Starts a helper container to check that the engine accepts the settings, then removes the container.
  * @throws UpdateError engine-unavailable, with the engine's error as its cause
  */
-export async function tryHelper(
+export async function tryHelperContainer(
   engine: Engine,
   image: string,
   madeFor: string,
   options: ScratchOptions,
 ): Promise<void> {
-  const id = await createHelper(engine, image, madeFor, options);
+  const id = await createHelperContainer(engine, image, madeFor, options);
   // If the updater's own image is missing, the settings cannot be checked.
   if (id === null) return;
   try {
     await engine.startContainer(id, { deadlineMs: Number.POSITIVE_INFINITY });
   } finally {
     // Not awaited, because the removal takes long if the start hangs.
-    removeHelper(engine.uncancellable(), id).catch(() => {});
+    removeHelperContainer(engine.uncancellable(), id).catch(() => {});
   }
 }
 
@@ -87,34 +87,38 @@ export async function tryHelper(
  * removed.
  * @throws UpdateError engine-unavailable
  */
-export async function removeHelper(engine: Engine, id: string): Promise<void> {
+export async function removeHelperContainer(engine: Engine, id: string): Promise<void> {
   await engine.removeContainer(id, { force: true }).catch(tolerateErrors('conflict'));
 }
 
 /** Removes helper containers that killed runs have left for this project or path. */
-export const removeHelpers = (engine: Engine, madeFor: string, label = scratchLabel): Promise<void> =>
-  removeLabelled(engine, `${label}=${madeFor}`);
+export const removeHelperContainers = (
+  engine: Engine,
+  madeFor: string,
+  label = scratchLabel,
+): Promise<void> => removeLabelled(engine, `${label}=${madeFor}`);
 
 /** Removes the helper containers of this process, even if the response with their ids was lost. */
-export async function removeOwnHelpers(engine: Engine): Promise<void> {
+export async function removeOwnHelperContainers(engine: Engine): Promise<void> {
   if (hasMade) await removeLabelled(engine, `${makerLabel}=${maker}`);
 }
 
 async function removeLabelled(engine: Engine, label: string): Promise<void> {
-  for (const { id } of await engine.listContainers({ label: [label] })) await removeHelper(engine, id);
+  for (const { id } of await engine.listContainers({ label: [label] }))
+    await removeHelperContainer(engine, id);
 }
 
 /**
  * Copies the files that compose had copied into the old container to a new container, running or not.
  * @throws UpdateError engine-unavailable
  */
-export async function putCopiedFiles(
+export async function copyFilesToContainer(
   engine: Engine,
   id: string,
   { name, copied }: Pick<ContainerSnapshot, 'name' | 'copied'>,
 ): Promise<void> {
   const files = `${copied.map(({ path }) => path).join(', ')} into a container like ${name}`;
-  await engine.putArchive(id, copiedArchive(copied), { files }).catch(rethrowWithArchiveAdvice);
+  await engine.putArchive(id, createCopiedFilesArchive(copied), { files }).catch(rethrowWithArchiveAdvice);
 }
 
 /**
@@ -131,12 +135,12 @@ export async function checkCopiedFiles(
 ): Promise<void> {
   const { imageId, platform, copied } = blueprint;
   if (copied.length === 0) return;
-  const scratch = await createHelper(engine, imageId, project, { platform });
+  const scratch = await createHelperContainer(engine, imageId, project, { platform });
   // If the image is missing, no rollback is possible, which is reported elsewhere.
   if (scratch === null) return;
   try {
-    await putCopiedFiles(engine, scratch, blueprint);
+    await copyFilesToContainer(engine, scratch, blueprint);
   } finally {
-    await removeHelper(engine.uncancellable(), scratch).catch(() => {});
+    await removeHelperContainer(engine.uncancellable(), scratch).catch(() => {});
   }
 }

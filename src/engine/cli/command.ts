@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { execa } from 'execa';
-import { lineSplitter } from '../http/lines.ts';
+import { createLineSplitter } from '../http/lines.ts';
 
 export interface CommandResult {
   /** Exit code of the command; null if the command was killed by a signal or could not be started. */
@@ -65,7 +65,7 @@ export async function runCommand(
   });
   // Only the last lines are retained: a pull reports every block, and a command in a container may print any amount.
   const tail: string[] = [];
-  const errors = lineSplitter((line) => {
+  const errors = createLineSplitter((line) => {
     options.onStderrLine?.(line);
     tail.push(line);
     if (tail.length > tailLines) tail.shift();

@@ -16,7 +16,7 @@ const causeOfCancelled = /error during connect: .*?: (?=error (?:response from d
  * Returns compose's errors and warnings for users, without progress; the last message is the cause. Compose ends its
  * JSON progress with `{"error":true,"message":…}`, and prints warnings as `time="…" level=warning msg="…"`.
  */
-export function composeMessages(stderr: string): string[] {
+export function parseComposeMessages(stderr: string): string[] {
   const byText = new Map<string, { text: string; abouts: string[] }>();
   const warned = new Set<string>();
   for (const line of stderr.split(/\r?\n/)) {

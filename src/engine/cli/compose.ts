@@ -1,13 +1,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { StartedProject } from '../../core/progress/compose-command.ts';
+import type { ProjectStartOptions } from '../../core/progress/compose-command.ts';
 import type { CommandResult } from './command.ts';
 import type { Engine } from './engine.ts';
-import { lacksModelPlugin, rejectionErrorOf } from './rejection.ts';
+import { createRejectionError, lacksModelPlugin } from './rejection.ts';
 
 /** Project options with which compose resolves the project as on the host. All paths are absolute host paths. */
-export interface ComposeProject extends StartedProject {
+export interface ComposeProject extends ProjectStartOptions {
   /**
    * Whether an env file sets COMPOSE_COMPATIBILITY. The updater overrides this variable, because the names of the
    * existing containers decide.
@@ -152,7 +152,7 @@ export class Compose {
       if (without.exitCode === 0) result = without;
       else if (/unknown flag: --no-env-resolution/.test(without.stderr)) olderCompose.add(this.#engine);
     }
-    if (result.exitCode !== 0) throw rejectionErrorOf(result);
+    if (result.exitCode !== 0) throw createRejectionError(result);
     return JSON.parse(result.stdout);
   }
 

@@ -9,8 +9,13 @@ import { UpdateError } from '../../core/progress/update-error.ts';
 import { EngineApi } from '../engine-api.ts';
 import type { EngineCall, EngineTimeouts } from '../engine-calls.ts';
 import { EngineClient } from '../http/client.ts';
-import { EngineError, findEngineError, isBackendMissing, responseError } from '../http/engine-error.ts';
-import { type EngineRequest, type EngineResponse, type EngineStream, requestName } from '../http/request.ts';
+import { createResponseError, EngineError, findEngineError, isBackendMissing } from '../http/engine-error.ts';
+import {
+  type EngineRequest,
+  type EngineResponse,
+  type EngineStream,
+  requestNameOf,
+} from '../http/request.ts';
 import { type EngineTarget, engineTarget } from '../http/target.ts';
 import { proxyAdvice } from '../proxy-refusal.ts';
 import { type RegistryCredentials, readRegistryCredentials } from '../registry-login.ts';
@@ -194,7 +199,7 @@ export class Engine extends EngineApi {
 
   /** Sends a request. If the engine stops responding, waits for the engine and repeats the request. */
   protected override async exchange(call: EngineCall, question: EngineRequest): Promise<EngineResponse> {
-    const name = requestName(question);
+    const name = requestNameOf(question);
     const { repeat = question.method === 'GET' ? 'failed' : 'lost' } = call;
     let readings = 0;
     for (let attempt = 1; ; ) {
@@ -203,7 +208,7 @@ export class Engine extends EngineApi {
         const answer = await super.exchange(call, { ...question, signal: this.aborted });
         logTiming(name, beganAt, `status ${answer.status}`);
         if (isBackendMissing(answer))
-          throw new EngineError('unreachable', responseError(name, answer).message);
+          throw new EngineError('unreachable', createResponseError(name, answer).message);
         this.#noteAnswer();
         readings += 1;
         if (answer.status < 500 || repeat !== 'failed' || readings >= maxReadings) return answer;
@@ -225,7 +230,7 @@ export class Engine extends EngineApi {
   protected override async openStream(question: EngineRequest, silenceMs: number): Promise<EngineStream> {
     const beganAt = performance.now();
     const stream = await super.openStream(question, silenceMs);
-    logTiming(requestName(question), beganAt, `status ${stream.status}`);
+    logTiming(requestNameOf(question), beganAt, `status ${stream.status}`);
     return stream;
   }
 

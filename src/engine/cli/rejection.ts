@@ -1,11 +1,11 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { explainProxyError, proxyAdvice } from '../proxy-refusal.ts';
 import type { CommandResult } from './command.ts';
-import { composeMessages } from './compose-output.ts';
+import { parseComposeMessages } from './compose-output.ts';
 
 /** Converts the result of a failed compose command to an error. */
-export function rejectionErrorOf(result: CommandResult): UpdateError {
-  const messages = composeMessages(result.stderr);
+export function createRejectionError(result: CommandResult): UpdateError {
+  const messages = parseComposeMessages(result.stderr);
   if (hasNoPlugin(result))
     return new UpdateError('no-compose', `docker compose is not installed: ${messages[0]}`);
   const refused = explainProxyError(messages.join('\n'));

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { lineSplitter } from '../http/lines.ts';
+import { createLineSplitter } from '../http/lines.ts';
 import type { Engine } from './engine.ts';
 
 /** Result of a command in a container. */
@@ -34,7 +34,7 @@ export async function runAttached(
 
 /** Creates a stream that reports the lines of the text written to it, including a last line without a line break. */
 export function createLineStream(onLine: (line: string) => void, longestLine?: number): Writable {
-  const splitter = lineSplitter(onLine, longestLine);
+  const splitter = createLineSplitter(onLine, longestLine);
   return new Writable({
     write(chunk: Buffer, _, done) {
       splitter.write(chunk);

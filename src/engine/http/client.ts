@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { isUnsupportedVersion, negotiateApiVersion, toVersionedPath } from './api-version.ts';
-import { EngineError, responseError } from './engine-error.ts';
+import { createResponseError, EngineError } from './engine-error.ts';
 import { requireJsonObject } from './lines.ts';
 import {
   awaitWithDeadline,
@@ -9,7 +9,7 @@ import {
   type EngineStream,
   openStream,
   readResponseBody,
-  requestName,
+  requestNameOf,
   sendEngineRequest,
 } from './request.ts';
 import type { EngineTarget } from './target.ts';
@@ -60,7 +60,7 @@ export class EngineClient {
         : null;
       return { ...stream, body: refusal ?? Buffer.alloc(0) };
     });
-    if (opened.status >= 300) throw responseError(requestName(question), opened);
+    if (opened.status >= 300) throw createResponseError(requestNameOf(question), opened);
     return opened;
   }
 
@@ -89,7 +89,7 @@ export class EngineClient {
         if (!(error instanceof EngineError)) throw error;
         this.#version = null;
         if (error.code !== 'late') throw error;
-        const message = `the engine did not answer within ${deadlineMs / 1000} s (${requestName(question)})`;
+        const message = `the engine did not answer within ${deadlineMs / 1000} s (${requestNameOf(question)})`;
         throw new EngineError('late', message, { cause: error });
       }
     }

@@ -56,7 +56,7 @@ const statusesOfDenial = [401, 403, 405, 407];
 const codesOfStatus: Readonly<Record<number, EngineErrorCode>> = { 404: 'not-found', 409: 'conflict' };
 
 /** Converts an error response to an EngineError. @param call method and path of the request, such as `GET /version` */
-export function responseError(call: string, answer: { status: number; body: Buffer }): EngineError {
+export function createResponseError(call: string, answer: { status: number; body: Buffer }): EngineError {
   const { status } = answer;
   const said = errorMessageOf(answer);
   const isForeign =

@@ -8,7 +8,7 @@ const longestLine = 1024 * 1024;
  * Splits bytes into lines. Long lines are truncated, so that memory use is bounded. `end` reports the last line if it
  * has no line break.
  */
-export function lineSplitter(onLine: (line: string) => void, longest = longestLine) {
+export function createLineSplitter(onLine: (line: string) => void, longest = longestLine) {
   const decoder = new StringDecoder('utf8');
   let line = '';
   const endLine = () => {
@@ -33,7 +33,7 @@ export function lineSplitter(onLine: (line: string) => void, longest = longestLi
 /** Yields the lines of a stream. Long lines are truncated. */
 export async function* linesOfStream(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let lines: string[] = [];
-  const splitter = lineSplitter((line) => lines.push(line));
+  const splitter = createLineSplitter((line) => lines.push(line));
   for await (const chunk of chunks) {
     splitter.write(chunk);
     yield* lines;

@@ -44,7 +44,7 @@ export interface EngineStream extends Omit<EngineResponse, 'body'> {
 }
 
 /** Creates a request to the engine without sending it. */
-export function openRequest(
+export function createClientRequest(
   { tls, prefix, options }: EngineTarget,
   path: string,
   { headers, ...how }: { method?: string; headers?: OutgoingHttpHeaders } = {},
@@ -110,7 +110,7 @@ function send(
       'Content-Type': isArchive ? 'application/x-tar' : 'application/json',
       ...(Buffer.isBuffer(content) && { 'Content-Length': content.length }),
     };
-    const request = openRequest(target, path, { method, headers: { ...headers, ...described } });
+    const request = createClientRequest(target, path, { method, headers: { ...headers, ...described } });
     request.on('error', reject);
     // For some responses, such as a protocol upgrade, Node emits only `close`.
     request.on('close', () => reject(new Error('the connection was closed before the engine answered')));
@@ -147,7 +147,7 @@ export function readResponseBody(
       chunks.push(chunk);
       if (size <= limit) continue;
       if (cut) break;
-      const message = `the engine's answer is longer than ${limit} bytes (${requestName(asked)})`;
+      const message = `the engine's answer is longer than ${limit} bytes (${requestNameOf(asked)})`;
       throw new EngineError('too-big', message);
     }
     return Buffer.concat(chunks).subarray(0, limit);
@@ -186,7 +186,7 @@ export async function awaitWithDeadline<T>(
     reject(
       new EngineError(
         'late',
-        `the engine did not answer within ${deadlineMs / 1000} s (${requestName(asked)})`,
+        `the engine did not answer within ${deadlineMs / 1000} s (${requestNameOf(asked)})`,
       ),
     );
   const timer = Number.isFinite(deadlineMs) ? setTimeout(late, deadlineMs) : undefined;
@@ -206,7 +206,7 @@ export async function awaitWithDeadline<T>(
 /**
  * Returns the name of a request for messages, `GET /containers/x/json`, without the query, which may contain secrets.
  */
-export const requestName = ({ method, path }: Pick<EngineRequest, 'method' | 'path'>): string =>
+export const requestNameOf = ({ method, path }: Pick<EngineRequest, 'method' | 'path'>): string =>
   `${method} ${path.replace(/\?.*/, '')}`;
 
 /** Describes a connection error. Node's message for an interrupted response is only `aborted`. */

@@ -13,7 +13,7 @@ export const applyAutomaticDefaults = (said: AutomaticChoice): AutomaticSettings
   enabled: false,
   from: '02:00',
   to: '05:00',
-  timeZone: serverTimeZone(),
+  timeZone: readServerTimeZone(),
   days: [],
   minAgeHours: 72,
   includeMajors: false,
@@ -24,12 +24,12 @@ export const omitUndefinedSettings = (choice: AutomaticChoice): Partial<Automati
   Object.fromEntries(Object.entries(choice).filter(([, value]) => value !== undefined));
 
 /** Returns the time zone of the server. If `TZ` is not a known time zone, Node uses UTC but returns no usable name. */
-export function serverTimeZone(): string {
+export function readServerTimeZone(): string {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
-  return isTimeZone(`${timeZone}`) ? timeZone : 'UTC';
+  return isTimeZoneName(`${timeZone}`) ? timeZone : 'UTC';
 }
 
-export function isTimeZone(text: string): boolean {
+export function isTimeZoneName(text: string): boolean {
   try {
     new Intl.DateTimeFormat('en-US', { timeZone: text });
     return true;

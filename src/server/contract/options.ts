@@ -3,7 +3,7 @@ import english from 'zod/v4/locales/en.js';
 import { createProduct, type Product, svcProduct } from '../../core/progress/product.ts';
 import { engineTarget } from '../../engine/http/target.ts';
 import type { LogEntry } from '../../feed/feed.ts';
-import { addressForm, mostAddresses, parseNotifyAddress } from '../../notify/address.ts';
+import { maxNotifyAddresses, notifyAddressDescription, parseNotifyAddress } from '../../notify/address.ts';
 import { trustSchema } from '../../provenance/trust-schema.ts';
 import { applyAutomaticDefaults } from './automatic.ts';
 import type { InstanceOptions, JobQueue, Store } from './instance-options.ts';
@@ -50,7 +50,7 @@ function settingsSchema({ name, containerName }: Product) {
   const webAddress = z.url({ protocol: /^https?$/, message: 'must be an http or https address' });
   const address = z
     .string()
-    .check(z.refine((text) => parseNotifyAddress(text) !== null, `must be ${addressForm}`));
+    .check(z.refine((text) => parseNotifyAddress(text) !== null, `must be ${notifyAddressDescription}`));
   const engine = z.string().check(z.refine(isEngineAddress, 'must be unix:///PATH or tcp://HOST:PORT'));
   const container = text(/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, 'must be a container name');
   const path = text(
@@ -99,7 +99,7 @@ function settingsSchema({ name, containerName }: Product) {
     registryCredentials: orNull(absolute),
     directories: z._default(z.array(absolute), []),
     path: z._default(path, '/api/v1/instance/update'),
-    notify: z._default(z.array(address).check(z.maxLength(mostAddresses)), []),
+    notify: z._default(z.array(address).check(z.maxLength(maxNotifyAddresses)), []),
     onEnd: z._default(callable<'onEnd'>(), () => () => {}),
     log: z._default(callable<'log'>(), () => toConsole(name)),
   });

@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
-import { channels, isTarget } from '../../core/release/channel.ts';
-import { mistakeInValue } from '../../core/release/release-settings.ts';
-import { clockForm, dayNames } from '../../wire/codes.ts';
-import { isTimeZone } from './automatic.ts';
+import { channels, isRequestableTarget } from '../../core/release/channel.ts';
+import { describeSettingMistake } from '../../core/release/release-settings.ts';
+import { clockTimePattern, dayNames } from '../../wire/codes.ts';
+import { isTimeZoneName } from './automatic.ts';
 
 /** Descriptions for OpenAPI. zod's global registry is not used, because the host application may use zod as well. */
 export const fieldDescriptions = z.registry<{ description: string; examples?: readonly string[] }>();
@@ -13,12 +13,14 @@ const about = <T extends z.ZodMiniType>(schema: T, description: string, examples
 };
 
 const target = z.string().check(
-  z.refine(isTarget, {
+  z.refine(isRequestableTarget, {
     message: 'must be vX.Y.Z, vX.Y.Z-canary.N or canary',
   }),
 );
 
-const value = z.string().check(z.refine((it) => mistakeInValue(it) === null, 'must be one line of text'));
+const value = z
+  .string()
+  .check(z.refine((it) => describeSettingMistake(it) === null, 'must be one line of text'));
 /** Rejects the key `__proto__`, which a record of zod drops without an error. */
 const withoutProto = z.transform((given: Record<string, string>, { issues }) => {
   if (Object.hasOwn(Object(given), '__proto__'))
@@ -60,10 +62,10 @@ export const skipRequestSchema = z.strictObject({
 });
 
 /** Time of day, for example 02:00. */
-export const clockTimeSchema = z.string().check(z.regex(clockForm, 'must be a time such as 02:00'));
-const timeZone = z.string().check(z.refine(isTimeZone, 'must be a time zone such as Europe/Berlin'));
+export const clockTimeSchema = z.string().check(z.regex(clockTimePattern, 'must be a time such as 02:00'));
+const timeZone = z.string().check(z.refine(isTimeZoneName, 'must be a time zone such as Europe/Berlin'));
 
-export const automaticFields = {
+export const automaticFieldSchemas = {
   enabled: about(z.optional(z.boolean()), 'Whether updates are installed automatically'),
   from: about(z.optional(clockTimeSchema), 'Start of the time window in `timeZone`', ['02:00']),
   to: about(
@@ -84,6 +86,6 @@ export const automaticFields = {
 };
 
 /** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
-export const automaticChoiceSchema = z.strictObject(automaticFields);
+export const automaticChoiceSchema = z.strictObject(automaticFieldSchemas);
 
-export const channelSchema = z.strictObject({ channel: z.enum(channels) });
+export const channelRequestSchema = z.strictObject({ channel: z.enum(channels) });

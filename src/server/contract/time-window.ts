@@ -1,5 +1,5 @@
 import { type DayName, dayNames } from '../../wire/codes.ts';
-import { serverTimeZone } from './automatic.ts';
+import { readServerTimeZone } from './automatic.ts';
 
 /** Daily time window. If `from` equals `to`, the window lasts 24 hours. */
 export interface TimeWindow {
@@ -22,8 +22,8 @@ export interface TimeWindowOccurrence {
 const dayMs = 24 * 3_600_000;
 
 /** Whether a moment is within a daily time window, whose times are in the server's time zone. */
-export function isInWindow(window: TimeWindow, moment: number): boolean {
-  const [next] = generateTimeWindows({ ...window, timeZone: serverTimeZone(), days: [] }, moment);
+export function isInTimeWindow(window: TimeWindow, moment: number): boolean {
+  const [next] = generateTimeWindows({ ...window, timeZone: readServerTimeZone(), days: [] }, moment);
   return next !== undefined && next.begin <= moment;
 }
 

@@ -40,4 +40,4 @@ export const defaultServerTiming = {
   /** Maximum time that the updater runs after its last log line. */
   lastMoments: 15_000,
 };
-export type Timing = typeof defaultServerTiming;
+export type ServerTiming = typeof defaultServerTiming;

@@ -33,7 +33,7 @@ export async function callApplication<T>(
   answer.then(settled, settled);
   try {
     const late = () => new HostFailure(name, `${name}() did not respond within ${deadlineMs / 1000} s`);
-    return await withinDeadline(answer, deadlineMs, late);
+    return await awaitUntilDeadline(answer, deadlineMs, late);
   } catch (cause) {
     isLate = true;
     throw cause instanceof HostFailure ? cause : new HostFailure(name, `${name}() failed`, { cause });
@@ -41,7 +41,11 @@ export async function callApplication<T>(
 }
 
 /** Settles like `work`, or rejects with the result of `late` at the deadline. */
-export async function withinDeadline<T>(work: Promise<T>, deadlineMs: number, late: () => Error): Promise<T> {
+export async function awaitUntilDeadline<T>(
+  work: Promise<T>,
+  deadlineMs: number,
+  late: () => Error,
+): Promise<T> {
   const { promise: over, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(late()), deadlineMs);
   try {

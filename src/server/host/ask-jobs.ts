@@ -1,7 +1,7 @@
 import { jobKinds } from '../../wire/codes.ts';
 import type { BlockingJob } from '../../wire/status.ts';
 import type { ValidatedInstanceOptions } from '../contract/options.ts';
-import type { Timing } from '../contract/timing.ts';
+import type { ServerTiming } from '../contract/timing.ts';
 import { callApplication, HostFailure } from './ask-host.ts';
 
 const longestTitle = 200;
@@ -13,7 +13,7 @@ const longestTitle = 200;
  */
 export async function fetchJobs(
   { queue }: Pick<ValidatedInstanceOptions, 'queue'>,
-  { host }: Timing,
+  { host }: ServerTiming,
 ): Promise<BlockingJob[]> {
   const answer: unknown = await callApplication('queue.jobs', () => queue.jobs(), host);
   if (!Array.isArray(answer)) throw new HostFailure('queue.jobs', 'queue.jobs() did not return a list');

@@ -1,5 +1,5 @@
 import type { ValidatedInstanceOptions } from '../contract/options.ts';
-import type { Timing } from '../contract/timing.ts';
+import type { ServerTiming } from '../contract/timing.ts';
 import { callApplication, HostFailure } from './ask-host.ts';
 import { retryWithBackoff } from './retry.ts';
 
@@ -7,9 +7,9 @@ import { retryWithBackoff } from './retry.ts';
  * Pauses or resumes the queue. Only one call runs at a time, and each is retried until it succeeds. A call that settles
  * after its deadline may have reverted a later call, so the wanted state is then requested again.
  */
-export class QueueHold {
+export class QueuePauser {
   readonly #settings: Pick<ValidatedInstanceOptions, 'queue' | 'log'>;
-  readonly #timing: Timing;
+  readonly #timing: ServerTiming;
   readonly #closing: AbortSignal;
   #wanted: boolean | null = null;
   /** Number of the latest call. Earlier calls are obsolete. */
@@ -19,7 +19,7 @@ export class QueueHold {
   /** @param closing aborted when the server closes, which ends all retries */
   constructor(
     settings: Pick<ValidatedInstanceOptions, 'queue' | 'log'>,
-    timing: Timing,
+    timing: ServerTiming,
     closing: AbortSignal,
   ) {
     this.#settings = settings;

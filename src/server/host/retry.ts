@@ -1,5 +1,5 @@
 import { sleepFor } from '../../core/progress/wait.ts';
-import type { Timing } from '../contract/timing.ts';
+import type { ServerTiming } from '../contract/timing.ts';
 
 /**
  * Retries `attempt` until it succeeds, with growing pauses. `onFailure` returns whether to continue. Returns null if
@@ -8,7 +8,7 @@ import type { Timing } from '../contract/timing.ts';
 export async function retryWithBackoff<T>(
   attempt: () => Promise<T>,
   onFailure: (error: unknown) => boolean,
-  { retry: first, longestRetry }: Pick<Timing, 'retry' | 'longestRetry'>,
+  { retry: first, longestRetry }: Pick<ServerTiming, 'retry' | 'longestRetry'>,
   signal: AbortSignal,
 ): Promise<T | null> {
   for (let pauseMs = first; ; pauseMs = Math.min(pauseMs * 2, longestRetry)) {

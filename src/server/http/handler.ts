@@ -2,13 +2,13 @@ import { escapeUnprintable } from '../../core/progress/plain-text.ts';
 import { automaticCaller } from '../../wire/codes.ts';
 import type { Caller } from '../contract/instance-options.ts';
 import type { ValidatedInstanceOptions } from '../contract/options.ts';
-import { withinDeadline } from '../host/ask-host.ts';
+import { awaitUntilDeadline } from '../host/ask-host.ts';
 import { UnknownSetting } from '../run/settings-reason.ts';
 import { Unavailable, type UpdateService } from '../run/update-service.ts';
 import { isEventStreamRequested } from './event-stream.ts';
 import { type Endpoint, endpoints } from './operations.ts';
 import { createProblemResponse, createRetryLaterError, Refusal } from './problem.ts';
-import { isOtherSite, isSameOrigin, otherOriginReason } from './same-origin.ts';
+import { formatCrossOriginMessage, isCrossSiteRequest, isSameOriginRequest } from './same-origin.ts';
 
 /** Time limit for `authorize` in milliseconds. */
 const authorizeMs = 10_000;
@@ -30,8 +30,10 @@ export function createHandler(
     const endpoint = find(request);
     const { answerUser, startsUpdater = false } = endpoint;
     if (!asker.isAdmin && !answerUser) throw new Refusal(403, 'Only admins can do this.');
-    const isAllowed = isReading(request) ? !(startsUpdater && isOtherSite(request)) : isSameOrigin(request);
-    if (!isAllowed) throw new Refusal(403, otherOriginReason(request));
+    const isAllowed = isReading(request)
+      ? !(startsUpdater && isCrossSiteRequest(request))
+      : isSameOriginRequest(request);
+    if (!isAllowed) throw new Refusal(403, formatCrossOriginMessage(request));
     // A closing server accepts requests for event streams: the stream ends at once, and the client reconnects to the
     // next server. After an error response, the client would not reconnect.
     if (service.closing.aborted && !isStream(request)) throw new Unavailable('the server is shutting down');
@@ -39,7 +41,7 @@ export function createHandler(
   }
 
   async function whoAsks(request: Request): Promise<Asker> {
-    const asker = askerOf(await withinDeadline(Promise.resolve(authorize(request)), authorizeMs, late));
+    const asker = askerOf(await awaitUntilDeadline(Promise.resolve(authorize(request)), authorizeMs, late));
     if (!asker) throw new Refusal(401, 'Log in first.');
     return asker;
   }

@@ -2,8 +2,8 @@ import { prettifyError } from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
 import type { UpdateService } from '../run/update-service.ts';
-import { metricsOf } from './metrics.ts';
-import { isContradictory, type Operation, operations } from './operations.ts';
+import { formatMetrics } from './metrics.ts';
+import { isContradictoryOrder, type LibraryOperation, libraryOperations } from './operations.ts';
 
 type Methods = Omit<InstanceUpdates, 'handle' | 'start' | 'close' | 'on'>;
 
@@ -18,14 +18,14 @@ export function createLibraryMethods(
 ): Methods {
   const call = async <Said, Result>(
     method: string,
-    { body, ask }: Pick<Operation<Said, Result>, 'body' | 'ask'>,
+    { body, ask }: Pick<LibraryOperation<Said, Result>, 'body' | 'ask'>,
     said: unknown,
     by = name,
   ): Promise<Result> => {
     const { data, error } = body.schema.safeParse(said, { error: english().localeError });
     if (error)
       throw new TypeError(`${name}-updater: invalid argument of ${method}()\n${prettifyError(error)}`);
-    if (isContradictory(data))
+    if (isContradictoryOrder(data))
       throw new TypeError(`${name}-updater: when: "idle" and force cannot be combined`);
     return ask(service, data, by);
   };
@@ -35,14 +35,14 @@ export function createLibraryMethods(
       return pathname === path || pathname.startsWith(`${path}/`);
     },
     status: (asked) => service.status(asked),
-    update: async ({ by, ...order } = {}) => call('update', operations.update, order, by),
+    update: async ({ by, ...order } = {}) => call('update', libraryOperations.update, order, by),
     rollbackOffer: () => service.rollbackOffer(),
-    rollback: async ({ by, ...order }) => call('rollback', operations.rollback, order, by),
+    rollback: async ({ by, ...order }) => call('rollback', libraryOperations.rollback, order, by),
     cancel: ({ by = name } = {}) => service.cancel(by),
-    setChannel: async (channel) => call('setChannel', operations.setChannel, { channel }),
-    skip: async (version) => call('skip', operations.skip, { version }),
-    setAutomatic: async (choice) => call('setAutomatic', operations.setAutomatic, choice),
+    setChannel: async (channel) => call('setChannel', libraryOperations.setChannel, { channel }),
+    skip: async (version) => call('skip', libraryOperations.skip, { version }),
+    setAutomatic: async (choice) => call('setAutomatic', libraryOperations.setAutomatic, choice),
     history: () => service.history(),
-    metrics: async () => metricsOf(await service.status(), await service.history().catch(() => [])),
+    metrics: async () => formatMetrics(await service.status(), await service.history().catch(() => [])),
   };
 }

@@ -8,7 +8,7 @@ type Gauge = readonly [
 ];
 
 /** Returns metrics in Prometheus' text format (docs/contract.md 8.44). Unknown values are omitted. */
-export function metricsOf(status: Status, past: readonly Run[]): string {
+export function formatMetrics(status: Status, past: readonly Run[]): string {
   const { version, channel, next, run, checkedAt, now } = status;
   const last = [...(run ? [run] : []), ...past].find(({ outcome }) => outcome !== null);
   const gauges: readonly Gauge[] = [

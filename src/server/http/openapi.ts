@@ -1,17 +1,23 @@
 import * as z from 'zod/mini';
-import { levels, phases } from '../../core/progress/event.ts';
-import { keywordField, objectSchema, optionalField, percentField, textField } from '../../wire/fields.ts';
+import { logLevels, phases } from '../../core/progress/event.ts';
+import {
+  createKeywordField,
+  createObjectSchema,
+  createOptionalField,
+  createPercentField,
+  createTextField,
+} from '../../wire/fields.ts';
 import * as shapes from '../../wire/status.ts';
 import { fieldDescriptions } from '../contract/schemas.ts';
 import {
-  describeJsonContent,
-  describeProblemResponse,
+  createJsonContent,
+  createProblemResponseObject,
   type Endpoint,
   endpoints,
   joinIntoParagraph,
   type ResponseObject,
 } from './operations.ts';
-import { bodyLimit } from './read-body.ts';
+import { maxBodyBytes } from './read-body.ts';
 
 /**
  * Returns the endpoints as an OpenAPI 3.1 document, generated from the table of endpoints and the schemas that the
@@ -98,7 +104,7 @@ function documented(endpoint: Endpoint): [method: string, operation: object][] {
 const requestBody = ({ name, description, missing }: NonNullable<Endpoint['body']>): object => ({
   required: missing !== undefined,
   ...(description !== undefined && { description }),
-  content: describeJsonContent(name),
+  content: createJsonContent(name),
 });
 
 const location = {
@@ -145,38 +151,40 @@ const withHeaders = ({ description, headers, content }: ResponseObject): object 
 });
 
 const responses = {
-  Unauthorized: describeProblemResponse('The host application does not recognize the sender.'),
-  Forbidden: describeProblemResponse('The user is not an admin.'),
-  ForbiddenChange: describeProblemResponse(
+  Unauthorized: createProblemResponseObject('The host application does not recognize the sender.'),
+  Forbidden: createProblemResponseObject('The user is not an admin.'),
+  ForbiddenChange: createProblemResponseObject(
     joinIntoParagraph([
       'The user is not an admin, or the request may come from another site.',
       'A request is treated as coming from another site if `Sec-Fetch-Site` or `Origin` does not match the instance.',
       'A request with a cookie or a browser login is rejected if it has neither `Sec-Fetch-Site` nor `Origin`.',
     ]),
   ),
-  NotFound: describeProblemResponse('There is no such endpoint.'),
-  MethodNotAllowed: describeProblemResponse('The endpoint does not support this method.', {
+  NotFound: createProblemResponseObject('There is no such endpoint.'),
+  MethodNotAllowed: createProblemResponseObject('The endpoint does not support this method.', {
     Allow: { required: true, schema: { type: 'string' }, description: 'The supported methods' },
   }),
-  BadBody: describeProblemResponse(
+  BadBody: createProblemResponseObject(
     'The body is not JSON in UTF-8 or does not match the schema. `detail` describes the error.',
   ),
-  LateBody: describeProblemResponse('The request body did not arrive within 10 s.'),
-  LargeBody: describeProblemResponse(`The body is larger than ${bodyLimit} bytes.`),
-  OtherBody: describeProblemResponse('The body is not application/json.'),
-  InternalError: describeProblemResponse("An unexpected error occurred. See the server's log for details."),
-  Unavailable: describeProblemResponse(
+  LateBody: createProblemResponseObject('The request body did not arrive within 10 s.'),
+  LargeBody: createProblemResponseObject(`The body is larger than ${maxBodyBytes} bytes.`),
+  OtherBody: createProblemResponseObject('The body is not application/json.'),
+  InternalError: createProblemResponseObject(
+    "An unexpected error occurred. See the server's log for details.",
+  ),
+  Unavailable: createProblemResponseObject(
     'The host application does not respond, the server is shutting down, or 100 event streams are open.',
     { 'Retry-After': { required: true, schema: { type: 'string' }, description: 'Seconds' } },
   ),
 };
 
-const lineShape = objectSchema('Line', 'A line of the updater log', {
-  time: textField(),
-  level: keywordField(levels),
-  phase: keywordField(phases),
-  percent: optionalField(percentField()),
-  message: textField(),
+const lineShape = createObjectSchema('Line', 'A line of the updater log', {
+  time: createTextField(),
+  level: createKeywordField(logLevels),
+  phase: createKeywordField(phases),
+  percent: createOptionalField(createPercentField()),
+  message: createTextField(),
 });
 
 /** Returns the schemas of requests, which allow no unknown members, and of responses, which allow unknown members. */

@@ -4,7 +4,7 @@ import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
 import {
   automaticChoiceSchema,
-  channelSchema,
+  channelRequestSchema,
   rollbackOrderSchema,
   skipRequestSchema,
   updateOrderSchema,
@@ -16,13 +16,15 @@ import {
   isEventStreamRequested,
   toToldRun,
 } from './event-stream.ts';
-import { commonHeaders, createRetryLaterError, jsonResponse, Refusal } from './problem.ts';
-import { readBody } from './read-body.ts';
+import { commonHeaders, createJsonResponse, createRetryLaterError, Refusal } from './problem.ts';
+import { readJsonBody } from './read-body.ts';
 
 export const joinIntoParagraph = (list: readonly string[]): string => list.join(' ');
 
-export const referToSchema = (id: string) => ({ $ref: `#/components/schemas/${id}` });
-export const describeJsonContent = (id: string) => ({ 'application/json': { schema: referToSchema(id) } });
+export const createSchemaReference = (id: string) => ({ $ref: `#/components/schemas/${id}` });
+export const createJsonContent = (id: string) => ({
+  'application/json': { schema: createSchemaReference(id) },
+});
 
 export interface ResponseObject {
   description: string;
@@ -30,14 +32,14 @@ export interface ResponseObject {
   content?: object;
 }
 
-export const describeProblemResponse = (description: string, headers?: object): ResponseObject => ({
+export const createProblemResponseObject = (description: string, headers?: object): ResponseObject => ({
   description,
   ...(headers && { headers }),
-  content: { 'application/problem+json': { schema: referToSchema('Problem') } },
+  content: { 'application/problem+json': { schema: createSchemaReference('Problem') } },
 });
 
 /** Dependencies of all endpoints. */
-export interface ResponderRules {
+export interface EndpointDependencies {
   service: UpdateService;
   /** Base path of the endpoints. */
   path: string;
@@ -72,12 +74,12 @@ export interface Endpoint {
   /** Whether a GET request starts an updater container. If so, requests that other sites cause are rejected. */
   startsUpdater?: true;
   /** Handles requests of users who are not admins. If omitted, these requests are rejected. */
-  answerUser?(door: ResponderRules): Promise<Response>;
-  answer(door: ResponderRules, request: Request, by: string): Promise<Response>;
+  answerUser?(door: EndpointDependencies): Promise<Response>;
+  answer(door: EndpointDependencies, request: Request, by: string): Promise<Response>;
 }
 
 /** Endpoint that is also a method of the library object. */
-export interface Operation<Said, Result> extends Omit<Endpoint, 'body' | 'answer'> {
+export interface LibraryOperation<Said, Result> extends Omit<Endpoint, 'body' | 'answer'> {
   body: NonNullable<Endpoint['body']> & { schema: z.ZodMiniType<Said> };
   ask(service: UpdateService, said: Said, by: string): Promise<Result>;
   /** Converts the result to the body of a successful response. @throws Refusal */
@@ -88,24 +90,28 @@ export interface Operation<Said, Result> extends Omit<Endpoint, 'body' | 'answer
 const mostStreams = 100;
 
 /** Whether a start request contains both `when: "idle"` and `force: true`. */
-export const isContradictory = (said: unknown): boolean => {
+export const isContradictoryOrder = (said: unknown): boolean => {
   const { when, force } = Object(said) as { when?: unknown; force?: unknown };
   return when === 'idle' && force === true;
 };
 
-function operation<Said, Result>({ ask, told, ...endpoint }: Operation<Said, Result>) {
+function operation<Said, Result>({ ask, told, ...endpoint }: LibraryOperation<Said, Result>) {
   const { body, status = 200 } = endpoint;
   return {
     ...endpoint,
     ask,
-    answer: async ({ service, path }: ResponderRules, request: Request, by: string): Promise<Response> => {
-      const given = await readBody(request, body.schema);
+    answer: async (
+      { service, path }: EndpointDependencies,
+      request: Request,
+      by: string,
+    ): Promise<Response> => {
+      const given = await readJsonBody(request, body.schema);
       if (given === undefined && body.missing !== undefined) throw new Refusal(400, body.missing);
       const said = given ?? body.schema.parse({});
-      if (isContradictory(said))
+      if (isContradictoryOrder(said))
         throw new Refusal(400, '`when: "idle"` and `force: true` cannot be combined.');
       const result = told(await ask(service, said, by), said);
-      return jsonResponse(status, result, endpoint.isLocated ? { Location: `${path}/progress` } : {});
+      return createJsonResponse(status, result, endpoint.isLocated ? { Location: `${path}/progress` } : {});
     },
   };
 }
@@ -136,13 +142,20 @@ const getStatus: Endpoint = {
     flag('notes', 'Set to 1 to get the release notes for all releases up to `next`'),
   ],
   success: 'The status. Users who are not admins get the version and whether an update is in progress.',
-  content: { 'application/json': { schema: { anyOf: [referToSchema('Status'), referToSchema('Version')] } } },
+  content: {
+    'application/json': {
+      schema: { anyOf: [createSchemaReference('Status'), createSchemaReference('Version')] },
+    },
+  },
   answerUser: async ({ service }) =>
-    jsonResponse(200, { version: service.version, updating: await service.isUpdating() }),
+    createJsonResponse(200, { version: service.version, updating: await service.isUpdating() }),
   answer: async ({ service }, { url }) => {
     const { searchParams } = new URL(url);
     const isSet = (name: string) => searchParams.get(name) === '1';
-    return jsonResponse(200, await service.status({ refresh: isSet('refresh'), notes: isSet('notes') }));
+    return createJsonResponse(
+      200,
+      await service.status({ refresh: isSet('refresh'), notes: isSet('notes') }),
+    );
   },
 };
 
@@ -150,10 +163,10 @@ const getStatus: Endpoint = {
 const beginning = {
   status: 202,
   success: 'The update was started. With `when: "idle"`, it may still be waiting for running jobs.',
-  content: describeJsonContent('ToldRun'),
+  content: createJsonContent('ToldRun'),
   isLocated: true,
   others: {
-    '409': describeProblemResponse('The update cannot start now. `reason` (a Reason) gives the cause.'),
+    '409': createProblemResponseObject('The update cannot start now. `reason` (a Reason) gives the cause.'),
   },
   told: toldBegin,
 } as const;
@@ -212,7 +225,7 @@ const getProgress: Endpoint = {
   ],
   success: 'The run, or a stream of its events if `Accept` is `text/event-stream`.',
   content: {
-    ...describeJsonContent('ToldRun'),
+    ...createJsonContent('ToldRun'),
     'text/event-stream': {
       schema: {
         type: 'string',
@@ -235,12 +248,12 @@ const getProgress: Endpoint = {
   },
   others: {
     '204': { description: 'The client already has the last event.' },
-    '404': describeProblemResponse('There has been no update yet.'),
+    '404': createProblemResponseObject('There has been no update yet.'),
   },
   answer: async ({ service, streams }, { headers, url }) => {
     const record = await service.record();
     if (!record) throw new Refusal(404, 'There has been no update yet.');
-    if (!isEventStreamRequested(headers.get('accept'))) return jsonResponse(200, toToldRun(record.run));
+    if (!isEventStreamRequested(headers.get('accept'))) return createJsonResponse(200, toToldRun(record.run));
     // A page that cannot set the header uses the query parameter instead.
     const lastEventId = headers.get('last-event-id') ?? new URL(url).searchParams.get('lastEventId');
     // An EventSource reconnects until it receives status 204.
@@ -269,13 +282,13 @@ const cancelUpdate: Endpoint = {
   summary: 'Cancel the current run',
   status: 202,
   success: 'The cancellation was requested. The outcome of the run shows whether the run was cancelled.',
-  content: describeJsonContent('ToldRun'),
+  content: createJsonContent('ToldRun'),
   others: {
-    '409': describeProblemResponse(
+    '409': createProblemResponseObject(
       'There is no run to cancel, or it is too late to cancel the run. `reason` (a CancelReason) gives the cause.',
     ),
   },
-  answer: async ({ service }, _, by) => jsonResponse(202, toldBegin(await service.cancel(by))),
+  answer: async ({ service }, _, by) => createJsonResponse(202, toldBegin(await service.cancel(by))),
 };
 
 const getHistory: Endpoint = {
@@ -284,8 +297,8 @@ const getHistory: Endpoint = {
   at: '/history',
   summary: 'List the last 50 runs, newest first',
   success: 'The runs, including the current one.',
-  content: { 'application/json': { schema: { type: 'array', items: referToSchema('Run') } } },
-  answer: async ({ service }) => jsonResponse(200, await service.history()),
+  content: { 'application/json': { schema: { type: 'array', items: createSchemaReference('Run') } } },
+  answer: async ({ service }) => createJsonResponse(200, await service.history()),
 };
 
 const getRollback: Endpoint = {
@@ -296,14 +309,16 @@ const getRollback: Endpoint = {
   summary: 'Preview a rollback to the last restore point',
   success:
     'The effects of the rollback. An updater checks the restore point first, which may take a few minutes. The result is cached for one minute.',
-  content: describeJsonContent('RollbackOffer'),
+  content: createJsonContent('RollbackOffer'),
   others: {
-    '409': describeProblemResponse('There is no usable restore point. `reason` (a Reason) gives the cause.'),
+    '409': createProblemResponseObject(
+      'There is no usable restore point. `reason` (a Reason) gives the cause.',
+    ),
   },
   answer: async ({ service }) => {
     const asked = await service.rollbackOffer();
     if ('reason' in asked) throw new Refusal(409, asked.reason.message, asked);
-    return jsonResponse(200, asked.offer);
+    return createJsonResponse(200, asked.offer);
   },
 };
 
@@ -345,9 +360,9 @@ const setChannel = operation({
   method: 'PUT',
   at: '/channel',
   summary: 'Set the release channel',
-  body: { name: 'ChannelChoice', schema: channelSchema, missing: 'The body must contain `channel`.' },
+  body: { name: 'ChannelChoice', schema: channelRequestSchema, missing: 'The body must contain `channel`.' },
   success: 'The status with the new channel.',
-  content: describeJsonContent('Status'),
+  content: createJsonContent('Status'),
   ask: (service, { channel }) => service.setChannel(channel),
   told: asIs,
 });
@@ -363,8 +378,8 @@ const skip = operation({
     missing: 'The body must contain `version`: a version or null.',
   },
   success: 'The updated status.',
-  content: describeJsonContent('Status'),
-  others: { '409': describeProblemResponse('The version is not the newest release on the channel.') },
+  content: createJsonContent('Status'),
+  others: { '409': createProblemResponseObject('The version is not the newest release on the channel.') },
   ask: (service, { version }) => service.skip(version),
   told: (status, { version }) => {
     if (status === null) throw new Refusal(409, `${version} is not the newest release on the channel.`);
@@ -383,13 +398,13 @@ const setAutomatic = operation({
     missing: 'The body must contain the settings to change.',
   },
   success: 'The status with the new settings.',
-  content: describeJsonContent('Status'),
+  content: createJsonContent('Status'),
   ask: (service, choice) => service.setAutomatic(choice),
   told: asIs,
 });
 
 /** Operations that are also methods of the library object. */
-export const operations = { update, rollback, setChannel, skip, setAutomatic };
+export const libraryOperations = { update, rollback, setChannel, skip, setAutomatic };
 
 /** All endpoints, in the order of the OpenAPI document. */
 export const endpoints: readonly Endpoint[] = [

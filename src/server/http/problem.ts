@@ -38,7 +38,11 @@ export class Refusal extends Error {
   }
 }
 
-export function jsonResponse(status: number, body: object, headers: Record<string, string> = {}): Response {
+export function createJsonResponse(
+  status: number,
+  body: object,
+  headers: Record<string, string> = {},
+): Response {
   return new Response(JSON.stringify(body), {
     status,
     headers: { ...commonHeaders, 'Content-Type': 'application/json', ...headers },
@@ -54,7 +58,7 @@ export function createProblemResponse({ status, message, reason, headers }: Refu
     detail: message,
     ...(reason ? { reason } : {}),
   };
-  return jsonResponse(status, problem, { ...headers, 'Content-Type': 'application/problem+json' });
+  return createJsonResponse(status, problem, { ...headers, 'Content-Type': 'application/problem+json' });
 }
 
 /** Returns a 503 error with the request to try again after 5 seconds, when its cause may be gone. */

@@ -1,14 +1,14 @@
 import type * as z from 'zod/mini';
-import { withinDeadline } from '../host/ask-host.ts';
+import { awaitUntilDeadline } from '../host/ask-host.ts';
 import { Refusal } from './problem.ts';
 
 /** Maximum size of a body in bytes. */
-export const bodyLimit = 16 * 1024;
+export const maxBodyBytes = 16 * 1024;
 /** Time limit for receiving a complete body, in milliseconds. */
 const bodyMs = 10_000;
 
 /** Reads and validates a JSON body; undefined if the body is empty. @throws Refusal 400, 408, 413, 415 */
-export async function readBody<T>(request: Request, schema: z.ZodMiniType<T>): Promise<T | undefined> {
+export async function readJsonBody<T>(request: Request, schema: z.ZodMiniType<T>): Promise<T | undefined> {
   const bytes = await readBytes(request);
   if (bytes.length === 0) return undefined;
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
@@ -26,7 +26,7 @@ async function readBytes({ body, bodyUsed }: Request): Promise<Uint8Array> {
     throw new Error('the request body had already been read before the request reached the update endpoints');
   if (body === null) return new Uint8Array();
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
-  return withinDeadline(collect(reader), bodyMs, () => {
+  return awaitUntilDeadline(collect(reader), bodyMs, () => {
     reader.cancel().catch(() => {});
     return new Refusal(408, `The request body did not arrive within ${bodyMs / 1000} s.`);
   });
@@ -41,10 +41,10 @@ async function collect(reader: ReadableStreamDefaultReader<Uint8Array>): Promise
     });
     if (done) return Buffer.concat(chunks);
     length += value.length;
-    if (length > bodyLimit) {
+    if (length > maxBodyBytes) {
       // The cancellation is not awaited, because the client may be slow.
       reader.cancel().catch(() => {});
-      throw new Refusal(413, `The body is larger than ${bodyLimit} bytes.`);
+      throw new Refusal(413, `The body is larger than ${maxBodyBytes} bytes.`);
     }
     chunks.push(value);
   }

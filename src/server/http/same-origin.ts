@@ -3,7 +3,7 @@
  * (docs/contract.md 8.7). Another site could abuse a cookie or a login that a browser sends automatically. A request
  * with neither is therefore harmless.
  */
-export function isSameOrigin({ headers, url }: Pick<Request, 'headers' | 'url'>): boolean {
+export function isSameOriginRequest({ headers, url }: Pick<Request, 'headers' | 'url'>): boolean {
   const site = headers.get('sec-fetch-site');
   if (site !== null) return site === 'same-origin';
   // Browsers omit Sec-Fetch-Site on plain http, which many instances use, but never omit the Origin of a POST or PUT.
@@ -18,7 +18,7 @@ export function isSameOrigin({ headers, url }: Pick<Request, 'headers' | 'url'>)
  * Whether another site has caused a browser to send the request, for example by a link or an image. Browsers send no
  * Origin with such requests.
  */
-export const isOtherSite = ({ headers }: Pick<Request, 'headers'>): boolean =>
+export const isCrossSiteRequest = ({ headers }: Pick<Request, 'headers'>): boolean =>
   /^(?:cross|same)-site$/.test(headers.get('sec-fetch-site') ?? '');
 
 /**
@@ -38,7 +38,7 @@ function hostAsked(
  * requests come from the instance's own pages, behind a proxy that forwards a different host from the one in the
  * browser.
  */
-export function otherOriginReason(request: Pick<Request, 'headers' | 'url'>): string {
+export function formatCrossOriginMessage(request: Pick<Request, 'headers' | 'url'>): string {
   const { headers } = request;
   const rule = 'Requests from a browser must come from the same origin.';
   const page = headers.has('sec-fetch-site') ? null : URL.parse(headers.get('origin') ?? '');

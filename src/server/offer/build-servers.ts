@@ -1,8 +1,8 @@
-import { channelOf, isAhead } from '../../core/release/channel.ts';
+import { channelOf, isNewerVersion } from '../../core/release/channel.ts';
 import { formatBuildServerWarning } from '../../wire/left-behind.ts';
 import type { BuildServer, Run } from '../../wire/status.ts';
 import type { ValidatedInstanceOptions } from '../contract/options.ts';
-import type { Timing } from '../contract/timing.ts';
+import type { ServerTiming } from '../contract/timing.ts';
 import { callApplication, HostFailure } from '../host/ask-host.ts';
 
 /**
@@ -11,7 +11,7 @@ import { callApplication, HostFailure } from '../host/ask-host.ts';
  */
 export async function fetchBuildServers(
   settings: ValidatedInstanceOptions,
-  { host }: Timing,
+  { host }: ServerTiming,
   version: string,
 ): Promise<BuildServer[]> {
   try {
@@ -29,7 +29,7 @@ export async function fetchBuildServers(
 export async function fetchOutdatedServerWarnings(
   { outcome, to }: Run,
   settings: ValidatedInstanceOptions,
-  timing: Timing,
+  timing: ServerTiming,
 ): Promise<string[]> {
   if (outcome !== 'updated') return [];
   const servers = await fetchBuildServers(settings, timing, to ?? settings.version);
@@ -47,7 +47,7 @@ function readBuildServer(one: unknown, running: string): BuildServer[] {
       name,
       version,
       // If one of the versions is not a release, the build server is outdated if the versions differ.
-      outdated: isOfRelease ? isAhead(running, version) : version !== running,
+      outdated: isOfRelease ? isNewerVersion(running, version) : version !== running,
       command,
     },
   ];

@@ -1,12 +1,16 @@
-import { type Channel, type Release, releasesOn } from '../../core/release/channel.ts';
-import { FeedError, reasonOf } from '../../feed/feed-error.ts';
-import { type ChannelFileLocation, channelFileLocations, readIfFound } from '../../feed/read-channel.ts';
+import { type Channel, type Release, releasesOfChannel } from '../../core/release/channel.ts';
+import { FeedError, innermostErrorMessageOf } from '../../feed/feed-error.ts';
+import { type ChannelFileLocation, listChannelFileLocations, readIfFound } from '../../feed/read-channel.ts';
 import { BadAsset } from '../../feed/read-proof.ts';
-import { type ChannelFile, parseChannelFileFor, verifyChannelFile } from '../../provenance/channel-file.ts';
+import {
+  type ChannelFile,
+  parseUnverifiedChannelFile,
+  verifyChannelFile,
+} from '../../provenance/channel-file.ts';
 import { Unproven } from '../../provenance/prove-release.ts';
 import { signersOf } from '../../provenance/trust.ts';
 import { HostFailure } from '../host/ask-host.ts';
-import { type FeedContext, isFuture } from './proven-releases.ts';
+import { type FeedContext, isSignedTimeInFuture } from './proven-releases.ts';
 
 /**
  * Time limit in milliseconds for reading all copies of a channel file, because an admin may be waiting for the check.
@@ -25,7 +29,7 @@ function countingFile(stored: readonly ChannelFile[]): ChannelFile | null {
   return file && { ...file, recalled };
 }
 
-const isPast = ({ issuedAt }: ChannelFile): boolean => !isFuture(issuedAt);
+const isPast = ({ issuedAt }: ChannelFile): boolean => !isSignedTimeInFuture(issuedAt);
 
 const newestOf = <T extends ChannelFile>(files: readonly T[]): T | null =>
   files.toSorted((a, b) => Date.parse(b.issuedAt) - Date.parse(a.issuedAt))[0] ?? null;
@@ -34,7 +38,7 @@ const newestOf = <T extends ChannelFile>(files: readonly T[]): T | null =>
  * Reads the publisher's channel file (docs/contract.md 8.40). A signed file is stored, so that an attacker cannot undo
  * a recall by withholding the file or by replacing it with an older file.
  */
-export class ChannelFiles {
+export class ChannelFileReader {
   readonly #context: FeedContext;
   /** Last accepted file, which is used without `trust` or while the store does not respond. */
   #last: ChannelFile | null = null;
@@ -58,7 +62,7 @@ export class ChannelFiles {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(longestRead)]);
     const copies: Copy[] = [];
     const problems = new Set<string>();
-    for (const place of feed ? channelFileLocations(feed, releasesOn(channel, releases)) : []) {
+    for (const place of feed ? listChannelFileLocations(feed, releasesOfChannel(channel, releases)) : []) {
       const copy = await this.#readAt(place, limit);
       signal.throwIfAborted();
       if (typeof copy === 'string') problems.add(copy);
@@ -89,13 +93,14 @@ export class ChannelFiles {
       if (trust && bundle === null) throw new Unproven('it is not signed');
       const file = trust
         ? await verifyChannelFile(bytes, new TextDecoder().decode(bundle ?? undefined), trust, { product })
-        : parseChannelFileFor(bytes, product);
-      if (isFuture(file.issuedAt)) throw new Unproven(`it was issued at ${file.issuedAt}, in the future`);
+        : parseUnverifiedChannelFile(bytes, product);
+      if (isSignedTimeInFuture(file.issuedAt))
+        throw new Unproven(`it was issued at ${file.issuedAt}, in the future`);
       return file;
     } catch (error) {
       return error instanceof Unproven || error instanceof BadAsset
         ? notAccepted(error.message)
-        : `channel.json cannot be downloaded: ${reasonOf(error)}`;
+        : `channel.json cannot be downloaded: ${innermostErrorMessageOf(error)}`;
     }
   }
 

@@ -2,27 +2,27 @@ import type { Channel, Release } from '../../core/release/channel.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { createFeed, type Feed, type InstallableReleases } from '../../feed/feed.ts';
-import { recallOf } from '../../provenance/channel-file.ts';
+import { findRecall } from '../../provenance/channel-file.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
 import type { OfferedSetting, Reason, Run, Skipped, Status } from '../../wire/status.ts';
 import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
 import type { Listeners } from '../host/listeners.ts';
 import type { DeploymentEnvironmentCache } from '../place/surroundings.ts';
-import { ChannelFiles } from './channel-files.ts';
+import { ChannelFileReader } from './channel-files.ts';
 import { StaleTagWatch } from './lag.ts';
 import {
   type AvailableUpdateFacts,
   chooseAvailableUpdate,
-  resolveOrderedTarget,
+  resolveRequestedTarget,
   type UpdateTarget,
   verifyTarget,
 } from './offer.ts';
-import { type FeedContext, VerifiedReleases } from './proven-releases.ts';
+import { type FeedContext, ReleaseVerifier } from './proven-releases.ts';
 import {
-  noPublisherNotice,
+  emptyPublisherNotice,
+  excludeVersions,
   type PublisherNotice,
   publisherNoticeOf,
-  withoutVersions,
 } from './publisher-word.ts';
 
 interface OfferContext extends FeedContext {
@@ -33,14 +33,14 @@ interface OfferContext extends FeedContext {
 }
 
 /** Determines the available update from the feed, the channel and the last run, which may have missed its target. */
-export class CurrentUpdate {
+export class AvailableUpdateFinder {
   readonly #context: OfferContext;
   readonly #lastRun: () => Promise<Run | null>;
   readonly #lag: StaleTagWatch;
   readonly #feed: Feed | null;
   /** Verified releases; null if signatures are not required. */
-  readonly #proven: VerifiedReleases | null;
-  readonly #files: ChannelFiles;
+  readonly #proven: ReleaseVerifier | null;
+  readonly #files: ChannelFileReader;
   /** All releases in the feed, including releases that are not offered. */
   #published: readonly Release[] = [];
   /** Channel that was last read from the store or written to it. */
@@ -55,9 +55,9 @@ export class CurrentUpdate {
     this.#lastRun = lastRun;
     this.#lag = new StaleTagWatch(engine, settings, () => place.findHome());
     const { trust } = settings.feed ?? {};
-    const proven = trust ? new VerifiedReleases(context, trust) : null;
+    const proven = trust ? new ReleaseVerifier(context, trust) : null;
     this.#proven = proven;
-    this.#files = new ChannelFiles(context);
+    this.#files = new ChannelFileReader(context);
     this.#feed =
       settings.feed &&
       createFeed(settings.feed, settings.log, {
@@ -120,7 +120,7 @@ export class CurrentUpdate {
   /** Returns the target of a requested update, or the reason against it. */
   async destination(order: CompleteUpdateOrder): Promise<UpdateTarget | { reason: Reason }> {
     const { known } = await this.now();
-    return verifyTarget(resolveOrderedTarget(order, known), known);
+    return verifyTarget(resolveRequestedTarget(order, known), known);
   }
 
   /**
@@ -165,12 +165,12 @@ export class CurrentUpdate {
     this.#skipped = await ledger.read('skip').catch(() => this.#skipped);
     const word = await this.word();
     const published = this.#feed?.releases ?? null;
-    const withHeld = published && withoutVersions(published, word.recalled);
+    const withHeld = published && excludeVersions(published, word.recalled);
     const held = word.held?.isAsked === false ? word.held : null;
     const known: AvailableUpdateFacts = {
       version: settings.version,
       channel: this.#channel,
-      releases: withHeld && withoutVersions(withHeld, held ? [held] : []),
+      releases: withHeld && excludeVersions(withHeld, held ? [held] : []),
       checkedAt: this.#feed?.checkedAt ?? null,
       lag: await this.#lag.after(run),
       lastRun: run,
@@ -189,7 +189,7 @@ export class CurrentUpdate {
   async word(): Promise<PublisherNotice> {
     const { ledger, settings } = this.#context;
     const file = await this.#files.current(this.#channel);
-    if (file === null) return noPublisherNotice;
+    if (file === null) return emptyPublisherNotice;
     const rollout = file.rollout ? await ledger.rollout().catch(() => null) : null;
     const isSigned = this.#proven !== null;
     return publisherNoticeOf(file, { version: settings.version, rollout, isSigned, now: Date.now() });
@@ -200,7 +200,7 @@ export class CurrentUpdate {
     urgent,
     staleSince,
   }: PublisherNotice): Pick<Status, 'feedError' | 'recalled' | 'urgent'> {
-    const recall = recallOf({ recalled }, this.#context.settings.version);
+    const recall = findRecall({ recalled }, this.#context.settings.version);
     const { failure = null, nextCheckAt = '' } = this.#feed ?? {};
     const stale = `channel.json expired at ${staleSince}`;
     const message = [failure?.message ?? [], stale].flat().join('; ');

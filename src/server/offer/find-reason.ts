@@ -24,7 +24,9 @@ export function findBlockingReason(hindrances: Hindrances): Reason | null {
   if (noStore) return noStore;
   if (updater) return { code: 'update-running', ...updater };
   if (foreign) return foreign;
-  return findJobsReason(jobs) ?? (upToDate === null ? null : { code: 'up-to-date', message: upToDate });
+  return (
+    findBlockingJobsReason(jobs) ?? (upToDate === null ? null : { code: 'up-to-date', message: upToDate })
+  );
 }
 
 /**
@@ -41,7 +43,7 @@ const hindrances: readonly (readonly [ReasonCode, JobKind, BlockingJob['state'],
 ];
 
 /** Returns why these jobs block an update; null if no job blocks it. */
-export function findJobsReason(jobs: readonly BlockingJob[]): Reason | null {
+export function findBlockingJobsReason(jobs: readonly BlockingJob[]): Reason | null {
   const first = hindrances.find(([, ...which]) => jobs.some((job) => isSuch(job, which)));
   if (first === undefined) return null;
   const [code, kind, state, sentence] = first;
@@ -63,14 +65,14 @@ export function findJobsReason(jobs: readonly BlockingJob[]): Reason | null {
 }
 
 /** Returns the running jobs, for which an update waits. Queued jobs run after the update. */
-export const runningJobs = (jobs: readonly BlockingJob[]): BlockingJob[] =>
+export const filterRunningJobs = (jobs: readonly BlockingJob[]): BlockingJob[] =>
   jobs.filter(({ state }) => state === 'running');
 
 /** Returns why an update cannot wait for these jobs; null if it can wait. */
 export function findStuckJobsReason(jobs: readonly BlockingJob[]): Reason | null {
-  const running = runningJobs(jobs);
+  const running = filterRunningJobs(jobs);
   const stuck = running.filter((job) => job.stuck);
-  const reason = stuck.length === 0 ? null : findJobsReason(stuck);
+  const reason = stuck.length === 0 ? null : findBlockingJobsReason(stuck);
   return reason && { ...reason, message: `stuck job: ${reason.message}`, jobs: running };
 }
 
@@ -80,8 +82,8 @@ export function evaluateJobs(
   jobs: readonly BlockingJob[],
 ): { jobs: BlockingJob[] } | { reason: Reason } {
   if (force) return { jobs: [] };
-  const reason = when === 'idle' ? findStuckJobsReason(jobs) : findJobsReason(jobs);
-  return reason === null ? { jobs: when === 'idle' ? runningJobs(jobs) : [] } : { reason };
+  const reason = when === 'idle' ? findStuckJobsReason(jobs) : findBlockingJobsReason(jobs);
+  return reason === null ? { jobs: when === 'idle' ? filterRunningJobs(jobs) : [] } : { reason };
 }
 
 const isSuch = (job: BlockingJob, [kind, state]: readonly unknown[]): boolean =>

@@ -1,5 +1,5 @@
 import { parseReference } from '../../core/compose/reference.ts';
-import { isAhead } from '../../core/release/channel.ts';
+import { isNewerVersion } from '../../core/release/channel.ts';
 import { parseTag } from '../../core/release/tag.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
 import { readRegistryCredentials } from '../../engine/registry-login.ts';
@@ -68,7 +68,7 @@ export class StaleTagWatch {
 
   async #find(run: Run): Promise<Lag | null> {
     const { to, outcome, endedAt } = run;
-    if (!mayLag(run) || to === null || !isAhead(to, this.#settings.version)) return null;
+    if (!mayLag(run) || to === null || !isNewerVersion(to, this.#settings.version)) return null;
     try {
       const { container } = await this.#home();
       const { imageReference: reference, imageId } = container;

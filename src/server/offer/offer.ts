@@ -1,10 +1,10 @@
 import {
   type Channel,
   channelOf,
-  isAhead,
-  newestOn,
+  findNewestRelease,
+  isNewerVersion,
   type Release,
-  releasesOn,
+  releasesOfChannel,
   targetFor,
 } from '../../core/release/channel.ts';
 import { compareVersions, isMajorChange } from '../../core/release/order.ts';
@@ -69,7 +69,7 @@ export function chooseAvailableUpdate(known: AvailableUpdateFacts): AvailableUpd
 
 function chooseAmong(known: AvailableUpdateFacts): AvailableUpdate {
   const { version, channel, releases, checkedAt, lag, lastRun, skipped } = known;
-  const latest = releases === null ? null : newestOn(channel, releases);
+  const latest = releases === null ? null : findNewestRelease(channel, releases);
   // A newer release ends the skip.
   const isSkipped = latest !== null && latest.version === skipped?.version;
   const shown = {
@@ -90,7 +90,7 @@ function chooseAmong(known: AvailableUpdateFacts): AvailableUpdate {
     return none('unknown-version', `${version} is not a release, so no newer release can be determined`);
   if (latest.version === version)
     return none('newest', `${version} is the newest release on the ${channel} channel`);
-  if (!isAhead(latest.version, version))
+  if (!isNewerVersion(latest.version, version))
     return none(
       'ahead',
       `${version} is newer than ${latest.version}, the newest release on the ${channel} channel`,
@@ -133,7 +133,7 @@ function nextRelease(latest: Release, facts: StepFacts): Release | null {
   const { to: tried = null, requiredRelease: first = null } = lastRun ?? {};
   // Unless the last run required a release that is still newer than the running version, `next` is correct. The
   // required release may have been installed manually since then.
-  if (next === null || tried === null || first === null || !isAhead(first, version)) return next;
+  if (next === null || tried === null || first === null || !isNewerVersion(first, version)) return next;
   // The last run tried to install the required release, but refused the image to which the tag of the instance points.
   // Only an admin can solve this.
   if (tried === first) return null;
@@ -147,11 +147,13 @@ function nextRelease(latest: Release, facts: StepFacts): Release | null {
  * releases can be intermediate releases, because no tag points to a canary build once there is a newer canary build.
  */
 function reachable(goal: Release, { version, releases }: StepFacts): Release | null {
-  const isMet = ({ requires }: Release) => requires === undefined || !isAhead(requires, version);
+  const isMet = ({ requires }: Release) => requires === undefined || !isNewerVersion(requires, version);
   if (isMet(goal)) return goal;
   const isOnTheWay = (release: Release) =>
-    compareVersions(release.version, goal.version) <= 0 && isAhead(release.version, version);
-  return releasesOn('stable', releases).find((release) => isOnTheWay(release) && isMet(release)) ?? null;
+    compareVersions(release.version, goal.version) <= 0 && isNewerVersion(release.version, version);
+  return (
+    releasesOfChannel('stable', releases).find((release) => isOnTheWay(release) && isMet(release)) ?? null
+  );
 }
 
 const mostReleases = 20;
@@ -162,7 +164,7 @@ function pathTo(goal: string, { version, releases, lastRun }: AvailableUpdateFac
   const path: string[] = [];
   for (let at = version; last && releases && at !== goal && path.length < mostReleases; ) {
     const next = nextRelease(last, { version: at, releases, lastRun });
-    if (next === null || !isAhead(next.version, at)) break;
+    if (next === null || !isNewerVersion(next.version, at)) break;
     at = next.version;
     path.push(at);
   }
@@ -172,13 +174,13 @@ function pathTo(goal: string, { version, releases, lastRun }: AvailableUpdateFac
 const longestNotes = 64 * 1024;
 
 /** Returns the releases that an update includes, newest first, with their notes. */
-export function releasesIncludedIn(
+export function listIncludedReleases(
   { next }: AvailableUpdate,
   { version, channel, releases }: AvailableUpdateFacts,
 ): PublishedRelease[] {
   if (next === null) return [];
-  return releasesOn(channel, releases ?? [])
-    .filter((one) => isAhead(one.version, version) && !isAhead(one.version, next.version))
+  return releasesOfChannel(channel, releases ?? [])
+    .filter((one) => isNewerVersion(one.version, version) && !isNewerVersion(one.version, next.version))
     .slice(0, mostReleases)
     .map(published);
 }
@@ -201,14 +203,14 @@ export function resolveTarget(
     const { next, upToDate } = chooseAvailableUpdate(known);
     return next === null ? notNewer(upToDate.message) : { to: next.version };
   }
-  if (named === 'canary') return { to: newestOn('canary', known.releases ?? [])?.version ?? named };
+  if (named === 'canary') return { to: findNewestRelease('canary', known.releases ?? [])?.version ?? named };
   const { lastRun } = known;
   // After a broken or crashed update, the running version is unknown, so the update may be repeated: the updater checks
   // and repairs the instance.
   const isBroken = lastRun?.outcome === 'broken' || lastRun?.outcome === 'crashed';
   if (isBroken && lastRun.kind === 'update' && named === lastRun.to) return { to: named };
   if (named === known.version) return notNewer(`${named} is already running`);
-  if (channelOf(known.version) !== null && !isAhead(named, known.version)) {
+  if (channelOf(known.version) !== null && !isNewerVersion(named, known.version)) {
     return notNewer(
       `${named} is older than the running version ${known.version}; downgrades are not supported`,
     );
@@ -217,7 +219,7 @@ export function resolveTarget(
 }
 
 /** Returns the target of a requested update, which is not verified yet. */
-export const resolveOrderedTarget = (
+export const resolveRequestedTarget = (
   { target, allSteps }: CompleteUpdateOrder,
   known: AvailableUpdateFacts,
 ): UpdateTarget | { reason: Reason } => (allSteps ? resolveFirstStep : resolveTarget)(target, known);

@@ -2,17 +2,17 @@ import {
   type Channel,
   channelOf,
   channels,
-  isAhead,
+  isNewerVersion,
   type Release,
-  releasesOn,
+  releasesOfChannel,
 } from '../../core/release/channel.ts';
 import type { InstallableReleases } from '../../feed/feed.ts';
-import { FeedError, reasonOf } from '../../feed/feed-error.ts';
-import { BadAsset, type ProofRequest, proofAssets, readProof } from '../../feed/read-proof.ts';
+import { FeedError, innermostErrorMessageOf } from '../../feed/feed-error.ts';
+import { BadAsset, type ProofRequest, readProof, requireProofAssets } from '../../feed/read-proof.ts';
 import { Unproven, type VerifiedRelease, verifyRelease } from '../../provenance/prove-release.ts';
 import { signersOf, type Trust } from '../../provenance/trust.ts';
 import type { ValidatedInstanceOptions } from '../contract/options.ts';
-import type { Timing } from '../contract/timing.ts';
+import type { ServerTiming } from '../contract/timing.ts';
 import { HostFailure } from '../host/ask-host.ts';
 import type { StateStore } from '../store/ledger.ts';
 
@@ -30,11 +30,11 @@ export type ReleaseVerification = VerifiedRelease | string;
 export interface FeedContext {
   settings: ValidatedInstanceOptions;
   ledger: StateStore;
-  timing: Timing;
+  timing: ServerTiming;
 }
 
 /** Verifies the releases of a feed for which the option `trust` is set (docs/contract.md 8.39). */
-export class VerifiedReleases {
+export class ReleaseVerifier {
   readonly #context: FeedContext;
   readonly #trust: Trust;
   /** Results of earlier checks, by version and URLs of the release's files. */
@@ -62,19 +62,19 @@ export class VerifiedReleases {
     signal: AbortSignal,
   ): Promise<InstallableReleases> {
     const { version } = this.#context.settings;
-    const isOlder = (release: Release) => isAhead(version, release.version);
+    const isOlder = (release: Release) => isNewerVersion(version, release.version);
     // Stable releases are verified for each channel, because the intermediate releases before a canary build are
     // stable.
     const asked = channels
       .filter((one) => one === 'stable' || one === channel)
       .map((one) =>
-        releasesOn(one, releases)
+        releasesOfChannel(one, releases)
           .filter((release) => !isOlder(release))
           .slice(0, mostAsked),
       );
     const proofs = await this.#prove(asked.flat(), signal);
     for (const [release, proof] of proofs)
-      if (typeof proof === 'object' && isFuture(proof.publishedAt))
+      if (typeof proof === 'object' && isSignedTimeInFuture(proof.publishedAt))
         proofs.set(release, `the publication date ${proof.publishedAt} is in the future`);
     for (const line of asked) await this.#refuseOld(line, proofs);
     this.#proofs = proofs;
@@ -116,7 +116,7 @@ export class VerifiedReleases {
     const { name: product } = this.#context.settings.product;
     let key: string | null = null;
     try {
-      key = [release.version, ...proofAssets(release).map(({ url }) => url)].join(' ');
+      key = [release.version, ...requireProofAssets(release).map(({ url }) => url)].join(' ');
       const known = this.#known.get(key);
       if (known !== undefined) return { proof: known, key };
       if (performance.now() < this.#quietUntil)
@@ -138,7 +138,7 @@ export class VerifiedReleases {
       if (error instanceof Unproven || error instanceof BadAsset) return { proof: error.message, key };
       if (error instanceof FeedError && error.wait !== null)
         this.#quietUntil = performance.now() + error.wait;
-      return { proof: `the signature cannot be downloaded: ${reasonOf(error)}`, key: null };
+      return { proof: `the signature cannot be downloaded: ${innermostErrorMessageOf(error)}`, key: null };
     }
   }
 
@@ -174,7 +174,7 @@ export class VerifiedReleases {
 }
 
 /** Whether a signed time is further in the future than the clocks of publisher and server may differ. */
-export const isFuture = (time: string): boolean => Date.parse(time) > Date.now() + mostClockError;
+export const isSignedTimeInFuture = (time: string): boolean => Date.parse(time) > Date.now() + mostClockError;
 
 /** Replaces the fields `requires` and `publishedAt` of the feed by the signed values. */
 function asProven({ requires: _, ...release }: Release, { requires, publishedAt }: VerifiedRelease): Release {

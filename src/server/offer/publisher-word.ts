@@ -1,29 +1,29 @@
-import { channelOf, isAhead, type Release, targetFor } from '../../core/release/channel.ts';
+import { channelOf, isNewerVersion, type Release, targetFor } from '../../core/release/channel.ts';
 import { compareVersions } from '../../core/release/order.ts';
 import {
   type ChannelFile,
+  findRecall,
+  formatRecall,
   isExpired,
-  isUrgentFor,
+  isSecurityUpdateNeeded,
   type Recall,
-  recallOf,
-  recallSentence,
-  sharePercent,
+  rolloutPositionOf,
 } from '../../provenance/channel-file.ts';
-import type { Reason, Urgent } from '../../wire/status.ts';
+import type { Reason, UrgentUpdate } from '../../wire/status.ts';
 import type { RolloutFacts } from '../store/open-run.ts';
 
 /** Effects of the publisher's channel file on this instance. */
 export interface PublisherNotice {
   recalled: readonly Recall[];
   /** Security update that the running version needs; null if none is needed. */
-  urgent: Urgent | null;
+  urgent: UrgentUpdate | null;
   /** Newer release that is not rolled out to this instance yet, and whether an admin has requested the release. */
   held: { version: string; percent: number; isAsked: boolean } | null;
   /** Time at which the channel file expired, in ISO 8601; null if it is current. */
   staleSince: string | null;
 }
 
-export const noPublisherNotice: PublisherNotice = {
+export const emptyPublisherNotice: PublisherNotice = {
   recalled: [],
   urgent: null,
   held: null,
@@ -41,10 +41,10 @@ export function publisherNoticeOf(
   facts: { version: string; rollout: RolloutFacts | null; isSigned: boolean; now: number },
 ): PublisherNotice {
   const { version, rollout, isSigned, now } = facts;
-  const urgent = isUrgentFor(file, version) ? file.urgent : null;
+  const urgent = isSecurityUpdateNeeded(file, version) ? file.urgent : null;
   const { version: staged = '', percent = 100 } = file.rollout ?? {};
-  const isInShare = rollout !== null && sharePercent(rollout.instance, staged) < percent;
-  const isHeld = isSigned && urgent === null && isAhead(staged, version) && !isInShare;
+  const isInShare = rollout !== null && rolloutPositionOf(rollout.instance, staged) < percent;
+  const isHeld = isSigned && urgent === null && isNewerVersion(staged, version) && !isInShare;
   return {
     recalled: file.recalled,
     urgent,
@@ -57,7 +57,7 @@ export function publisherNoticeOf(
  * Returns the releases without the versions in `left`. If `left` contains a canary build, all older canary builds are
  * also removed: they have no tag of their own, so an update to them would install the removed build.
  */
-export function withoutVersions(
+export function excludeVersions(
   releases: readonly Release[],
   left: readonly Pick<Release, 'version'>[],
 ): readonly Release[] {
@@ -77,11 +77,11 @@ export function findRecallReason(
 ): Reason | null {
   const canary = targetFor(to) === 'canary' ? newestCanary(recalled) : null;
   const isOlder = canary !== null && (to === 'canary' || compareVersions(to, canary) <= 0);
-  const recall = recallOf({ recalled }, isOlder ? canary : to);
+  const recall = findRecall({ recalled }, isOlder ? canary : to);
   return (
     recall && {
       code: 'recalled',
-      message: recallSentence(recall),
+      message: formatRecall(recall),
       advice: `Wait until a newer release is available.${recall.url ? ` See ${recall.url}` : ''}`,
     }
   );

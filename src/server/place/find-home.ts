@@ -4,13 +4,13 @@ import type { Container } from '../../engine/container.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
 import { EngineError, rejectionCodes, tolerateErrors } from '../../engine/http/engine-error.ts';
 import { swarmLabels } from '../../engine/labels.ts';
-import { ownTraces } from '../../engine/own-container.ts';
+import { readOwnTraces } from '../../engine/own-container.ts';
 import type { ValidatedInstanceOptions } from '../contract/options.ts';
-import { type Deployment, noCompose, readDeployment } from './home.ts';
+import { type Deployment, noComposeMessage, readDeployment } from './home.ts';
 import { createEngineUnreachableError, HomeNotFound } from './home-not-found.ts';
-import { stackCommands } from './manual-commands.ts';
+import { listStackUpdateCommands } from './manual-commands.ts';
 import { checkMounts } from './probe.ts';
-import { swarmPeers } from './services.ts';
+import { findSwarmWorkerServices } from './services.ts';
 
 /**
  * Finds the deployment of the server, and checks whether an updater's mounts exist on the host.
@@ -20,20 +20,20 @@ export async function locateDeployment(
   engine: EngineApi,
   settings: ValidatedInstanceOptions,
 ): Promise<Deployment> {
-  const traces = await ownTraces();
+  const traces = await readOwnTraces();
   const { id } = traces;
   const isSocket = engine.path.startsWith('/');
   if (isSocket && !existsSync(engine.path)) {
     throw id !== null || existsSync('/.dockerenv')
       ? new HomeNotFound('no-engine', `the engine's socket is not mounted at ${engine.path}`)
-      : new HomeNotFound('not-compose', noCompose);
+      : new HomeNotFound('not-compose', noComposeMessage);
   }
   try {
     await refusePodman(engine);
     const own = await engine.findOwnContainer(traces);
     if (own === null) {
       throw id === null
-        ? new HomeNotFound('not-compose', noCompose)
+        ? new HomeNotFound('not-compose', noComposeMessage)
         : new HomeNotFound(
             'no-engine',
             `this server's container is not running on the engine at ${engine.path}`,
@@ -72,6 +72,12 @@ async function refuseSwarm(
   throw new HomeNotFound(
     'swarm',
     `the server is a task of the Swarm service ${service}, so only Swarm can replace its containers`,
-    { manual: stackCommands(own, settings, await swarmPeers(engine, own.labels, settings.product)) },
+    {
+      manual: listStackUpdateCommands(
+        own,
+        settings,
+        await findSwarmWorkerServices(engine, own.labels, settings.product),
+      ),
+    },
   );
 }

@@ -1,7 +1,7 @@
 import type { EngineApi } from '../../engine/engine-api.ts';
 import { EngineError, type EngineErrorCode } from '../../engine/http/engine-error.ts';
 import type { Reason } from '../../wire/status.ts';
-import { manualCommands } from './manual-commands.ts';
+import { listManualUpdateCommands } from './manual-commands.ts';
 
 /** Error if the deployment of the server does not support updates or cannot be inspected. */
 export class HomeNotFound extends Error {
@@ -20,7 +20,7 @@ export class HomeNotFound extends Error {
     super(message, { cause: more.cause });
     this.code = code;
     this.mayPass = more.mayPass ?? false;
-    this.manual = more.manual ?? manualCommands(null);
+    this.manual = more.manual ?? listManualUpdateCommands(null);
   }
 
   get reason(): Reason {

@@ -1,11 +1,11 @@
 import { dirname, isAbsolute } from 'node:path';
 import { HostPaths, isWithin } from '../../core/files/host-paths.ts';
 import type { Container } from '../../engine/container.ts';
-import { claimOf } from '../../engine/foreign-containers.ts';
+import { composeOriginOf } from '../../engine/foreign-containers.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import type { ValidatedInstanceOptions } from '../contract/options.ts';
 import { HomeNotFound } from './home-not-found.ts';
-import { manualCommands } from './manual-commands.ts';
+import { listManualUpdateCommands } from './manual-commands.ts';
 
 /** Deployment of the server: its compose project, and the host paths of the files that an updater needs. */
 export interface Deployment {
@@ -14,7 +14,7 @@ export interface Deployment {
   project: string;
   /** Compose directory on the host, as in the compose labels. */
   directory: string;
-  /** Compose directory and files in the labels of the server's own container, as returned by `claimOf`. */
+  /** Compose directory and files in the labels of the server's own container, as returned by `composeOriginOf`. */
   claim: string;
   /** Compose service that runs this server. It is the app, unless the option `app` names another service. */
   service: string;
@@ -30,7 +30,7 @@ export interface Deployment {
   mounted: readonly string[];
 }
 
-export const noCompose = 'the server is not running as a Docker Compose service';
+export const noComposeMessage = 'the server is not running as a Docker Compose service';
 
 /** Reads the deployment from the labels and mounts of the server's own container. @throws HomeNotFound */
 export function readDeployment(
@@ -43,9 +43,9 @@ export function readDeployment(
     composeLabels.directory,
     composeLabels.service,
   ].map((label) => own.labels[label] ?? '');
-  if (!project || !directory || !service) throw new HomeNotFound('not-compose', noCompose);
+  if (!project || !directory || !service) throw new HomeNotFound('not-compose', noComposeMessage);
   const { id, imageId, imageManifest, imageReference } = own;
-  const manual = manualCommands(own);
+  const manual = listManualUpdateCommands(own);
   // A volume is also a directory on the host, so it is treated like a bind mount.
   const paths = new HostPaths(
     own.storage.flatMap((mount) =>
@@ -60,7 +60,7 @@ export function readDeployment(
     container: { id, imageId, imageManifest, imageReference },
     project,
     directory,
-    claim: claimOf(own),
+    claim: composeOriginOf(own),
     service,
     socket: socketOnHost(paths, settings, realSocket, manual),
     directories: outermost([directory, ...listed, ...settings.directories]),

@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { parseReference } from '../../core/compose/reference.ts';
 import { quoteForShell } from '../../core/progress/advice.ts';
-import { composeCommand, upCommand } from '../../core/progress/compose-command.ts';
+import { formatComposeCommand, formatUpCommand } from '../../core/progress/compose-command.ts';
 import { parseTag } from '../../core/release/tag.ts';
 import { isJoinedBy } from '../../engine/api/project-containers.ts';
 import { type ListedContainer, serviceOf } from '../../engine/container.ts';
@@ -16,13 +16,17 @@ const anyCompose = ['docker compose pull', 'docker compose up -d'];
  * Commands without `cd` must be run in the directory with the compose file.
  * @param own the server's container; null if it does not exist or cannot be inspected
  */
-export function manualCommands(own: ListedContainer | null): string[] {
+export function listManualUpdateCommands(own: ListedContainer | null): string[] {
   if (own === null) return anyCompose;
   const swarmService = own.labels[swarmLabels.service];
   if (swarmService) return [swarmCommand(own, swarmService)];
   const project = startedProject(own);
   if (project === null) return anyCompose;
-  return [`cd ${quoteForShell(project.directory)}`, `${composeCommand(project)} pull`, upCommand(project)];
+  return [
+    `cd ${quoteForShell(project.directory)}`,
+    `${formatComposeCommand(project)} pull`,
+    formatUpCommand(project),
+  ];
 }
 
 type StackSettings = Pick<
@@ -38,13 +42,13 @@ const socketPath = '/var/run/docker.sock';
  * without a stack, only returns a `docker service update` command.
  * @param workers full names of the stack's other services that are updated with the app
  */
-export function stackCommands(
+export function listStackUpdateCommands(
   own: ListedContainer,
   { product, containerName, updaterImage, app, workers: named }: StackSettings,
   workers: readonly string[],
 ): string[] {
   const stack = own.labels[swarmLabels.stack];
-  if (!stack) return manualCommands(own);
+  if (!stack) return listManualUpdateCommands(own);
   const short = (name: string) => (name.startsWith(`${stack}_`) ? name.slice(stack.length + 1) : name);
   const self = short(own.labels[swarmLabels.service] ?? '');
   const first = app ?? self;

@@ -4,7 +4,7 @@ import { EngineError, tolerateErrors } from '../../engine/http/engine-error.ts';
 import { toolLabels } from '../../engine/labels.ts';
 import type { Deployment } from './home.ts';
 import { HomeNotFound } from './home-not-found.ts';
-import { updaterMounts } from './updater-container.ts';
+import { buildUpdaterMounts } from './updater-container.ts';
 
 /** Label of a container that is created to check mounts and never started. Its value is the compose project. */
 const probeLabel = 'svc-updater.probe';
@@ -37,7 +37,7 @@ export async function checkMounts(
       Image: home.container.imageId,
       Cmd: ['never-started'],
       Labels: { ...Object.fromEntries(inherited.map((name) => [name, ''])), [probeLabel]: home.project },
-      HostConfig: { Mounts: updaterMounts(home), NetworkMode: 'none' },
+      HostConfig: { Mounts: buildUpdaterMounts(home), NetworkMode: 'none' },
     });
     await discard(engine, id);
   } catch (error) {

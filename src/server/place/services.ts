@@ -49,7 +49,7 @@ async function servicesOf(engine: EngineApi, project: string, names: readonly st
 }
 
 /** Returns the worker services in the server's Swarm stack with containers on this node, except its own service. */
-export async function swarmPeers(
+export async function findSwarmWorkerServices(
   engine: EngineApi,
   labels: Readonly<Record<string, string>>,
   product: Product,

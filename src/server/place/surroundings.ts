@@ -1,9 +1,9 @@
-import { adviceText } from '../../core/progress/advice.ts';
+import { formatAdvice } from '../../core/progress/advice.ts';
 import { hasTemporaryName, isHook } from '../../engine/api/project-containers.ts';
 import type { Container } from '../../engine/container.ts';
 import { isUp } from '../../engine/container.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
-import { findForeign } from '../../engine/foreign-containers.ts';
+import { findForeignContainers } from '../../engine/foreign-containers.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import type { Reason } from '../../wire/status.ts';
 import type { ValidatedInstanceOptions } from '../contract/options.ts';
@@ -96,7 +96,7 @@ export class DeploymentEnvironmentCache {
         // Ignore containers that an interrupted docker compose command created but did not start.
         (isUp(each) || !hasTemporaryName(each)),
     );
-    const foreign = findForeign(containers, {
+    const foreign = findForeignContainers(containers, {
       project,
       directory,
       app: this.#settings.app ?? service,
@@ -105,7 +105,10 @@ export class DeploymentEnvironmentCache {
       isHalfReplaced: false,
     });
     return (
-      foreign && { code: 'unrelated-container', message: `${foreign.message}. ${adviceText(foreign.advice)}` }
+      foreign && {
+        code: 'unrelated-container',
+        message: `${foreign.message}. ${formatAdvice(foreign.advice)}`,
+      }
     );
   }
 }

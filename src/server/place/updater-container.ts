@@ -19,10 +19,10 @@ const labels = {
 } as const;
 
 /** Label of an updater container with the id of its run. */
-export const runLabel = labels.run;
+export const runIdLabel = labels.run;
 
 /** Label of a prefetch container with the number of prefetch attempts. */
-export const triesLabel = 'svc-updater.tries';
+export const prefetchAttemptsLabel = 'svc-updater.tries';
 
 /** Fields of a run that are known before the updater logs its first line. */
 export type InitialRunFacts = Pick<Run, 'id' | 'from' | 'to' | 'startedAt'> &
@@ -100,7 +100,7 @@ export function buildUpdaterContainer(
       [labels.startedAt]: origin.startedAt,
     },
     HostConfig: {
-      Mounts: updaterMounts(home),
+      Mounts: buildUpdaterMounts(home),
       NetworkMode: 'none',
       CapDrop: ['ALL'],
       CapAdd: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
@@ -118,14 +118,14 @@ export function buildUpdaterContainer(
 type AsideWord = 'rollback' | 'prefetch' | 'report';
 
 /** Returns the name of an additional updater container, which differs between the instances on an engine. */
-export const additionalUpdaterName = (
+export const createAdditionalUpdaterName = (
   word: AsideWord,
   { containerName }: Pick<ValidatedInstanceOptions, 'containerName'>,
   { project }: Pick<Deployment, 'project'>,
 ): string => `${containerName}-${word}-${project}`;
 
 /** Returns the specification of an additional updater container, which the engine never restarts. */
-export function additionalUpdaterContainer(
+export function buildAdditionalUpdaterContainer(
   word: AsideWord,
   home: Deployment,
   settings: UpdaterSettings,
@@ -135,7 +135,7 @@ export function additionalUpdaterContainer(
   const RestartPolicy = { Name: 'no', MaximumRetryCount: 0 };
   return {
     ...spec,
-    name: additionalUpdaterName(word, settings, home),
+    name: createAdditionalUpdaterName(word, settings, home),
     HostConfig: { ...spec.HostConfig, RestartPolicy },
   };
 }
@@ -143,7 +143,7 @@ export function additionalUpdaterContainer(
 type Mounted = Pick<Deployment, 'socket' | 'directories' | 'credentials'>;
 
 /** Returns the mounts of the updater, not as `Binds`, for which the engine would create missing directories. */
-export function updaterMounts({ socket, directories, credentials }: Mounted): MountSpec[] {
+export function buildUpdaterMounts({ socket, directories, credentials }: Mounted): MountSpec[] {
   return [
     bind(socket),
     ...directories.map((directory) => bind(directory)),
@@ -186,7 +186,7 @@ export function isUpdaterActive(container: Container, now = Date.now()): boolean
  * Describes an unrelated running container that has the name of the updater. Returns a message and the container's
  * creation time.
  */
-export function describeForeign({ id, name, labels: given, createdAt }: Container) {
+export function describeUnrelatedContainer({ id, name, labels: given, createdAt }: Container) {
   const project = given[labels.project];
   const where =
     project === undefined ? id.slice(0, 12) : `labelled as project ${project} in ${given[labels.directory]}`;

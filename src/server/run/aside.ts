@@ -1,7 +1,7 @@
 import type { Deployment } from '../place/home.ts';
 import { chooseUpdatedServices } from '../place/services.ts';
-import { additionalUpdaterContainer, isUpdaterOfInstance } from '../place/updater-container.ts';
-import { obtainImage } from './launch.ts';
+import { buildAdditionalUpdaterContainer, isUpdaterOfInstance } from '../place/updater-container.ts';
+import { ensureUpdaterImage } from './launch.ts';
 import type { RunRecord } from './run-record.ts';
 import type { ServerContext } from './server-context.ts';
 
@@ -13,14 +13,14 @@ interface AsideOrder {
 }
 
 /** Starts an additional updater container, runs `work`, and then removes the container. @throws RunStop, EngineError */
-export async function withAdditionalUpdater<T>(
+export async function runWithAdditionalUpdater<T>(
   { command, record, home, signal }: AsideOrder,
   { engine, settings }: ServerContext,
   work: (containerId: string) => Promise<T>,
 ): Promise<T> {
-  await obtainImage(record, { engine, settings, signal });
+  await ensureUpdaterImage(record, { engine, settings, signal });
   const services = await chooseUpdatedServices(engine, home, settings);
-  const container = additionalUpdaterContainer(command[0], home, settings, {
+  const container = buildAdditionalUpdaterContainer(command[0], home, settings, {
     command,
     services,
     origin: record.run,

@@ -4,7 +4,7 @@ import type { ServerProcess } from '../store/open-run.ts';
 import type { ServerContext } from './server-context.ts';
 
 /** State of a server process: `this` process, another process that is running, or a process that has ended. */
-export type ServerState = 'this' | 'lives' | 'gone';
+export type ServerProcessState = 'this' | 'lives' | 'gone';
 
 /** Identifies this server process, and checks whether another server process is still running. */
 export class ServerLiveness {
@@ -34,7 +34,7 @@ export class ServerLiveness {
    * Returns the state of a server process.
    * @throws HostFailure or HomeNotFound if the store or the engine does not respond
    */
-  async stateOf({ container, word }: ServerProcess): Promise<ServerState> {
+  async stateOf({ container, word }: ServerProcess): Promise<ServerProcessState> {
     const { own } = this;
     if (container === own.container) return word === own.word ? 'this' : 'gone';
     const { engine, ledger } = this.#context;

@@ -1,7 +1,7 @@
 import { targetFor } from '../../core/release/channel.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
 import { rejectionCodes, tolerateErrors } from '../../engine/http/engine-error.ts';
-import { isOfPlatform, type ReleaseFile } from '../../provenance/release-file.ts';
+import { createPlatformFilter, type ReleaseFile } from '../../provenance/release-file.ts';
 import type { UpdateTarget } from '../offer/offer.ts';
 
 /**
@@ -16,7 +16,7 @@ export async function buildTargetOptions(
   const target = ['--target', targetFor(to)];
   if (proof === undefined) return target;
   const facts = await engine.getFacts().catch(tolerateErrors(...rejectionCodes));
-  const isOfEngine = isOfPlatform(facts?.platform ?? '');
+  const isOfEngine = createPlatformFilter(facts?.platform ?? '');
   const digestsOf = ({ digest, platforms }: ReleaseFile['images'][string]) => [
     digest,
     ...Object.entries(platforms).flatMap(([name, { manifest, config }]) =>

@@ -1,18 +1,18 @@
 import type { ProgressEvent } from '../../core/progress/event.ts';
-import { type LineFields, parseLine, readJsonLine } from '../../core/progress/line.ts';
+import { type LineFields, parseJsonLine, parseLine } from '../../core/progress/line.ts';
 import { exitCodes } from '../../core/progress/outcome.ts';
 import { sleepFor } from '../../core/progress/wait.ts';
 import type { Container } from '../../engine/container.ts';
 import { isUp } from '../../engine/container.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
 import { EngineError } from '../../engine/http/engine-error.ts';
-import type { Timing } from '../contract/timing.ts';
+import type { ServerTiming } from '../contract/timing.ts';
 import { maxRestarts } from '../place/updater-container.ts';
 import type { RunRecord } from './run-record.ts';
 
 interface FollowContext {
   engine: EngineApi;
-  timing: Pick<Timing, 'follow' | 'restart' | 'lastMoments'>;
+  timing: Pick<ServerTiming, 'follow' | 'restart' | 'lastMoments'>;
   closing: AbortSignal;
 }
 
@@ -94,7 +94,7 @@ async function readLog(
     for await (const line of engine.followLog(containerId, closing)) {
       // The server starts updaters with JSON logs, whose fields contain data about restore points. An updater that was
       // started manually may log text instead.
-      const json = readJsonLine(line);
+      const json = parseJsonLine(line);
       const event = json?.event ?? parseLine(line);
       if (event === null || ++number <= record.lineCount) continue;
       const fields = json?.fields ?? {};

@@ -1,6 +1,6 @@
 import { parseReference } from '../../core/compose/reference.ts';
-import { archiveEntry, archiveTrailer } from '../../core/files/archive-header.ts';
-import { givenSettingsPath } from '../../core/release/release-settings.ts';
+import { archiveTrailer, createArchiveEntry } from '../../core/files/archive-header.ts';
+import { serverSettingsPath } from '../../core/release/release-settings.ts';
 import { type Container, isUp } from '../../engine/container.ts';
 import type { ContainerSpec, EngineApi } from '../../engine/engine-api.ts';
 import { EngineError } from '../../engine/http/engine-error.ts';
@@ -12,12 +12,12 @@ import type { UpdateTarget } from '../offer/offer.ts';
 import type { Deployment } from '../place/home.ts';
 import { chooseUpdatedServices } from '../place/services.ts';
 import {
-  additionalUpdaterName,
   buildUpdaterContainer,
+  createAdditionalUpdaterName,
   initialRunFactsOf,
   isUpdaterActive,
   isUpdaterOfInstance,
-  runLabel,
+  runIdLabel,
 } from '../place/updater-container.ts';
 import { buildTargetOptions } from './destination-options.ts';
 import type { RunRecord } from './run-record.ts';
@@ -45,12 +45,12 @@ export async function launchUpdater(
 ): Promise<string | null> {
   const { engine, settings, signal } = context;
   try {
-    await obtainImage(record, context);
+    await ensureUpdaterImage(record, context);
     const services = await chooseUpdatedServices(engine, home, settings);
     signal.throwIfAborted();
     await endPrefetch(context, home);
     record.prepare('launching', 'starting the updater');
-    const setFile = values && Object.keys(values).length > 0 ? ['--set-file', givenSettingsPath] : [];
+    const setFile = values && Object.keys(values).length > 0 ? ['--set-file', serverSettingsPath] : [];
     const options = [...(await buildTargetOptions(destination, engine)), ...setFile];
     const command =
       record.run.kind === 'rollback' ? (['rollback', '--yes'] as const) : (['update', ...options] as const);
@@ -79,7 +79,7 @@ async function startContainer(
     throw error;
   });
   try {
-    if (values) await engine.putArchive(id, settingsArchive(values), { isSecret: true });
+    if (values) await engine.putArchive(id, buildSettingsArchive(values), { isSecret: true });
     signal.throwIfAborted();
     await engine.startContainer(id);
   } catch (error) {
@@ -99,14 +99,17 @@ const quotable = /^[^'\\\p{Cc}\p{Zl}\p{Zp}]*$/u;
  * Builds a tar archive with the settings file of the updater. The file is an env file if this format can hold all
  * values, because updaters of earlier releases read no other format; otherwise JSON.
  */
-export function settingsArchive(values: Readonly<Record<string, string>>): Buffer {
+export function buildSettingsArchive(values: Readonly<Record<string, string>>): Buffer {
   const entries = Object.entries(values);
   const isQuotable = entries.every(([name, value]) => name !== '__proto__' && quotable.test(value));
   const text = isQuotable
     ? entries.map(([name, value]) => `${name}='${value}'\n`).join('')
     : JSON.stringify(entries);
   const file = Buffer.from(text);
-  return Buffer.concat([...archiveEntry(givenSettingsPath.slice(1), file, { mode: 0o600 }), archiveTrailer]);
+  return Buffer.concat([
+    ...createArchiveEntry(serverSettingsPath.slice(1), file, { mode: 0o600 }),
+    archiveTrailer,
+  ]);
 }
 
 const hasRun = ({ status }: Container): boolean => status !== 'created';
@@ -114,7 +117,7 @@ const hasRun = ({ status }: Container): boolean => status !== 'created';
 async function removeOwn(engine: EngineApi, { name, Labels }: ContainerSpec): Promise<void> {
   try {
     const found = await engine.inspectContainer(name);
-    const isSame = found !== null && initialRunFactsOf(found).id === Labels?.[runLabel];
+    const isSame = found !== null && initialRunFactsOf(found).id === Labels?.[runIdLabel];
     if (isSame && !hasRun(found)) await engine.removeContainer(found.id, { force: true });
   } catch {
     // If the engine fails, the container cannot be removed now.
@@ -139,7 +142,7 @@ const notLaunched = (message: string, error?: unknown): RunStop =>
  * Pulls the updater image, or uses the local image if its pull fails or is not necessary.
  * @throws RunStop, EngineError
  */
-export async function obtainImage(
+export async function ensureUpdaterImage(
   record: RunRecord,
   { engine, settings, signal }: Pick<LaunchContext, 'engine' | 'settings' | 'signal'>,
 ): Promise<void> {
@@ -182,7 +185,7 @@ export async function obtainImage(
 /** Stops the prefetch. The update itself pulls the images that are still missing. */
 async function endPrefetch({ engine, settings }: LaunchContext, home: Deployment): Promise<void> {
   if (settings.prefetch === false) return;
-  const found = await engine.inspectContainer(additionalUpdaterName('prefetch', settings, home));
+  const found = await engine.inspectContainer(createAdditionalUpdaterName('prefetch', settings, home));
   if (found !== null && isUpdaterOfInstance(found, home) && isUp(found))
     await engine.killContainer(found.id, 'SIGTERM');
 }

@@ -1,4 +1,4 @@
-import { withAdditionalUpdater } from './aside.ts';
+import { runWithAdditionalUpdater } from './aside.ts';
 import { createRun, RunRecord } from './run-record.ts';
 import type { ServerContext } from './server-context.ts';
 
@@ -9,7 +9,7 @@ const longest = 16 * 1024 * 1024;
  * Returns a diagnostic archive that an updater creates (docs/contract.md 8.42).
  * @throws Error if the archive is incomplete
  */
-export async function createReport(context: ServerContext): Promise<Uint8Array<ArrayBuffer>> {
+export async function createDiagnosticReport(context: ServerContext): Promise<Uint8Array<ArrayBuffer>> {
   const { engine, settings, timing, place, closing } = context;
   const home = await place.findHome();
   const startedAt = new Date().toISOString();
@@ -17,7 +17,7 @@ export async function createReport(context: ServerContext): Promise<Uint8Array<A
   const signal = AbortSignal.any([closing, AbortSignal.timeout(timing.check)]);
   const record = new RunRecord(createRun(origin));
   const order = { command: ['report', '--base64'] as const, record, home, signal };
-  return withAdditionalUpdater(order, context, async (containerId) => {
+  return runWithAdditionalUpdater(order, context, async (containerId) => {
     let text = '';
     let isComplete = false;
     // Read the log to its end: after the archive, the updater still removes the containers that it created for the

@@ -7,8 +7,8 @@ import { findBlockingReason } from '../offer/find-reason.ts';
 import type { Deployment } from '../place/home.ts';
 import { HomeNotFound } from '../place/home-not-found.ts';
 import type { DeploymentEnvironment } from '../place/surroundings.ts';
-import { describeForeign, isUpdaterActive } from '../place/updater-container.ts';
-import { runningReason } from './reasons.ts';
+import { describeUnrelatedContainer, isUpdaterActive } from '../place/updater-container.ts';
+import { describeRunInProgress } from './reasons.ts';
 import type { RunController } from './run-controller.ts';
 import type { ServerContext } from './server-context.ts';
 
@@ -65,7 +65,7 @@ export class ObservationCache {
       if (await Promise.race([looked, late]))
         return ledger.hasAnswered
           ? { code: 'no-engine', message: stillCheckingMessage }
-          : noStoreReason(settings.product);
+          : createNoStoreReason(settings.product);
     }
     return null;
   }
@@ -81,9 +81,9 @@ export class ObservationCache {
 
   #runningUpdater({ updater }: Observation): { message: string; since: string } | null {
     const { record } = this.#runs;
-    if (record !== null && !record.hasEnded) return runningReason(record.run);
+    if (record !== null && !record.hasEnded) return describeRunInProgress(record.run);
     if (!updater || updater.isOurs || !isUpdaterActive(updater.container)) return null;
-    return describeForeign(updater.container);
+    return describeUnrelatedContainer(updater.container);
   }
 
   async #observe(): Promise<Observation> {
@@ -94,7 +94,7 @@ export class ObservationCache {
       return { ...seen, noStore: findLostStoreReason(seen.home, store.directory) };
     } catch (error) {
       if (error instanceof HomeNotFound) return { ...nothing, noHome: error };
-      if (error instanceof HostFailure) return { ...nothing, noStore: noStoreReason(product) };
+      if (error instanceof HostFailure) return { ...nothing, noStore: createNoStoreReason(product) };
       throw error;
     }
   }
@@ -112,7 +112,7 @@ export function findLostStoreReason(home: Deployment | null, directory: string |
   };
 }
 
-export const noStoreReason = ({ name }: Pick<Product, 'name'>): Reason => ({
+export const createNoStoreReason = ({ name }: Pick<Product, 'name'>): Reason => ({
   code: 'store-unavailable',
   message: `the store that holds the state of ${name} does not respond`,
 });

@@ -1,6 +1,6 @@
 import type { Container } from '../../engine/container.ts';
 import type { UpdateTarget } from '../offer/offer.ts';
-import { initialRunFactsOf, isUpdaterActive, triesLabel } from '../place/updater-container.ts';
+import { initialRunFactsOf, isUpdaterActive, prefetchAttemptsLabel } from '../place/updater-container.ts';
 
 export interface PrefetchFacts {
   /**
@@ -50,7 +50,7 @@ export function planPrefetch(
   if (to !== offered.release?.to) return isOld ? { kind: 'remove', id } : { kind: 'leave' };
   if (isUpdaterActive(found, now)) return { kind: 'follow', container: found };
   if (status === 'exited' && exitCode === 0) return { kind: 'tell', state: 'downloaded' };
-  const tries = Math.max(1, Number(labels[triesLabel]) || 1);
+  const tries = Math.max(1, Number(labels[prefetchAttemptsLabel]) || 1);
   return now < endOf(found) + pauseMs(tries)
     ? { kind: 'tell', state: 'waiting' }
     : { kind: 'launch', tries: tries + 1 };

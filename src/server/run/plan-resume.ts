@@ -1,6 +1,6 @@
 import type { InitialRunFacts } from '../place/updater-container.ts';
 import type { OpenRun } from '../store/open-run.ts';
-import type { ServerState } from './boot-registry.ts';
+import type { ServerProcessState } from './boot-registry.ts';
 
 /** Updater container of this instance. */
 export interface FoundUpdater {
@@ -33,7 +33,7 @@ export type ResumeStep =
 export function planResume(
   open: OpenRun | null,
   updater: FoundUpdater | null,
-  server: ServerState,
+  server: ServerProcessState,
 ): ResumeStep {
   if (open === null)
     return updater?.state === 'under-way' ? { kind: 'adopt', updater, undone: null } : { kind: 'release' };

@@ -1,23 +1,23 @@
 import type { Container } from '../../engine/container.ts';
 import { EngineError } from '../../engine/http/engine-error.ts';
 import type { Prefetch } from '../../wire/status.ts';
-import { isInWindow } from '../contract/time-window.ts';
+import { isInTimeWindow } from '../contract/time-window.ts';
 import type { RepeatedCheck } from '../host/keep-looking.ts';
 import { type UpdateTarget, verifyTarget } from '../offer/offer.ts';
 import type { Deployment } from '../place/home.ts';
 import { HomeNotFound } from '../place/home-not-found.ts';
 import { chooseUpdatedServices } from '../place/services.ts';
 import {
-  additionalUpdaterContainer,
-  additionalUpdaterName,
+  buildAdditionalUpdaterContainer,
+  createAdditionalUpdaterName,
   initialRunFactsOf,
   isUpdaterActive,
   isUpdaterOfInstance,
-  triesLabel,
+  prefetchAttemptsLabel,
 } from '../place/updater-container.ts';
 import { buildTargetOptions } from './destination-options.ts';
 import { followRunLog } from './follow-run.ts';
-import { obtainImage } from './launch.ts';
+import { ensureUpdaterImage } from './launch.ts';
 import { type PrefetchFacts, type PrefetchStep, planPrefetch } from './plan-prefetch.ts';
 import { createRun, RunRecord } from './run-record.ts';
 import type { ServerParts } from './server-parts.ts';
@@ -59,7 +59,7 @@ export class Prefetcher implements RepeatedCheck {
     const offered = await this.#offered();
     const release = offered?.release ?? null;
     const home = await place.findHome();
-    const found = await engine.inspectContainer(additionalUpdaterName('prefetch', settings, home));
+    const found = await engine.inspectContainer(createAdditionalUpdaterName('prefetch', settings, home));
     const isOurs = found === null || isUpdaterOfInstance(found, home);
     const facts = { offered, found, version: settings.version, isFollowed: found?.id === this.#followed };
     const step: PrefetchStep = isOurs ? planPrefetch(facts, Date.now()) : { kind: 'leave' };
@@ -79,7 +79,7 @@ export class Prefetcher implements RepeatedCheck {
       case 'launch':
         // During an update, the updater pulls the images itself.
         if (release === null || runs.isUnderWay || performance.now() < this.#notBefore) return;
-        if (settings.prefetch !== true && !isInWindow(settings.prefetch, Date.now())) return;
+        if (settings.prefetch !== true && !isInTimeWindow(settings.prefetch, Date.now())) return;
         this.#notBefore = performance.now() + hourMs;
         return this.#launch(home, release, { tries: step.tries, replaced: found?.id });
     }
@@ -123,11 +123,11 @@ export class Prefetcher implements RepeatedCheck {
     const { to } = destination;
     const origin = { id: `prefetch-${home.project}`, from: settings.version, to, startedAt };
     const record = new RunRecord(createRun(origin));
-    await obtainImage(record, { ...this.#parts, signal: closing });
+    await ensureUpdaterImage(record, { ...this.#parts, signal: closing });
     const services = await chooseUpdatedServices(engine, home, settings);
     const command = ['fetch', ...(await buildTargetOptions(destination, engine))] as const;
-    const spec = additionalUpdaterContainer('prefetch', home, settings, { command, services, origin });
-    const container = { ...spec, Labels: { ...spec.Labels, [triesLabel]: String(tries) } };
+    const spec = buildAdditionalUpdaterContainer('prefetch', home, settings, { command, services, origin });
+    const container = { ...spec, Labels: { ...spec.Labels, [prefetchAttemptsLabel]: String(tries) } };
     if (replaced !== undefined) await engine.removeContainer(replaced, { force: true });
     try {
       await engine.startContainer(await engine.createContainer(container));

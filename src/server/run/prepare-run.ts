@@ -7,7 +7,7 @@ import type { Reason } from '../../wire/status.ts';
 import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
 import { callApplication, HostFailure } from '../host/ask-host.ts';
 import { fetchJobs } from '../host/ask-jobs.ts';
-import { findJobsReason, findStuckJobsReason, runningJobs } from '../offer/find-reason.ts';
+import { filterRunningJobs, findBlockingJobsReason, findStuckJobsReason } from '../offer/find-reason.ts';
 import type { UpdateTarget } from '../offer/offer.ts';
 import type { Deployment } from '../place/home.ts';
 import { launchUpdater } from './launch.ts';
@@ -51,11 +51,11 @@ async function waitForJobs(
   for (let isLogged = false; ; ) {
     signal.throwIfAborted();
     try {
-      const running = runningJobs(await fetchJobs(settings, timing));
+      const running = filterRunningJobs(await fetchJobs(settings, timing));
       if (running.length === 0) return;
       const stuck = findStuckJobsReason(running);
       if (stuck) throw refusedFor(stuck.code, stuck.message);
-      const reason = findJobsReason(running);
+      const reason = findBlockingJobsReason(running);
       if (performance.now() > giveUpAt)
         throw refusedFor(reason?.code ?? 'job-running', `gave up waiting: ${reason?.message}`);
       const message = `waiting for ${running.length} running ${running.length === 1 ? 'job' : 'jobs'} to finish`;
@@ -146,7 +146,7 @@ async function mayLaunch(
     // The queue is paused again, because another server of the instance may have resumed it.
     await hold.call(true);
     const jobs = await fetchJobs(settings, timing);
-    reason = findJobsReason(when === 'idle' ? runningJobs(jobs) : jobs);
+    reason = findBlockingJobsReason(when === 'idle' ? filterRunningJobs(jobs) : jobs);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
     throw new RunStop('failed', 'the job queue does not respond; nothing was changed', {

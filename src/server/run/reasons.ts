@@ -3,7 +3,7 @@ import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 
 export const notRunningReason: CancelReason = { code: 'not-running', message: 'no update is running' };
 
-export const tooLateReason = ({ kind }: Run, { name }: Product): CancelReason => ({
+export const createTooLateReason = ({ kind }: Run, { name }: Product): CancelReason => ({
   code: 'too-late',
   message: `the containers of ${name} are being replaced, so the ${kind} can no longer be cancelled`,
 });
@@ -13,15 +13,23 @@ export const noRestorePointReason: Reason = {
   message: 'the last update did not save a restore point',
 };
 
-export const otherRestorePointReason = (version: string, confirm: string): Reason => ({
+export const createOtherRestorePointReason = (version: string, confirm: string): Reason => ({
   code: 'no-restore-point',
   message: `the restore point is for ${version}, not for ${confirm}`,
 });
 
-export const startingReason: Reason = { code: 'update-running', message: 'another update is being started' };
+export const updateStartingReason: Reason = {
+  code: 'update-running',
+  message: 'another update is being started',
+};
 
 /** Describes the current run as the reason why no other run can start. */
-export const runningReason = ({ kind, to, by, startedAt }: Run): { message: string; since: string } => ({
+export const describeRunInProgress = ({
+  kind,
+  to,
+  by,
+  startedAt,
+}: Run): { message: string; since: string } => ({
   message: `${kind === 'rollback' ? 'a rollback' : 'an update'} to ${to ?? 'the newest release'} is running${by === null ? '' : `, started by ${by}`}`,
   since: startedAt,
 });

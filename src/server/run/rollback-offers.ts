@@ -1,7 +1,7 @@
 import type { RollbackableRun } from '../../wire/rollback-point.ts';
 import { type Reason, type RollbackOffer, type Run, rollbackOfferSchema } from '../../wire/status.ts';
 import type { Deployment } from '../place/home.ts';
-import { withAdditionalUpdater } from './aside.ts';
+import { runWithAdditionalUpdater } from './aside.ts';
 import { followRunLog } from './follow-run.ts';
 import { createRun, RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
@@ -14,7 +14,7 @@ type RollbackAnswer = { offer: RollbackOffer } | { reason: Reason } | null;
 const rememberedMs = 60_000;
 
 /** Cache of the effects of a rollback, as reported by a dry run of an updater. */
-export class RollbackPreviews {
+export class RollbackPreviewCache {
   readonly #context: ServerContext;
   #last: { of: string; answer: Promise<RollbackAnswer>; endedAt: number } | null = null;
 
@@ -65,7 +65,7 @@ export class RollbackPreviews {
     let offer: RollbackOffer | undefined;
     try {
       const order = { command: ['rollback'] as const, record, home, signal };
-      await withAdditionalUpdater(order, this.#context, (containerId) =>
+      await runWithAdditionalUpdater(order, this.#context, (containerId) =>
         followRunLog(containerId, record, { engine, timing, closing: signal }, (_, fields) => {
           offer ??= rollbackOfferSchema.read(fields.rollback);
           if (offer) answered.abort();

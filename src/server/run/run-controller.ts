@@ -1,6 +1,6 @@
 import { formatLastLine } from '../../core/progress/run-result.ts';
 import { automaticCaller, isGoodOutcome } from '../../wire/codes.ts';
-import { isTooLate } from '../../wire/phase-rows.ts';
+import { isTooLateToCancel } from '../../wire/phase-rows.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 import { fetchJobs } from '../host/ask-jobs.ts';
 import { fetchOutdatedServerWarnings } from '../offer/build-servers.ts';
@@ -15,7 +15,7 @@ import { findUpdater } from './find-updater.ts';
 import { crashResult } from './follow-run.ts';
 import { planResume, type ResumeStep } from './plan-resume.ts';
 import type { RunPlan } from './prepare-run.ts';
-import { notRunningReason, tooLateReason } from './reasons.ts';
+import { createTooLateReason, notRunningReason } from './reasons.ts';
 import { createRun, RunRecord, reopenRun } from './run-record.ts';
 import { RunSession } from './run-session.ts';
 import type { ServerContext } from './server-context.ts';
@@ -156,7 +156,7 @@ export class RunController {
     const session = this.#session;
     if (record === null || record.hasEnded) return { reason: notRunningReason };
     const { id } = record.run;
-    if (isTooLate(record.run)) return { reason: tooLateReason(record.run, settings.product) };
+    if (isTooLateToCancel(record.run)) return { reason: createTooLateReason(record.run, settings.product) };
     await session?.cancel(by);
     const noteBy = (open: OpenRun) => ({ ...open, run: { ...open.run, cancelRequestedBy: by } });
     const asked = ledger.change(id, noteBy);

@@ -4,7 +4,7 @@ import { type Phase, type ProgressEvent, phases } from '../../core/progress/even
 import type { LineFields } from '../../core/progress/line.ts';
 import { type RunResult, runResultSchema } from '../../core/progress/run-result.ts';
 import { isGoodOutcome, launchStates, type RunState } from '../../wire/codes.ts';
-import { runOf } from '../../wire/reader-shapes.ts';
+import { createRunWithDefaults } from '../../wire/reader-shapes.ts';
 import {
   type Run,
   type RunStep,
@@ -30,7 +30,7 @@ export function createRun(
   message = 'launching the updater',
 ): Run {
   const steps = [{ state, startedAt, endedAt: null, message }];
-  return runOf({ id, kind, state, from, to, startedAt, message, steps, by, upgradePath });
+  return createRunWithDefaults({ id, kind, state, from, to, startedAt, message, steps, by, upgradePath });
 }
 
 /**

@@ -6,10 +6,10 @@ import { HostFailure } from '../host/ask-host.ts';
 import { fetchJobs } from '../host/ask-jobs.ts';
 import { resolveTarget, type UpdateTarget, verifyTarget } from '../offer/offer.ts';
 import { findRecallReason } from '../offer/publisher-word.ts';
-import { noStoreReason, type Observation } from './observation.ts';
+import { createNoStoreReason, type Observation } from './observation.ts';
 import type { RunPlan } from './prepare-run.ts';
-import { noRestorePointReason, otherRestorePointReason, startingReason } from './reasons.ts';
-import { RollbackPreviews } from './rollback-offers.ts';
+import { createOtherRestorePointReason, noRestorePointReason, updateStartingReason } from './reasons.ts';
+import { RollbackPreviewCache } from './rollback-offers.ts';
 import type { ServerParts } from './server-parts.ts';
 import { findSettingsReason } from './settings-reason.ts';
 import { throwUnavailable, Unavailable } from './update-service.ts';
@@ -19,11 +19,11 @@ type Started = Promise<{ run: Run } | { reason: Reason }>;
 /** Starts updates and rollbacks unless there is a reason against them. */
 export class RunStarter {
   readonly #parts: ServerParts;
-  readonly #rollbacks: RollbackPreviews;
+  readonly #rollbacks: RollbackPreviewCache;
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
-    this.#rollbacks = new RollbackPreviews(parts);
+    this.#rollbacks = new RollbackPreviewCache(parts);
   }
 
   update(order: CompleteUpdateOrder): Started {
@@ -53,7 +53,7 @@ export class RunStarter {
       const past = findRollbackableRun(await this.#history());
       if (past === null) return { reason: noRestorePointReason };
       const { version } = past.restorePoint;
-      if (version !== confirm) return { reason: otherRestorePointReason(version, confirm) };
+      if (version !== confirm) return { reason: createOtherRestorePointReason(version, confirm) };
       this.#rollbacks.forget();
       return { to: version };
     });
@@ -106,10 +106,10 @@ export class RunStarter {
     try {
       const begun = await runs.begin({ ...destination, kind, order, home, whyNot });
       if (begun !== 'taken') return begun;
-      return { reason: observations.reasonAgainst(await observations.refresh()) ?? startingReason };
+      return { reason: observations.reasonAgainst(await observations.refresh()) ?? updateStartingReason };
     } catch (error) {
       if (error instanceof HostFailure && error.asked.startsWith('store.'))
-        return { reason: noStoreReason(settings.product) };
+        return { reason: createNoStoreReason(settings.product) };
       return throwUnavailable(error);
     }
   }

@@ -1,8 +1,8 @@
 import type { EngineApi } from '../../engine/engine-api.ts';
 import type { ValidatedInstanceOptions } from '../contract/options.ts';
-import type { Timing } from '../contract/timing.ts';
+import type { ServerTiming } from '../contract/timing.ts';
 import type { Listeners } from '../host/listeners.ts';
-import type { QueueHold } from '../host/queue-hold.ts';
+import type { QueuePauser } from '../host/queue-hold.ts';
 import type { DeploymentEnvironmentCache } from '../place/surroundings.ts';
 import type { StateStore } from '../store/ledger.ts';
 
@@ -10,9 +10,9 @@ import type { StateStore } from '../store/ledger.ts';
 export interface ServerContext {
   engine: EngineApi;
   settings: ValidatedInstanceOptions;
-  timing: Timing;
+  timing: ServerTiming;
   ledger: StateStore;
-  hold: QueueHold;
+  hold: QueuePauser;
   listeners: Listeners;
   place: DeploymentEnvironmentCache;
   /** Aborted when the server closes. All work ends, but a paused queue stays paused. */

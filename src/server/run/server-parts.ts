@@ -1,4 +1,4 @@
-import type { CurrentUpdate } from '../offer/current-offer.ts';
+import type { AvailableUpdateFinder } from '../offer/current-offer.ts';
 import type { ObservationCache } from './observation.ts';
 import type { RunController } from './run-controller.ts';
 import type { RunHistory } from './run-history.ts';
@@ -9,5 +9,5 @@ export interface ServerParts extends ServerContext {
   runs: RunController;
   history: RunHistory;
   observations: ObservationCache;
-  offers: CurrentUpdate;
+  offers: AvailableUpdateFinder;
 }

@@ -1,4 +1,4 @@
-import { missingReason } from '../../wire/missing-settings.ts';
+import { findMissingSettingsReason } from '../../wire/missing-settings.ts';
 import type { OfferedSetting, Reason } from '../../wire/status.ts';
 
 /** Error if a value is given for a setting that the release does not list. */
@@ -16,5 +16,5 @@ export function findSettingsReason(
   const names = settings.map(({ name }) => name);
   if (Object.keys(given).some((name) => !names.includes(name)))
     throw new UnknownSetting(`The new settings of ${version} are: ${names.join(', ') || 'none'}.`);
-  return missingReason(version, settings, given);
+  return findMissingSettingsReason(version, settings, given);
 }

@@ -1,5 +1,5 @@
 import { automaticCaller, isGoodOutcome } from '../../wire/codes.ts';
-import { missingReason } from '../../wire/missing-settings.ts';
+import { findMissingSettingsReason } from '../../wire/missing-settings.ts';
 import type { Automatic, BlockedBy, NextRelease, Run } from '../../wire/status.ts';
 import type { AutomaticSettings } from '../contract/automatic.ts';
 import { generateTimeWindows, type TimeWindowOccurrence } from '../contract/time-window.ts';
@@ -84,7 +84,7 @@ function whyBlocked(
     return { code: 'rolled-back', message: `${version} was rolled back` };
   if (skipped) return { code: 'skipped', message: `${version} is skipped` };
   if (major && !includeMajors) return { code: 'major', message: `${version} is a major version` };
-  const missing = missingReason(version, settings);
+  const missing = findMissingSettingsReason(version, settings);
   if (missing) return missing;
   if (isAgeUnknown) return { code: 'age-unknown', message: `the publication date of ${version} is unknown` };
   if (version === word.held?.version)

@@ -1,4 +1,4 @@
-import { expectedStep } from '../../wire/path.ts';
+import { findExpectedStep } from '../../wire/path.ts';
 import type { PendingStep, Run } from '../../wire/status.ts';
 import { callApplication } from '../host/ask-host.ts';
 import type { RepeatedCheck } from '../host/keep-looking.ts';
@@ -100,6 +100,6 @@ const checkFailed = 'the check before the next step failed; the log of the serve
 
 /** Returns the next step of the upgrade path after the last run; null if there is none. */
 export function findStepAfterRun(last: Run | undefined): PendingStep | null {
-  const step = last?.endedAt ? expectedStep(last) : null;
+  const step = last?.endedAt ? findExpectedStep(last) : null;
   return step && { ...step, until: new Date(Date.parse(step.since) + patienceMs).toISOString() };
 }

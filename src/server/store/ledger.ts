@@ -5,21 +5,21 @@ import { type Channel, channels } from '../../core/release/channel.ts';
 import type { ChannelFile } from '../../provenance/channel-file.ts';
 import type { Run } from '../../wire/status.ts';
 import type { ValidatedInstanceOptions } from '../contract/options.ts';
-import type { Timing } from '../contract/timing.ts';
+import type { ServerTiming } from '../contract/timing.ts';
 import { callApplication, HostFailure } from '../host/ask-host.ts';
 import {
-  bootsSchema,
   channelFilesSchema,
   type OpenRun,
-  offeredSchema,
+  offeredReleaseTimesSchema,
   openRunSchema,
   type PastRun,
   pastRunsSchema,
   type RolloutFacts,
-  rolloutSchema,
+  rolloutFactsSchema,
   type ServerProcess,
-  skippedSchema,
-  storedAutomatic,
+  serverProcessesSchema,
+  storedAutomaticSettingsSchema,
+  storedSkippedReleaseSchema,
 } from './open-run.ts';
 
 const keptRuns = 50;
@@ -31,15 +31,15 @@ const tries = 20;
 /** Schemas of the entries in the store. All entries except the channel are JSON. */
 const schemas = {
   channel: z.enum(channels),
-  skip: createJsonTextSchema(skippedSchema),
-  offered: createJsonTextSchema(offeredSchema),
+  skip: createJsonTextSchema(storedSkippedReleaseSchema),
+  offered: createJsonTextSchema(offeredReleaseTimesSchema),
   'channel-files': createJsonTextSchema(channelFilesSchema),
   notices: createJsonTextSchema(z.array(z.string())),
-  rollout: createJsonTextSchema(rolloutSchema),
-  automatic: createJsonTextSchema(storedAutomatic),
+  rollout: createJsonTextSchema(rolloutFactsSchema),
+  automatic: createJsonTextSchema(storedAutomaticSettingsSchema),
   run: createJsonTextSchema(openRunSchema),
   history: createJsonTextSchema(pastRunsSchema),
-  servers: createJsonTextSchema(bootsSchema),
+  servers: createJsonTextSchema(serverProcessesSchema),
 };
 type Key = keyof typeof schemas;
 type Stored<K extends Key> = z.output<(typeof schemas)[K]>;
@@ -48,11 +48,11 @@ type OfSigners<K extends 'offered' | 'channel-files'> = NonNullable<Stored<K>[Ch
 /** Persistent state in the store of the host application. All methods throw HostFailure if the store fails. */
 export class StateStore {
   readonly #settings: Pick<ValidatedInstanceOptions, 'store' | 'log'>;
-  readonly #timing: Timing;
+  readonly #timing: ServerTiming;
   readonly #unreadable = new Set<string>();
   #hasAnswered = false;
 
-  constructor(settings: Pick<ValidatedInstanceOptions, 'store' | 'log'>, timing: Timing) {
+  constructor(settings: Pick<ValidatedInstanceOptions, 'store' | 'log'>, timing: ServerTiming) {
     this.#settings = settings;
     this.#timing = timing;
   }

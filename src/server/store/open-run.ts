@@ -1,16 +1,16 @@
 import * as z from 'zod/mini';
 import { channelFileSchema } from '../../provenance/channel-file.ts';
-import { readRun } from '../../wire/reader-shapes.ts';
+import { parseRun } from '../../wire/reader-shapes.ts';
 import type { Run } from '../../wire/status.ts';
 import { applyAutomaticDefaults } from '../contract/automatic.ts';
-import { automaticFields } from '../contract/schemas.ts';
+import { automaticFieldSchemas } from '../contract/schemas.ts';
 
 /**
  * Schema of a stored run, which is parsed like a run in a response: older servers write fewer fields, and newer servers
  * write additional fields.
  */
 const runSchema = z.pipe(
-  z.transform(readRun),
+  z.transform(parseRun),
   z.custom<Run>((read) => read !== null),
 );
 
@@ -47,23 +47,26 @@ export type PastRun = z.infer<typeof pastRunSchema>;
 export const pastRunsSchema = z.array(pastRunSchema);
 
 /** Skipped release, and the time at which it was skipped. */
-export const skippedSchema = z.object({ version: z.string(), since: z.string() });
+export const storedSkippedReleaseSchema = z.object({ version: z.string(), since: z.string() });
 
 const time = z.iso.datetime();
 /** Publication time of the last offered release, by signer. */
 const bySigner = z.optional(z.record(z.string(), time));
-export const offeredSchema = z.object({ stable: bySigner, canary: bySigner });
+export const offeredReleaseTimesSchema = z.object({ stable: bySigner, canary: bySigner });
 
 /** Last channel file, by signer. */
 const filesBySigner = z.optional(z.record(z.string(), channelFileSchema));
 export const channelFilesSchema = z.object({ stable: filesBySigner, canary: filesBySigner });
 
 /** Random id of the instance, and the release that an admin requested before it was rolled out to this instance. */
-export const rolloutSchema = z.object({ instance: z.string(), asked: z.nullable(z.string()) });
-export type RolloutFacts = z.infer<typeof rolloutSchema>;
+export const rolloutFactsSchema = z.object({ instance: z.string(), asked: z.nullable(z.string()) });
+export type RolloutFacts = z.infer<typeof rolloutFactsSchema>;
 
 /** Schema of the stored settings of automatic updates, with defaults for missing settings. */
-export const storedAutomatic = z.pipe(z.object(automaticFields), z.transform(applyAutomaticDefaults));
+export const storedAutomaticSettingsSchema = z.pipe(
+  z.object(automaticFieldSchemas),
+  z.transform(applyAutomaticDefaults),
+);
 
 /** Last server process of each container. */
-export const bootsSchema = z.array(bootSchema);
+export const serverProcessesSchema = z.array(bootSchema);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgressEvent } from '../../core/progress/event.ts';
 import { formatLastLine } from '../../core/progress/run-result.ts';
 import { isGoodOutcome, type PhaseName } from '../../wire/codes.ts';
-import { isTooLate } from '../../wire/phase-rows.ts';
+import { isTooLateToCancel } from '../../wire/phase-rows.ts';
 import { isLaunchState, type RunRecord } from '../run/run-record.ts';
 import type { Disturbance, ScriptedEnd, ScriptedRun, ScriptedStep } from './script.ts';
 
@@ -24,7 +24,7 @@ const absent: readonly (Disturbance | undefined)[] = ['closed', 'bad-gateway', '
  * Simulates a run until the run ends or the signal is aborted because the server stops. The run may also be ended by
  * another function, for example by a cancellation.
  */
-export async function playRun(
+export async function simulateRun(
   { steps, end }: ScriptedRun,
   record: RunRecord,
   stage: Stage,
@@ -37,7 +37,7 @@ export async function playRun(
     if (record.hasEnded) break;
     if (absent.includes(step.disturbed)) away += step.seconds;
     // An updater can be cancelled until it replaces the containers, and stops before its next step.
-    if (record.run.cancelRequestedBy !== null && !isTooLate({ ...record.run, state: step.state })) {
+    if (record.run.cancelRequestedBy !== null && !isTooLateToCancel({ ...record.run, state: step.state })) {
       finish(
         { outcome: 'cancelled', message: `nothing was changed; ${record.run.from} is still running` },
         record,

@@ -68,7 +68,7 @@ export interface ScriptedJob extends BlockingJob {
 }
 
 /** Fields of a status that are scripted. All other fields are derived. */
-export type StatusPieces = Omit<
+export type ScriptedStatus = Omit<
   Status,
   'run' | 'now' | 'releases' | 'updateAvailable' | 'canUpdate' | 'next'
 > & {
@@ -85,11 +85,11 @@ export interface Script {
   /** Playback speed. Default: 1. */
   speed?: number;
   /** Fields of the status. Default: v1.4.2 is running and v1.5.0 is available. */
-  status?: Partial<StatusPieces>;
+  status?: Partial<ScriptedStatus>;
   /** Releases in the status with `notes=1`. Default: `latest`. */
   releases?: readonly PublishedRelease[];
   /** Changes to the status after the first `refresh=1`. */
-  afterRefresh?: Partial<StatusPieces>;
+  afterRefresh?: Partial<ScriptedStatus>;
   /** Blocking jobs, whose durations begin at `start()`. */
   jobs?: readonly ScriptedJob[];
   /** Manually started update that is in progress at `start()`. */
@@ -113,7 +113,7 @@ export interface Script {
 }
 
 /** Status of a script that does not set the status. */
-export const plainStatus: StatusPieces = {
+export const defaultScriptedStatus: ScriptedStatus = {
   version: 'v1.4.2',
   channel: 'stable',
   latest: {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgressEvent } from '../../core/progress/event.ts';
 import { createProduct, type Product, svcProduct } from '../../core/progress/product.ts';
-import { type Channel, isAhead } from '../../core/release/channel.ts';
-import { isTooLate } from '../../wire/phase-rows.ts';
+import { type Channel, isNewerVersion } from '../../core/release/channel.ts';
+import { isTooLateToCancel } from '../../wire/phase-rows.ts';
 import type {
   BlockingJob,
   CancelReason,
@@ -15,27 +15,27 @@ import type {
 import { type AutomaticChoice, applyAutomaticDefaults } from '../contract/automatic.ts';
 import type { CompleteRollbackOrder, CompleteUpdateOrder } from '../contract/instance-updates.ts';
 import { Listeners } from '../host/listeners.ts';
-import { evaluateJobs, findBlockingReason, runningJobs } from '../offer/find-reason.ts';
-import { noPublisherNotice } from '../offer/publisher-word.ts';
+import { evaluateJobs, filterRunningJobs, findBlockingReason } from '../offer/find-reason.ts';
+import { emptyPublisherNotice } from '../offer/publisher-word.ts';
 import {
+  createOtherRestorePointReason,
+  createTooLateReason,
+  describeRunInProgress,
   noRestorePointReason,
   notRunningReason,
-  otherRestorePointReason,
-  runningReason,
-  tooLateReason,
 } from '../run/reasons.ts';
 import { createRun, isLaunchState, RunRecord } from '../run/run-record.ts';
 import { findSettingsReason } from '../run/settings-reason.ts';
 import type { UpdateService } from '../run/update-service.ts';
 import { decideAutomaticUpdate } from '../schedule/decide.ts';
 import { findStepAfterRun } from '../schedule/path-updates.ts';
-import { playRun } from './play-run.ts';
+import { simulateRun } from './play-run.ts';
 import {
   type Disturbance,
-  plainStatus,
+  defaultScriptedStatus,
   type Script,
   type ScriptedRun,
-  type StatusPieces,
+  type ScriptedStatus,
   typicalRollback,
   typicalRun,
 } from './script.ts';
@@ -53,7 +53,7 @@ export class ScriptedService implements UpdateService {
   readonly #over = new AbortController();
   readonly #runs: RunRecord[] = [];
   #beganAt = performance.now();
-  #pieces: StatusPieces;
+  #pieces: ScriptedStatus;
   #disturbance: Disturbance | null = null;
   #closing = new AbortController();
   #pauses = 0;
@@ -62,7 +62,7 @@ export class ScriptedService implements UpdateService {
   constructor(script: Script) {
     this.#script = script;
     this.#speed = script.speed ?? 1;
-    this.#pieces = { ...plainStatus, ...script.status };
+    this.#pieces = { ...defaultScriptedStatus, ...script.status };
     this.product = createProduct(script.product ?? svcProduct);
   }
 
@@ -171,7 +171,7 @@ export class ScriptedService implements UpdateService {
     const asked = await this.rollbackOffer();
     if ('reason' in asked) return asked;
     const { to } = asked.offer;
-    if (to !== confirm) return { reason: otherRestorePointReason(to, confirm) };
+    if (to !== confirm) return { reason: createOtherRestorePointReason(to, confirm) };
     const { reason, jobs } = this.#admit(order);
     if (reason && reason.code !== 'up-to-date') return { reason };
     const played = entry(this.#script.rollbacks, this.#countOf('rollback'), typicalRollback());
@@ -192,7 +192,7 @@ export class ScriptedService implements UpdateService {
       return { run };
     }
     if (!open) return { reason: notRunningReason };
-    if (isTooLate(open.run)) return { reason: tooLateReason(open.run, this.product) };
+    if (isTooLateToCancel(open.run)) return { reason: createTooLateReason(open.run, this.product) };
     open.note({ cancelRequestedBy: by });
     if (isLaunchState(open.run.state)) open.end({ outcome: 'cancelled', message: 'nothing was changed' });
     return { run: open.run };
@@ -213,7 +213,7 @@ export class ScriptedService implements UpdateService {
     const settings = applyAutomaticDefaults({ ...this.#pieces.automatic, ...choice });
     const upToDate = { code: 'none', message: '' } as const;
     const offer = { ...this.#pieces, next: null, upToDate, updateAvailable: false };
-    const known = { releases: null, word: noPublisherNotice };
+    const known = { releases: null, word: emptyPublisherNotice };
     const decision = decideAutomaticUpdate({ settings, offer, known, past: [], now: Date.now() });
     this.#change({ automatic: { ...settings, ...decision } });
     return this.status();
@@ -243,7 +243,7 @@ export class ScriptedService implements UpdateService {
     return this.#runs.filter(({ run }) => run.kind === kind).length;
   }
 
-  #change(pieces: Partial<StatusPieces> | undefined): void {
+  #change(pieces: Partial<ScriptedStatus> | undefined): void {
     const before = this.#pieces.next?.version;
     this.#pieces = { ...this.#pieces, ...pieces };
     const next = whole(this.#pieces.next);
@@ -273,7 +273,7 @@ export class ScriptedService implements UpdateService {
     return findBlockingReason({
       noHome: null,
       noStore: null,
-      updater: open ? runningReason(open.run) : null,
+      updater: open ? describeRunInProgress(open.run) : null,
       foreign: reason,
       jobs,
       upToDate: mayStart ? null : (upToDate?.message ?? 'no newer release is known'),
@@ -294,7 +294,7 @@ export class ScriptedService implements UpdateService {
     const { signal } = this.#over;
     this.listeners.emit('start', record.run);
     for (;;) {
-      const jobs = runningJobs(this.#jobs());
+      const jobs = filterRunningJobs(this.#jobs());
       if (record.run.state !== 'waiting' || jobs.length === 0) break;
       record.prepare('waiting', `waiting for ${jobs.length} running jobs to finish`, { jobs });
       await sleep(glance / this.#speed, undefined, { signal });
@@ -305,7 +305,7 @@ export class ScriptedService implements UpdateService {
       disturb: (by: Disturbance | null) => this.#disturb(by),
       onLine: (line: ProgressEvent) => this.listeners.emit('line', { run: record.run, line }),
     };
-    await playRun(played, record, stage, signal);
+    await simulateRun(played, record, stage, signal);
     const { outcome, to } = record.run;
     const { version = null, outcome: scripted } = played.end;
     if (outcome === 'updated') this.#arrive(version ?? to);
@@ -324,7 +324,7 @@ export class ScriptedService implements UpdateService {
     this.#change({
       version,
       recalled: recalled?.version === version ? recalled : null,
-      urgent: urgent && isAhead(urgent.below, version) ? urgent : null,
+      urgent: urgent && isNewerVersion(urgent.below, version) ? urgent : null,
       ...(first !== undefined && { next: { version: first, major: false, upgradePath: rest } }),
       ...(version === latest?.version && { next: null, upToDate: { code: 'newest', message } }),
     });
@@ -346,5 +346,5 @@ type Told = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'upgradePath'>>;
 const entry = <T>(list: readonly T[] | undefined, at: number, usual: T): T =>
   list?.[Math.min(at, list.length - 1)] ?? usual;
 
-const whole = (next: StatusPieces['next']): NextRelease | null =>
+const whole = (next: ScriptedStatus['next']): NextRelease | null =>
   next && { downloaded: null, estimatedSeconds: null, upgradePath: [next.version], settings: [], ...next };

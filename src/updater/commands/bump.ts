@@ -4,27 +4,27 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeEdit } from '../../core/compose/draft.ts';
 import {
-  allFiles,
   displayPathOf,
+  listProjectFiles,
   type ProjectFiles,
   projectDirectoryOf,
 } from '../../core/compose/project-files.ts';
 import { checkFileRights, checkWritable } from '../../core/files/check-targets.ts';
 import { replaceFiles } from '../../core/files/replace-files.ts';
 import type { TextFile } from '../../core/files/text-file.ts';
-import { composeCommand } from '../../core/progress/compose-command.ts';
+import { formatComposeCommand } from '../../core/progress/compose-command.ts';
 import { Cancelled } from '../../core/progress/stops.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { Engine } from '../../engine/cli/engine.ts';
 import { bumpDirectory, readBumpProject } from '../compose/bump/find-files.ts';
 import { planBump } from '../compose/bump/plan-bump.ts';
-import { type CommandLine, needsService } from '../run/command-line.ts';
+import { type CommandLine, missingServiceMessage } from '../run/command-line.ts';
 import { formatFileDifference } from '../run/log/difference.ts';
 import type { Log } from '../run/log/log.ts';
 import { type BumpOptions, bumpOptionsOf } from '../run/options.ts';
-import { withSettings } from '../run/settings-file.ts';
-import { isHalfDone, pendingError, pendingJournal } from '../run/state/journal.ts';
-import { stateDirectory } from '../run/state/state-directory.ts';
+import { addFileSettings } from '../run/settings-file.ts';
+import { createPendingError, isHalfDone, readPendingJournal } from '../run/state/journal.ts';
+import { stateDirectoryOf } from '../run/state/state-directory.ts';
 
 /**
  * Reads the options of `bump`. Services and files that the command line does not specify are taken from the settings
@@ -34,8 +34,8 @@ import { stateDirectory } from '../run/state/state-directory.ts';
 export async function readBumpOptions(line: CommandLine, log: Log): Promise<BumpOptions> {
   const given = bumpOptionsOf(line);
   if (given.services.length > 0 && given.files.length > 0) return given;
-  const options = bumpOptionsOf(await withSettings(line, bumpDirectory(given), log));
-  if (options.services.length === 0) throw new UpdateError('usage', needsService);
+  const options = bumpOptionsOf(await addFileSettings(line, bumpDirectory(given), log));
+  if (options.services.length === 0) throw new UpdateError('usage', missingServiceMessage);
   return options;
 }
 
@@ -79,7 +79,7 @@ export async function bump(
     await replaceFiles(draft.changes, {
       run,
       backup: null,
-      planned: allFiles(project),
+      planned: listProjectFiles(project),
       warn: (sentence) => log.warn(sentence),
     });
     for (const edit of edits) log.info(describeEdit(draft.files, edit));
@@ -98,7 +98,7 @@ export async function bump(
 function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): string {
   const pathsOf = (named: readonly string[], found: readonly TextFile[]) =>
     named.length === 0 ? [] : found.map(({ path }) => path);
-  const compose = composeCommand({
+  const compose = formatComposeCommand({
     name: '',
     directory: projectDirectoryOf(project),
     files: pathsOf(files, project.composeFiles),
@@ -112,7 +112,7 @@ function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): 
  * @throws UpdateError journal-pending
  */
 async function refuseUnfinishedUpdate(directory: string): Promise<void> {
-  const journal = await pendingJournal(stateDirectory(directory));
+  const journal = await readPendingJournal(stateDirectoryOf(directory));
   if (journal === null || !isHalfDone(journal)) return;
-  throw pendingError(journal);
+  throw createPendingError(journal);
 }

@@ -1,9 +1,9 @@
-import { runningVersionText } from '../compose/inspect/describe.ts';
+import { formatRunningVersion } from '../compose/inspect/describe.ts';
 import type { FoundInstance } from '../compose/inspect/find-instance.ts';
 import { reachedVersionNameOf } from '../compose/plan/version-sentences.ts';
 import { pullAndPrepare } from '../compose/pull/pull-and-prepare.ts';
 import type { ProjectRunState } from '../compose/resume/run-so-far.ts';
-import { type Ending, logSuccess } from '../run/log/ending.ts';
+import { logSuccess, type RunOutcome } from '../run/log/ending.ts';
 import { formatSeconds } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { planUnlocked } from './show-plan.ts';
@@ -16,7 +16,7 @@ export async function fetchImages(
   context: RunContext,
   instance: FoundInstance,
   soFar: ProjectRunState,
-): Promise<Ending> {
+): Promise<RunOutcome> {
   const { plan, early } = await planUnlocked(context, instance, soFar);
   const prepared = await pullAndPrepare(context, plan, { early, journal: null });
   const to = reachedVersionNameOf(prepared);
@@ -24,7 +24,7 @@ export async function fetchImages(
   return logSuccess(
     context.log,
     'fetched',
-    `fetched ${to} in ${took}: all images are on this machine; ${runningVersionText(plan.installation)} is still running`,
+    `fetched ${to} in ${took}: all images are on this machine; ${formatRunningVersion(plan.installation)} is still running`,
     { to, images: [...new Set(prepared.references.values())] },
   );
 }

@@ -8,17 +8,17 @@ import { updateProject } from '../compose/index.ts';
 import { Cancellation } from '../run/cancellation.ts';
 import { type CommandLine, parseCommandLine, UsageError } from '../run/command-line.ts';
 import { prepareConfig } from '../run/credentials.ts';
-import { engineAddress } from '../run/engine-address.ts';
+import { parseEngineAddress } from '../run/engine-address.ts';
 import { explain } from '../run/explain.ts';
-import { withGivenSettings } from '../run/given-settings.ts';
-import { endingWith, logFailure, logLastLine } from '../run/log/ending.ts';
-import { unknownEndingFacts } from '../run/log/ending-facts.ts';
+import { addGivenSettings } from '../run/given-settings.ts';
+import { createOutcome, logFailure, logLastLine } from '../run/log/ending.ts';
+import { unknownOutcomeFacts } from '../run/log/ending-facts.ts';
 import { Log, stdoutSink } from '../run/log/log.ts';
 import type { Command } from '../run/option-table.ts';
 import { logFormatOf, updateOptionsOf } from '../run/options.ts';
 import type { FirstContext, ReportCrash } from '../run/run-context.ts';
-import { usageOf } from '../run/usage.ts';
-import { versionLine } from '../run/versions.ts';
+import { formatUsage } from '../run/usage.ts';
+import { formatVersionLine } from '../run/versions.ts';
 import { showStackPlan, updateStack } from '../swarm/index.ts';
 import { bump } from './bump.ts';
 import { fetchImages } from './fetch.ts';
@@ -39,8 +39,8 @@ interface ServerBundle {
 
 /** Commands, each of which returns its exit code. */
 const commands: Record<Command, (line: CommandLine) => number | Promise<number>> = {
-  help: ({ product }) => print(usageOf(product)),
-  version: async ({ product }) => print(await versionLine(product, process.env)),
+  help: ({ product }) => print(formatUsage(product)),
+  version: async ({ product }) => print(await formatVersionLine(product, process.env)),
   explain: ({ product, code }) => print(explain(code, product)),
   bump: (line) => withLog(line, async (log, { signal }) => exitCodes[await bump(line, log, signal)]),
   update: withInstance({ kind: 'run', onProject: updateProject, onStack: updateStack }),
@@ -58,14 +58,14 @@ process.exitCode = await main(process.argv.slice(2));
 async function main(argv: readonly string[]): Promise<number> {
   let line: CommandLine;
   try {
-    line = await withGivenSettings(parseCommandLine(argv, process.env), process.stdin.isTTY);
+    line = await addGivenSettings(parseCommandLine(argv, process.env), process.stdin.isTTY);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     const log = new Log(stdoutSink(process.env.SVC_UPDATER_LOG === 'json' ? 'json' : 'line'));
     for (const mistake of error.mistakes) log.error(mistake);
     const known = { outcome: 'usage', code: null, message: 'nothing was done', facts: {} } as const;
     const result = { ...known, detail: log.lastError, advice: 'See --help.' };
-    logLastLine(endingWith(result, exitCodes.usage), log);
+    logLastLine(createOutcome(result, exitCodes.usage), log);
     return exitCodes.usage;
   }
   return commands[line.command](line);
@@ -84,7 +84,7 @@ async function withLog(
   const log = new Log(stdoutSink(logFormatOf(line), line.command === 'report' ? 2 : 1));
   const cancellation = new Cancellation(log);
   const reportError: ReportCrash = (error) => {
-    const facts = { ...unknownEndingFacts, product: line.product };
+    const facts = { ...unknownOutcomeFacts, product: line.product };
     return logFailure(error, log, facts, cancellation.signalNumber).exitCode;
   };
   let report = reportError;
@@ -125,7 +125,7 @@ function withEngine(line: CommandLine, work: (context: FirstContext) => Promise<
       log,
     );
     const engine = new Engine(
-      { ...engineAddress(process.env), configDirectory },
+      { ...parseEngineAddress(process.env), configDirectory },
       { home: homedir(), signal: cancellation.signal, onAway: (sentence) => log.warn(sentence) },
     );
     cancellation.onSignal = () => void engine.watchShutdown();

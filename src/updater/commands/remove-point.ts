@@ -3,32 +3,32 @@ import type { FoundInstance } from '../compose/inspect/find-instance.ts';
 import { linkProjectPaths } from '../compose/inspect/view-project.ts';
 import type { ProjectRunState } from '../compose/resume/run-so-far.ts';
 import { discardRestorePoints } from '../data/discard-point.ts';
-import { restorePointsDirectory } from '../data/point.ts';
-import type { Ending } from '../run/log/ending.ts';
+import { findRestorePointsDirectory } from '../data/point.ts';
+import type { RunOutcome } from '../run/log/ending.ts';
 import { formatCount } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
-import { pendingError, pendingJournal } from '../run/state/journal.ts';
+import { createPendingError, readPendingJournal } from '../run/state/journal.ts';
 import { takeLock } from '../run/state/lock.ts';
-import { freeReserve } from '../run/state/reserve.ts';
+import { removeReserveFiles } from '../run/state/reserve.ts';
 
 /** Removes all restore points of the project. @throws UpdateError journal-pending */
 export async function removeRestorePoint(
   { engine, log, options }: RunContext,
   { own, paths, place }: FoundInstance,
   soFar: ProjectRunState,
-): Promise<Ending> {
+): Promise<RunOutcome> {
   const lock = await takeLock({ engine, log }, own, place.mountedAt);
   soFar.lock = lock;
-  const pending = await pendingJournal(lock.state);
-  if (pending?.point) throw pendingError(pending);
+  const pending = await readPendingJournal(lock.state);
+  if (pending?.point) throw createPendingError(pending);
   const project = { name: place.name, directory: place.directory, files: [], envFiles: [] };
   await linkProjectPaths(project, paths, log);
-  const directory = restorePointsDirectory(options.data.restoreDir, paths, project);
+  const directory = findRestorePointsDirectory(options.data.restoreDir, paths, project);
   if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
   const doors = { engine, log, project: place.name, toolsImage: own.imageId };
   const { removed, failures } = await discardRestorePoints(doors, directory, project);
   const [failure] = failures;
-  if (failure === undefined) await freeReserve(place.directory);
+  if (failure === undefined) await removeReserveFiles(place.directory);
   if (failure !== undefined) {
     const message = `removed ${formatCount(removed, 'restore point')}; ${failures.length} could not be removed`;
     const directories = failures.map(({ directory }) => directory).join(' ');

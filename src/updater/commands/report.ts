@@ -2,9 +2,9 @@ import { formatLine } from '../../core/progress/line.ts';
 import { escapeUnprintable } from '../../core/progress/plain-text.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { findInstance } from '../compose/inspect/find-instance.ts';
-import { reportArchive, reportParts, reportVersions } from '../report/report-parts.ts';
+import { collectReportVersions, createReportArchive, reportParts } from '../report/report-parts.ts';
 import { logFailure } from '../run/log/ending.ts';
-import { unknownEndingFacts } from '../run/log/ending-facts.ts';
+import { unknownOutcomeFacts } from '../run/log/ending-facts.ts';
 import { Log } from '../run/log/log.ts';
 import type { FirstContext } from '../run/run-context.ts';
 import { showStackPlan } from '../swarm/index.ts';
@@ -27,9 +27,9 @@ export async function writeReport(given: FirstContext): Promise<number> {
   const quiet = { ...given, log: new Log(() => {}) };
   const instance = stack.name === null ? await findInstance(quiet).catch(() => null) : null;
   await runOnInstance(context, { kind: 'look', onProject: showPlan, onStack: showStackPlan }).catch((error) =>
-    logFailure(error, log, unknownEndingFacts),
+    logFailure(error, log, unknownOutcomeFacts),
   );
-  const texts = new Map([['versions.txt', await reportVersions(context).catch(reasonOf)]]);
+  const texts = new Map([['versions.txt', await collectReportVersions(context).catch(reasonOf)]]);
   for (const [name, part] of Object.entries(reportParts)) {
     const missing = 'not available: no compose project was found (see plan.txt)';
     texts.set(name, instance === null ? missing : await part(context, instance).catch(reasonOf));
@@ -44,7 +44,7 @@ export async function writeReport(given: FirstContext): Promise<number> {
     }),
   );
   for (const [name, text] of files) process.stderr.write(`${name}: ${Buffer.byteLength(text)} bytes\n`);
-  const archive = reportArchive(files);
+  const archive = createReportArchive(files);
   // Format for a server, which reads the archive from the container's log, between lines from standard error.
   const lines = () => `${archive.toString('base64').replace(/.{1,4000}/g, 'report:$&\n')}report.\n`;
   const output = given.line.values.has('base64') ? lines() : archive;

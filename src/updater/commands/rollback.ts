@@ -1,53 +1,53 @@
 import { readFileStates, readHash } from '../../core/files/file-record.ts';
 import { diskFileSystem } from '../../core/files/file-system.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { listProject } from '../../engine/api/project-containers.ts';
-import { runningVersionText } from '../compose/inspect/describe.ts';
+import { listProjectContainers } from '../../engine/api/project-containers.ts';
+import { formatRunningVersion } from '../compose/inspect/describe.ts';
 import { type FoundInstance, requireNoUnrelatedContainers } from '../compose/inspect/find-instance.ts';
 import { inspectInstallation } from '../compose/inspect/inspect.ts';
 import type { Installation } from '../compose/inspect/installation.ts';
-import { pathsOfProject } from '../compose/inspect/view-project.ts';
+import { listProjectPaths } from '../compose/inspect/view-project.ts';
 import { ComposeRun } from '../compose/loop/compose-run.ts';
 import { awaitQuietProject } from '../compose/replace/await-others.ts';
 import { beginRollback, checkRestorePoint } from '../compose/replace/rollback/restore-data.ts';
 import { saveDataBeforeRollback } from '../compose/replace/save.ts';
 import { checkFiles, checkProject } from '../compose/resume/check-journal.ts';
 import { relocateFileRecord } from '../compose/resume/earlier-facts.ts';
-import { type ProjectRunState, projectEndingFactsOf } from '../compose/resume/run-so-far.ts';
+import { type ProjectRunState, projectOutcomeFactsOf } from '../compose/resume/run-so-far.ts';
 import { recoverPreviousRun } from '../compose/resume/settle-earlier.ts';
 import { isHostDirectory } from '../data/choose-mounts.ts';
-import { checkRoom } from '../data/copies.ts';
+import { requireRestoreSpace } from '../data/copies.ts';
 import type { DataContext } from '../data/data-doors.ts';
 import { findRollbackObstacles } from '../data/judge-rollback.ts';
 import {
   findRestorePoints,
+  findRestorePointsDirectory,
+  formatRestorePointTime,
   type RestorePointOwner,
-  restorePointsDirectory,
   type SavedRestorePoint,
-  savedAt,
 } from '../data/point.ts';
 import { type RestorePointRecord, readUsableRecord } from '../data/point-record.ts';
 import type { PlannedRestorePoint } from '../data/survey-point.ts';
 import type { CommandLine } from '../run/command-line.ts';
 import { rollBack, runSteps } from '../run/drive.ts';
 import { logPlanned } from '../run/last-lines.ts';
-import { type Ending, logSuccess } from '../run/log/ending.ts';
+import { logSuccess, type RunOutcome } from '../run/log/ending.ts';
 import { maskRulesOfSent } from '../run/log/mask-rules.ts';
 import { formatSeconds, joinWithAnd } from '../run/log/wording.ts';
 import { rollbackOptionsOf } from '../run/options.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { type Changeover, recordOf } from '../run/state/changeover.ts';
 import {
+  createPendingError,
   emptyJournal,
   isHalfDone,
   Journal,
   type JournalData,
-  pendingError,
-  pendingJournal,
+  readPendingJournal,
 } from '../run/state/journal.ts';
-import { runStamp } from '../run/state/kept-runs.ts';
+import { formatRunName } from '../run/state/kept-runs.ts';
 import { takeLock } from '../run/state/lock.ts';
-import { requireOwnState, stateDirectory } from '../run/state/state-directory.ts';
+import { requireOwnState, stateDirectoryOf } from '../run/state/state-directory.ts';
 
 /** Restores the version, files and data of the last restore point. Without --yes, this is a dry run. */
 export async function rollBackProject(
@@ -55,24 +55,24 @@ export async function rollBackProject(
   instance: FoundInstance,
   soFar: ProjectRunState,
   line: CommandLine,
-): Promise<Ending> {
+): Promise<RunOutcome> {
   const { yes, discardCurrent } = rollbackOptionsOf(line);
   const { mountedAt } = instance.place;
   await requireOwnState(mountedAt);
-  const pending = await pendingJournal(stateDirectory(mountedAt));
+  const pending = await readPendingJournal(stateDirectoryOf(mountedAt));
   if (pending !== null && isHalfDone(pending) && !yes) {
-    throw pendingError(pending);
+    throw createPendingError(pending);
   }
   if (!yes) return showRollback(context, await planRollback(context, instance, soFar, true), discardCurrent);
   const lock = await takeLock(context, instance.own, mountedAt);
   soFar.lock = lock;
   const earlier = await recoverPreviousRun(context, { instance, lock }, soFar);
   if (earlier.kind === 'ended') return earlier.ending;
-  if (earlier.kind === 'resume') throw pendingError(earlier.run.journal.data);
+  if (earlier.kind === 'resume') throw createPendingError(earlier.run.journal.data);
   const found = await planRollback(context, instance, soFar, !discardCurrent);
   const journal = new Journal(lock, {
     ...emptyJournal,
-    run: runStamp(context.startedAt),
+    run: formatRunName(context.startedAt),
     containerId: instance.own.id,
     attempt: 1,
     project: found.installation.project,
@@ -118,7 +118,7 @@ async function planRollback(
   if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
   const { containers } = soFar.lock
     ? await awaitQuietProject(context, at.name, null)
-    : await listProject(engine, at.name);
+    : await listProjectContainers(engine, at.name);
   requireNoUnrelatedContainers(containers, instance, options, null);
   const installation = await inspectInstallation(context, instance, {
     containers,
@@ -127,7 +127,7 @@ async function planRollback(
   soFar.installation = installation;
   log.enter('plan');
   const { project } = installation;
-  const directory = restorePointsDirectory(options.data.restoreDir, paths, project);
+  const directory = findRestorePointsDirectory(options.data.restoreDir, paths, project);
   const newest = await readUsableRecord(directory, project);
   if (newest === null) throw await noPoint(directory, project);
   const { record, back, changeover } = newest;
@@ -136,7 +136,7 @@ async function planRollback(
   log.addMaskRules(() => maskRulesOfSent(back.blueprints.map(({ config }) => ({ body: config }))));
   checkProject(back, instance, instance.composed);
   const files = await Promise.all(back.files.map((each) => relocateFileRecord(each, back)));
-  if (files.length > 0) checkFiles(back, await pathsOfProject(project, paths), at.mountedAt);
+  if (files.length > 0) checkFiles(back, await listProjectPaths(project, paths), at.mountedAt);
   const ids = [...new Set(back.blueprints.map(({ imageId }) => imageId))];
   const images = await engine.inspectImages(ids);
   const reasons = findRollbackObstacles(back, point.services, {
@@ -146,7 +146,7 @@ async function planRollback(
     images: new Set(ids.filter((_, index) => images[index] !== null)),
   });
   if (reasons.length > 0) {
-    const which = `the newest restore point has the data of ${point.version}, saved at ${savedAt(point)} before the update to ${changeover.words.goal}`;
+    const which = `the newest restore point has the data of ${point.version}, saved at ${formatRestorePointTime(point)} before the update to ${changeover.words.goal}`;
     throw new UpdateError('modified-since', reasons.at(-1) ?? '', {
       detail: [which, ...reasons.slice(0, -1)],
     });
@@ -155,9 +155,9 @@ async function planRollback(
   const doors: DataContext = { engine, log, project: project.name, toolsImage: own.imageId, hasLock };
   // Without the lock, nothing may be written, so missing hashes cannot be computed and the check is skipped.
   if (checksData && (point.hashes !== null || hasLock)) await checkRestorePoint(doors, record);
-  else if (checksData) await checkRoom(doors, point);
+  else if (checksData) await requireRestoreSpace(doors, point);
   const { words } = changeover;
-  const from = runningVersionText(installation);
+  const from = formatRunningVersion(installation);
   const records = containers.map((each) => recordOf(each, () => false));
   return {
     ...{ installation, from, record },
@@ -190,12 +190,12 @@ function showRollback(
   { log, options }: RunContext,
   { record, from }: RollbackPlan,
   discardCurrent: boolean,
-): Ending {
+): RunOutcome {
   const { at, version, excluded, mounts, services, bytes, downtimeSeconds } = record.point;
   const about = Math.ceil((downtimeSeconds ?? 5) * 3);
   const names = joinWithAnd([options.product.name, ...services]);
   log.info(
-    `rollback from ${from} to ${version} with the data saved at ${savedAt(record.point)}: ${joinWithAnd(mounts.map(({ where }) => where)) || 'no data'}`,
+    `rollback from ${from} to ${version} with the data saved at ${formatRestorePointTime(record.point)}: ${joinWithAnd(mounts.map(({ where }) => where)) || 'no data'}`,
   );
   const saved = discardCurrent
     ? ''
@@ -224,7 +224,7 @@ async function saveBefore(
     await saveDataBeforeRollback({ ...context, journal }, found);
     context.cancellation.signal.throwIfAborted();
   } catch (error) {
-    const run = new ComposeRun(context, journal, { facts: () => projectEndingFactsOf(soFar) });
+    const run = new ComposeRun(context, journal, { facts: () => projectOutcomeFactsOf(soFar) });
     await rollBack(run, error, context.log);
   }
 }
@@ -238,7 +238,7 @@ async function rollBackTo(
   journal: Journal,
   found: RollbackPlan,
   discardCurrent: boolean,
-): Promise<Ending> {
+): Promise<RunOutcome> {
   const { log, cancellation, beganAt } = context;
   const { record, from, back } = found;
   const { point } = record;
@@ -252,7 +252,7 @@ async function rollBackTo(
     : 'for manual recovery, the newer data is kept until the next update with --restore-point';
   cancellation.tooLate();
   const done = () =>
-    `updated ${from} → ${point.version} in ${formatSeconds(performance.now() - beganAt)} and restored the data saved at ${savedAt(point)}; ${newer}${health}`;
+    `updated ${from} → ${point.version} in ${formatSeconds(performance.now() - beganAt)} and restored the data saved at ${formatRestorePointTime(point)}; ${newer}${health}`;
   const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
   context.notifier.start(from, point.version);
   log.enter('save');

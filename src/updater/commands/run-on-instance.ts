@@ -1,25 +1,25 @@
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { givenSettingsPath } from '../../core/release/release-settings.ts';
-import { removeOwnHelpers } from '../../engine/api/scratch.ts';
+import { serverSettingsPath } from '../../core/release/release-settings.ts';
+import { removeOwnHelperContainers } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { withProjectOptions } from '../compose/inspect/choose-workers.ts';
+import { addProjectOptions } from '../compose/inspect/choose-workers.ts';
 import { type FoundInstance, findInstance } from '../compose/inspect/find-instance.ts';
 import { maxAttempts } from '../compose/resume/plan-earlier.ts';
 import {
   emptyProjectRunState,
   type ProjectRunState,
-  projectEndingFactsOf,
+  projectOutcomeFactsOf,
 } from '../compose/resume/run-so-far.ts';
 import type { CommandLine } from '../run/command-line.ts';
-import { type Ending, logLastLine } from '../run/log/ending.ts';
+import { logLastLine, type RunOutcome } from '../run/log/ending.ts';
 import { joinWithAnd } from '../run/log/wording.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
 import { runToEnd } from '../run/run-to-end.ts';
 import { isPending, type JournalData, readJournal } from '../run/state/journal.ts';
 import { dropLock } from '../run/state/lock.ts';
-import { stateDirectory } from '../run/state/state-directory.ts';
+import { stateDirectoryOf } from '../run/state/state-directory.ts';
 import { isStackInstead } from '../swarm/index.ts';
 
 export interface InstanceCommand {
@@ -37,7 +37,7 @@ export interface InstanceCommand {
     instance: FoundInstance,
     soFar: ProjectRunState,
     line: CommandLine,
-  ): Promise<Ending>;
+  ): Promise<RunOutcome>;
   /** Runs the command on a stack and returns the exit code. Missing if the command only supports compose projects. */
   onStack?(given: FirstContext): Promise<number>;
 }
@@ -58,7 +58,7 @@ export async function runOnInstance(given: FirstContext, story: InstanceCommand)
     return await runToEnd(given, {
       work: () => onProject(given, story, search, soFar),
       facts: () => ({
-        ...projectEndingFactsOf(soFar),
+        ...projectOutcomeFactsOf(soFar),
         product: options.product,
         isRollback: kind === 'rollback',
       }),
@@ -76,7 +76,7 @@ async function onProject(
   story: InstanceCommand,
   search: PromiseSettledResult<FoundInstance>,
   soFar: ProjectRunState,
-): Promise<Ending> {
+): Promise<RunOutcome> {
   if (search.status === 'rejected') throw search.reason;
   const instance = search.value;
   warnOfStackOptions(given);
@@ -93,7 +93,7 @@ async function onProject(
     }
     if (journal === null) requireGivenSettings(given);
   }
-  const context = await withProjectOptions(given, instance.place);
+  const context = await addProjectOptions(given, instance.place);
   return story.onProject(context, instance, soFar, given.line);
 }
 
@@ -110,7 +110,7 @@ function warnOfStackOptions({ options: { stack }, log }: FirstContext): void {
 /** Reads the journal of a run that this container started before; null if there is none. */
 async function ownJournal({ own, place }: FoundInstance): Promise<JournalData | null> {
   // An unreadable journal is ignored here: it is reported with a better message when the lock is taken.
-  const said = await readJournal(stateDirectory(place.mountedAt)).catch(() => null);
+  const said = await readJournal(stateDirectoryOf(place.mountedAt)).catch(() => null);
   return said === null || 'unreadable' in said || said.containerId !== own.id ? null : said;
 }
 
@@ -119,8 +119,8 @@ async function ownJournal({ own, place }: FoundInstance): Promise<JournalData | 
  * a missing file was lost by the engine.
  */
 function requireGivenSettings({ line, options }: FirstContext): void {
-  if (line.values.get('set-file')?.[0]?.value !== givenSettingsPath || options.settings?.size) return;
-  throw new UpdateError('settings-invalid', `${givenSettingsPath} does not exist in this container`, {
+  if (line.values.get('set-file')?.[0]?.value !== serverSettingsPath || options.settings?.size) return;
+  throw new UpdateError('settings-invalid', `${serverSettingsPath} does not exist in this container`, {
     advice: 'Start the update again and enter the new settings again.',
   });
 }
@@ -129,7 +129,7 @@ function requireGivenSettings({ line, options }: FirstContext): void {
  * Records a crash and returns whether the engine restarts this container. If the journal cannot be written, the next
  * run continues from the last written state.
  */
-function recordCrash({ instance, journal }: ProjectRunState, ending: Ending): boolean {
+function recordCrash({ instance, journal }: ProjectRunState, ending: RunOutcome): boolean {
   try {
     journal?.endAtOnce(ending);
   } catch {}
@@ -138,19 +138,19 @@ function recordCrash({ instance, journal }: ProjectRunState, ending: Ending): bo
 }
 
 /** Writes the outcome to the journal before the restart policy of this container is disabled. */
-async function close(context: RunContext, soFar: ProjectRunState, ending: Ending): Promise<void> {
+async function close(context: RunContext, soFar: ProjectRunState, ending: RunOutcome): Promise<void> {
   const { instance, lock, journal } = soFar;
   const engine = context.engine.uncancellable().quiet();
   // If the engine is unavailable, it restarts this failed container later, and the container continues from the
   // journal.
   if (ending.exitCode !== 0 && !(await engine.answers())) return;
   // The values of new settings are only removed now, because a killed run needs them again.
-  await rm(givenSettingsPath, { force: true }).catch(() => {});
+  await rm(serverSettingsPath, { force: true }).catch(() => {});
   if (instance === null) return;
   // If the outcome cannot be written, the next run finds an unfinished journal and recovers the run. The last line of
   // the log is already written.
   await journal?.end(ending).catch(() => {});
-  if (lock !== null) await removeOwnHelpers(engine).catch(() => {});
+  if (lock !== null) await removeOwnHelperContainers(engine).catch(() => {});
   // The lock is released before the restart policy is changed. If the process is killed in between, the engine restarts
   // this container, which then finds the outcome in the journal and cleans up.
   await lock?.release().catch(() => {});

@@ -2,33 +2,33 @@ import { relative } from 'node:path';
 import { parseReference } from '../../core/compose/reference.ts';
 import { settingsFileName, stateDirectoryName } from '../../core/progress/state-name.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { listProject } from '../../engine/api/project-containers.ts';
+import { listProjectContainers } from '../../engine/api/project-containers.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { isUp } from '../../engine/container.ts';
 import { planRun } from '../compose/begin-update.ts';
 import { checkVolumes } from '../compose/facts/check-volumes.ts';
-import { dataFacts } from '../compose/facts/plan-point.ts';
+import { dataFactsOf } from '../compose/facts/plan-point.ts';
 import { prepareFiles } from '../compose/facts/prepare-files.ts';
 import { runPreflight } from '../compose/facts/run-preflight.ts';
 import type { FoundInstance } from '../compose/inspect/find-instance.ts';
 import { isGenerated } from '../compose/inspect/installation.ts';
-import { settingsLines } from '../compose/inspect/services/choices.ts';
+import { formatSettingsLines } from '../compose/inspect/services/choices.ts';
 import { affectedContainerWarningsOf } from '../compose/plan/affected.ts';
 import { needsImages } from '../compose/plan/draft-files.ts';
 import { findLocalImages } from '../compose/pull/tags.ts';
 import type { ProjectRunState } from '../compose/resume/run-so-far.ts';
-import { evaluateData, proposalLine } from '../data/declare.ts';
-import { floatingUpdates } from '../plan/check-stale-tags.ts';
+import { evaluateData, formatProposalLine } from '../data/declare.ts';
+import { floatingUpdatesOf } from '../plan/check-stale-tags.ts';
 import type { ServiceUpdate } from '../plan/release-plan.ts';
 import type { CommandLine } from '../run/command-line.ts';
 import { logPlannedUpdate } from '../run/last-lines.ts';
 import { formatFileDifference } from '../run/log/difference.ts';
-import type { Ending } from '../run/log/ending.ts';
+import type { RunOutcome } from '../run/log/ending.ts';
 import { joinWithAnd } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
-import { pendingJournal, pendingSentence } from '../run/state/journal.ts';
-import { type Holder, lockHolder } from '../run/state/lock.ts';
-import { requireFileModes, requireOwnState, stateDirectory } from '../run/state/state-directory.ts';
+import { formatPendingMessage, readPendingJournal } from '../run/state/journal.ts';
+import { findLockHolder, type LockHolder } from '../run/state/lock.ts';
+import { requireFileModes, requireOwnState, stateDirectoryOf } from '../run/state/state-directory.ts';
 
 /** Logs the effects of `update`. Changes nothing, pulls nothing and takes no lock. */
 export async function showPlan(
@@ -36,25 +36,25 @@ export async function showPlan(
   instance: FoundInstance,
   soFar: ProjectRunState,
   line: CommandLine,
-): Promise<Ending> {
+): Promise<RunOutcome> {
   const { plan, early } = await planUnlocked(context, instance, soFar);
   const { installation, updates } = plan;
   const { engine, log } = context;
   const proposal = context.options.data.restorePoint
     ? null
-    : proposalLine(evaluateData(dataFacts(installation, context.options.data)));
+    : formatProposalLine(evaluateData(dataFactsOf(installation, context.options.data)));
   if (proposal !== null) log.info(proposal);
   // Services that come from the settings file need no suggestion, because they are already the default.
   if (line.values.has('service')) {
     const { app, workers, exclude } = context.options;
     log.info(`to make these services the default, add these lines to ${settingsFileName}:`);
-    for (const line of settingsLines([app, ...workers], exclude)) log.info(line);
+    for (const line of formatSettingsLines([app, ...workers], exclude)) log.info(line);
   }
   for (const warning of affectedContainerWarningsOf(plan)) log.warn(warning);
   for (const { service, to, pull } of updates)
     log.info(`image of ${service}: ${to}${pull ? '' : ' (local image, not pulled)'}`);
 
-  for (const to of new Set(floatingUpdates(plan).map((update) => update.to))) {
+  for (const to of new Set(floatingUpdatesOf(plan).map((update) => update.to))) {
     log.info(`whether ${to} points to ${plan.to} can only be determined after the image is pulled`);
   }
   const references = [...new Set(updates.map(({ to }) => to))];
@@ -127,9 +127,10 @@ export async function planUnlocked(
   await requireFileModes(mountedAt);
   await requireOwnState(mountedAt);
   const holder = await runningHolder(engine, mountedAt);
-  const pending = await pendingJournal(stateDirectory(mountedAt));
+  const pending = await readPendingJournal(stateDirectoryOf(mountedAt));
   // With a lock holder, the update is running: its journal looks like the journal of an interrupted update.
-  if (pending && !holder) log.warn(`${pendingSentence(pending)}; the next update resumes or undoes it first`);
+  if (pending && !holder)
+    log.warn(`${formatPendingMessage(pending)}; the next update resumes or undoes it first`);
   if (holder)
     log.warn(`an update may be in progress: ${holder.name} has held the lock since ${holder.since}`);
   // Inspecting the data would stop leftover containers of an earlier updater. If that updater is still running, its
@@ -138,7 +139,7 @@ export async function planUnlocked(
     ...context,
     options: { ...context.options, data: { ...context.options.data, restorePoint: false } },
   };
-  const found = await listProject(engine, name);
+  const found = await listProjectContainers(engine, name);
   const before = { ...found, earlier: pending };
   const planned = await planRun(holder ? withoutData : context, instance, soFar, before);
   await planned.checked;
@@ -146,8 +147,8 @@ export async function planUnlocked(
 }
 
 /** Returns the running container that holds the lock; null if there is no lock or its holder was killed. */
-async function runningHolder(engine: Engine, directory: string): Promise<Holder | null> {
-  const holder = await lockHolder(directory);
+async function runningHolder(engine: Engine, directory: string): Promise<LockHolder | null> {
+  const holder = await findLockHolder(directory);
   if (holder === null) return null;
   const [container] = await engine.inspectContainers([holder.containerId]);
   return container && isUp(container) ? holder : null;

@@ -1,17 +1,17 @@
 import type { ProjectContainers } from '../../engine/api/project-containers.ts';
 import type { ComposeModel } from '../../engine/cli/compose.ts';
 import type { Container } from '../../engine/container.ts';
-import { databaseHosts } from '../data/outside-databases.ts';
+import { listDatabaseHosts } from '../data/outside-databases.ts';
 import { changesTag } from '../plan/release-plan.ts';
 import { readExpectedDigests } from '../run/expectations.ts';
 import { requestOf } from '../run/options.ts';
-import { recallsOf } from '../run/recalls.ts';
+import { readRecalls } from '../run/recalls.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { startEarly } from '../run/start-early.ts';
 import { recordOf } from '../run/state/changeover.ts';
 import { countStart, emptyJournal, isPending, Journal, type JournalData } from '../run/state/journal.ts';
-import { runStamp } from '../run/state/kept-runs.ts';
-import { wasInterrupted } from '../run/state/was-interrupted.ts';
+import { formatRunName } from '../run/state/kept-runs.ts';
+import { createInterruptionTest } from '../run/state/was-interrupted.ts';
 import { checkHost } from './facts/check-host.ts';
 import { makePlan } from './facts/make-plan.ts';
 import { describeInstallation } from './inspect/describe.ts';
@@ -24,7 +24,7 @@ import { checkSpace } from './pull/check-space.ts';
 import { EarlyPull } from './pull/early-pull.ts';
 import { readPreviousTags } from './pull/tags.ts';
 import { awaitQuietProject } from './replace/await-others.ts';
-import { type LockedInstance, type ProjectRunState, projectEndingFactsOf } from './resume/run-so-far.ts';
+import { type LockedInstance, type ProjectRunState, projectOutcomeFactsOf } from './resume/run-so-far.ts';
 
 /**
  * Inspects the project, plans the update, and creates the journal of this run.
@@ -51,7 +51,7 @@ export async function beginUpdate(
     const journal = await beginJournal(context, { instance, lock }, plan, before);
     soFar.journal = journal;
     const preparation = { plan, early, checked, earlyPull, earlier, debris: found.debris };
-    return new ComposeRun(context, journal, { preparation, facts: () => projectEndingFactsOf(soFar) });
+    return new ComposeRun(context, journal, { preparation, facts: () => projectOutcomeFactsOf(soFar) });
   } catch (error) {
     await earlyPull.end();
     throw error;
@@ -76,11 +76,11 @@ export async function planRun(
 ): Promise<{ plan: Plan; early: Promise<ComposeModel | null>; checked: Promise<void> }> {
   requireNoUnrelatedContainers(containers, instance, context.options, earlier);
   const expected = await readExpectedDigests(context.options, instance.platform);
-  const recalls = await recallsOf(context);
+  const recalls = await readRecalls(context);
   let fits = Promise.resolve();
   const installation = await inspectInstallation(context, instance, {
     containers,
-    wasInterrupted: wasInterrupted(earlier, leftovers),
+    wasInterrupted: createInterruptionTest(earlier, leftovers),
     onRead: (read) => {
       const updates = updatesOf(read, context.options);
       fits = startEarly(checkSpace(context, read, updates, expected));
@@ -88,7 +88,7 @@ export async function planRun(
     },
   });
   soFar.installation = installation;
-  context.log.addMaskRules(() => ({ hosts: databaseHosts(installation.containers) }));
+  context.log.addMaskRules(() => ({ hosts: listDatabaseHosts(installation.containers) }));
   describeInstallation(installation, context.log);
   const checked = startEarly(checkHost(context, instance, installation));
   context.log.enter('plan');
@@ -108,12 +108,12 @@ async function beginJournal(
   before: { earlier: JournalData | null; leftovers: readonly Container[]; earlyPull: EarlyPull },
 ): Promise<Journal> {
   const { earlier, leftovers, earlyPull } = before;
-  const interrupted = wasInterrupted(earlier, leftovers);
+  const interrupted = createInterruptionTest(earlier, leftovers);
   const isNew = await earlyPull.references();
   const isAgain = earlier !== null && isPending(earlier) && earlier.containerId === own.id;
   const journal = new Journal(lock, {
     ...emptyJournal,
-    run: runStamp(startedAt),
+    run: formatRunName(startedAt),
     containerId: own.id,
     ...(isAgain ? countStart(earlier) : { attempt: 1 }),
     project: installation.project,

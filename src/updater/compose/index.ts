@@ -1,6 +1,6 @@
 // Updates a compose project. The order of the steps is in `src/updater/run/update.ts`.
 
-import type { Ending } from '../run/log/ending.ts';
+import type { RunOutcome } from '../run/log/ending.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { takeLock } from '../run/state/lock.ts';
 import { runUpdate } from '../run/update.ts';
@@ -13,7 +13,7 @@ export async function updateProject(
   context: RunContext,
   instance: FoundInstance,
   soFar: ProjectRunState,
-): Promise<Ending> {
+): Promise<RunOutcome> {
   const lock = await takeLock(context, instance.own, instance.place.mountedAt);
   soFar.lock = lock;
   const locked = { instance, lock };

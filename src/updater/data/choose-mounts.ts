@@ -79,7 +79,7 @@ function noDataReason(type: string, path: string, files: readonly string[]): str
  * Checks whether a mount will probably be saved, according to its type and path, because its options and contents are
  * not known yet.
  */
-export const looksSaved = ({ type, source, writable }: Mount, files: readonly string[]): boolean =>
+export const isSavableMount = ({ type, source, writable }: Mount, files: readonly string[]): boolean =>
   writable &&
   savedTypes.includes(type) &&
   noDataReason(type, cleanPath(source), files) === null &&

@@ -9,9 +9,9 @@ import { formatSize } from '../run/log/wording.ts';
 import type { DataContext, RestorePointLocation } from './data-doors.ts';
 import { retainingLabelOf } from './hold-images.ts';
 import type { SavedMount, SavedRestorePoint } from './point.ts';
-import type { MountInspection, ToolsResult } from './tools-answers.ts';
-import { createTools, runTools, type ToolsCall } from './tools-container.ts';
-import { dataPath, restorePointPath, type ToolsRequest, type Verb } from './tools-protocol.ts';
+import type { HelperResult, MountInspection } from './tools-answers.ts';
+import { createDataHelper, type HelperCall, runHelperContainer } from './tools-container.ts';
+import { dataPath, type HelperRequest, type HelperVerb, restorePointPath } from './tools-protocol.ts';
 
 const progressEveryMs = 1_000;
 
@@ -38,7 +38,7 @@ function sharesOf(place: RestorePointLocation, mounts: readonly SavedMount[]): S
  * Returns a mount of a helper container in the format of the Engine API. The engine does not fill an empty volume with
  * files of the image.
  */
-export const toolsMount = (
+export const createHelperMount = (
   { volume, path, subpath }: Pick<SavedMount, 'volume' | 'path' | 'subpath'>,
   at: number,
   isReadOnly: boolean,
@@ -50,14 +50,18 @@ export const toolsMount = (
   ...(volume !== '' && { VolumeOptions: { NoCopy: true, ...(subpath && { Subpath: subpath }) } }),
 });
 
-type Call<V extends Verb = Verb> = Omit<ToolsCall<V>, 'asked' | 'mounts'> & Pick<ToolsRequest, 'isIdle'>;
+type Call<V extends HelperVerb = HelperVerb> = Omit<HelperCall<V>, 'asked' | 'mounts'> &
+  Pick<HelperRequest, 'isIdle'>;
 
-const writesData = (verb: Verb): boolean =>
+const writesData = (verb: HelperVerb): boolean =>
   verb === 'restore' || (verb === 'look' && readUserMapping() !== null);
-const writesPoint = (verb: Verb): boolean => verb === 'warm' || verb === 'cold';
+const writesPoint = (verb: HelperVerb): boolean => verb === 'warm' || verb === 'cold';
 
-const askTools = <V extends Verb>(doors: DataContext, share: Share, call: Call<V>): Promise<ToolsResult<V>> =>
-  runTools<V>(doors, toolsCall(share, call));
+const askTools = <V extends HelperVerb>(
+  doors: DataContext,
+  share: Share,
+  call: Call<V>,
+): Promise<HelperResult<V>> => runHelperContainer<V>(doors, toolsCall(share, call));
 
 /**
  * Creates the helper containers of a rollback ahead of time, while there is space for them. @throws UpdateError
@@ -71,14 +75,14 @@ export async function prepareRestore(
   const holder = retainingLabelOf(doors.project, place);
   for (const share of sharesOf(place, mounts))
     for (const verb of ['look', 'hash', 'restore'] as const)
-      await createTools(doors, toolsCall(share, { verb, code: 'save-failed' }), holder);
+      await createDataHelper(doors, toolsCall(share, { verb, code: 'save-failed' }), holder);
 }
 
-function toolsCall<V extends Verb>(
+function toolsCall<V extends HelperVerb>(
   { mounts, folder }: Share,
   { isIdle = false, ...call }: Call<V>,
-): ToolsCall<V> {
-  const verb: Verb = call.verb;
+): HelperCall<V> {
+  const verb: HelperVerb = call.verb;
   const needsData = verb !== 'hash';
   return {
     ...call,
@@ -93,7 +97,7 @@ function toolsCall<V extends Verb>(
       })),
     },
     mounts: [
-      ...(needsData ? mounts.map((mount, at) => toolsMount(mount, at, !writesData(verb))) : []),
+      ...(needsData ? mounts.map((mount, at) => createHelperMount(mount, at, !writesData(verb))) : []),
       ...(verb === 'look'
         ? []
         : [{ Type: 'bind', Source: folder, Target: restorePointPath, ReadOnly: !writesPoint(verb) }]),
@@ -161,11 +165,11 @@ async function requireVolumes(
   mounts: readonly SavedMount[],
   code: ErrorCode,
 ): Promise<void> {
-  const [gone] = await missingVolumes(doors, mounts);
+  const [gone] = await findMissingVolumes(doors, mounts);
   if (gone) throw new UpdateError(code, `the volume of ${gone.where} has been removed`);
 }
 
-export async function missingVolumes(
+export async function findMissingVolumes(
   { engine }: Pick<DataContext, 'engine'>,
   mounts: readonly SavedMount[],
 ): Promise<SavedMount[]> {
@@ -224,7 +228,7 @@ async function lookAt(doors: DataContext, mounts: readonly SavedMount[]): Promis
  * space of the current files counts as free, because the restore replaces or removes them.
  * @throws UpdateError no-space, modified-since
  */
-export async function checkRoom(doors: DataContext, { mounts }: SavedRestorePoint): Promise<void> {
+export async function requireRestoreSpace(doors: DataContext, { mounts }: SavedRestorePoint): Promise<void> {
   const looks = await lookAt(doors, mounts);
   const disks = Map.groupBy(looks.entries(), ([, { device }]) => device);
   for (const [, own] of disks) {

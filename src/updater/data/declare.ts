@@ -12,9 +12,9 @@ import { type Container, serviceOf } from '../../engine/container.ts';
 import { toObject } from '../../engine/json.ts';
 import { joinWithAnd } from '../run/log/wording.ts';
 import type { DataChoice } from '../run/options.ts';
-import { isHostDirectory, looksSaved } from './choose-mounts.ts';
+import { isHostDirectory, isSavableMount } from './choose-mounts.ts';
 import type { DataDeclaration } from './data-doors.ts';
-import { outsideDatabases } from './outside-databases.ts';
+import { findExternalDatabases } from './outside-databases.ts';
 
 export interface DataFacts {
   model: ComposeModel;
@@ -72,7 +72,7 @@ export function evaluateData(facts: DataFacts): EvaluatedData {
   const { model, containers, updated, said } = facts;
   const services = Object.keys(model.services);
   const keys = said.map(({ key }) => key);
-  const found = outsideDatabases(updated, services, containers);
+  const found = findExternalDatabases(updated, services, containers);
   const accepted = said.flatMap(({ key, word }) => (word === 'none' ? [key.toLowerCase()] : []));
   const outside = found.map(({ host }) => host).filter((host) => accepted.includes(host));
   const reached = startOrder(model, updated);
@@ -86,7 +86,7 @@ export function evaluateData(facts: DataFacts): EvaluatedData {
     // A service of an inactive profile has no container.
     const hasContainers = containers.some((each) => serviceOf(each) === service);
     const mounts = mountsOf(service, facts);
-    const saved = mounts.filter((mount) => looksSaved(mount, facts.files));
+    const saved = mounts.filter((mount) => isSavableMount(mount, facts.files));
     const settingOf = (path: string) => said.find(({ key }) => key === `${service}:${path}`)?.word;
     const without = new Set(
       mounts.flatMap(({ destination: path }) => (settingOf(path) === 'none' ? [path] : [])),
@@ -232,7 +232,7 @@ function lineOf(said: readonly DataChoice[], undecided: readonly Undecided[]): s
 /**
  * Returns the line with which `plan` proposes the settings that restore points still require; null if none are missing.
  */
-export function proposalLine({ undecided, line }: EvaluatedData): string | null {
+export function formatProposalLine({ undecided, line }: EvaluatedData): string | null {
   if (undecided.length === 0) return null;
   const not = undecided.flatMap(({ key, proposal }) => (proposal === 'none' ? [key] : []));
   const without =

@@ -3,10 +3,10 @@ import type { DataContext, RestorePointLocation } from './data-doors.ts';
 import { removeRetainedImages } from './hold-images.ts';
 import {
   findRestorePoints,
+  formatRestorePoint,
   isUsed,
   readRestorePoint,
   removeRestorePointDirectory,
-  savedRestorePointText,
 } from './point.ts';
 
 type Owner = Parameters<typeof findRestorePoints>[1];
@@ -45,7 +45,7 @@ export async function discardRestorePoints(
       doors.log.info(
         point === null
           ? `removed an empty restore point: ${place.directory}`
-          : `removed ${savedRestorePointText(point)}: ${place.directory}`,
+          : `removed ${formatRestorePoint(point)}: ${place.directory}`,
       );
       discarded.removed++;
     } catch (cause) {

@@ -16,7 +16,7 @@ import {
 import { setImmediate as pause } from 'node:timers/promises';
 import { isFullDisk } from '../../core/files/file-system.ts';
 import { removeTree } from '../../core/files/remove-tree.ts';
-import { nullIfMissing, walk } from '../../core/files/walk.ts';
+import { readIfExists, walk } from '../../core/files/walk.ts';
 import type { RequestedMount } from './tools-protocol.ts';
 
 const forReading = constants.O_RDONLY | constants.O_NOFOLLOW;
@@ -60,7 +60,7 @@ export async function equalizeContents(
   for await (const { name, full, status } of walk(to, excluded)) {
     if (status === null || notEntered.some((each) => name.indexOf(each) === 0)) continue;
     const path = Buffer.concat([Buffer.from(from), name]);
-    const source = nullIfMissing(() => lstatSync(path));
+    const source = readIfExists(() => lstatSync(path));
     const isSame = source !== null && (source.mode & constants.S_IFMT) === (status.mode & constants.S_IFMT);
     const below = Buffer.concat([name, Buffer.from('/')]);
     const isKept = name.length === 0 || excluded.some((each) => Buffer.from(`/${each}`).indexOf(below) === 0);

@@ -1,4 +1,4 @@
-import { createHelper, removeHelpers } from '../../engine/api/scratch.ts';
+import { createHelperContainer, removeHelperContainers } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { rejectionCodes, tolerateErrors } from '../../engine/http/engine-error.ts';
 import type { RestorePointLocation } from './data-doors.ts';
@@ -43,9 +43,9 @@ export async function retainImages(
     const short = id.replace('sha256:', '').slice(0, 12);
     await engine.tagImage(id, `${tagsOf(project, place)}${short}`).catch(tolerateErrors('not-found'));
   }
-  await removeHelpers(engine, ownerOf(project, place), holderLabel);
+  await removeHelperContainers(engine, ownerOf(project, place), holderLabel);
   for (const id of new Set(imageIds))
-    await createHelper(engine, id, ownerOf(project, place), { label: holderLabel });
+    await createHelperContainer(engine, id, ownerOf(project, place), { label: holderLabel });
 }
 
 export async function removeRetainedImages(
@@ -53,7 +53,7 @@ export async function removeRetainedImages(
   project: string,
   place: RestorePointLocation,
 ): Promise<void> {
-  await removeHelpers(engine, ownerOf(project, place), holderLabel);
+  await removeHelperContainers(engine, ownerOf(project, place), holderLabel);
   // If the image has another tag or a container uses it, only this tag is removed.
   for (const tag of await engine.listTags(tagsOf(project, place)))
     await engine.removeImage(tag, { keepsParents: true }).catch(tolerateErrors(...rejectionCodes));

@@ -15,7 +15,7 @@ interface OutsideDatabase {
  * @param services all services of the project
  * @param containers containers of the project
  */
-export function outsideDatabases(
+export function findExternalDatabases(
   updated: readonly string[],
   services: readonly string[],
   containers: readonly Container[],
@@ -35,7 +35,7 @@ export function outsideDatabases(
 }
 
 /** Returns all database hosts in the variables of containers. */
-export const databaseHosts = (containers: readonly Container[]): string[] =>
+export const listDatabaseHosts = (containers: readonly Container[]): string[] =>
   containers.flatMap(({ env }) => [...env].flatMap(([variable, value]) => hostsIn(variable, value)));
 
 /** Names of databases and brokers in URL schemes such as `jdbc:postgresql:`, `mysql+pymysql:` or `rediss:`. */

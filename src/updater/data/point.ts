@@ -5,15 +5,15 @@ import { basename, dirname, join } from 'node:path';
 import * as z from 'zod/mini';
 import {
   diskFileSystem,
-  exists,
+  isExistingPath,
   isMissingFileError,
   replaceFileSafely,
 } from '../../core/files/file-system.ts';
 import { type HostPaths, isWithin } from '../../core/files/host-paths.ts';
-import { mountFlags } from '../../core/progress/advice.ts';
+import { formatMountFlags } from '../../core/progress/advice.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { journalSchema } from '../run/state/journal-shape.ts';
-import { runForm, runStamp } from '../run/state/kept-runs.ts';
+import { formatRunName, runNamePattern } from '../run/state/kept-runs.ts';
 import { requireRootOwned, restorePointsPath } from '../run/state/state-directory.ts';
 import { storedFieldSchemas } from '../run/state/stored-fields.ts';
 import type { RestorePointLocation } from './data-doors.ts';
@@ -101,7 +101,7 @@ const usedName = 'used';
  * @param restoreDir path inside this container; null for the default
  * @throws UpdateError outside-mounts
  */
-export function restorePointsDirectory(
+export function findRestorePointsDirectory(
   restoreDir: string | null,
   paths: HostPaths,
   project: { directory: string },
@@ -110,7 +110,7 @@ export function restorePointsDirectory(
   const host = paths.toHost(restoreDir);
   if (host !== null) return host;
   const message = `the directory ${restoreDir} (--restore-dir) is not inside a host directory that is mounted into this container`;
-  throw new UpdateError('outside-mounts', message, { advice: `Add ${mountFlags(restoreDir)}.` });
+  throw new UpdateError('outside-mounts', message, { advice: `Add ${formatMountFlags(restoreDir)}.` });
 }
 
 /** Project that restore points belong to. */
@@ -150,7 +150,7 @@ export async function createRestorePointDirectory(
     await mkdir(directory, { mode: 0o700 }).catch(unlessThere);
     // If another run has created the same directory in this second, the name gets a later second.
     for (let second = 0; ; second++) {
-      const name = `${prefixIn(directory, project)}${runStamp(at + second * 1000)}`;
+      const name = `${prefixIn(directory, project)}${formatRunName(at + second * 1000)}`;
       const place = restorePointLocation(join(directory, name), project);
       const isNew = await mkdir(place.directory, { mode: 0o700 }).then(() => true, unlessThere);
       if (!isNew) continue;
@@ -265,7 +265,7 @@ export async function findRestorePoints(
     throw error;
   });
   const places = names
-    .filter((name) => name.startsWith(prefix) && runForm.test(name.slice(prefix.length)))
+    .filter((name) => name.startsWith(prefix) && runNamePattern.test(name.slice(prefix.length)))
     .toSorted()
     .toReversed()
     .map((name) => restorePointLocation(join(directory, name), project));
@@ -295,7 +295,7 @@ export async function removeRestorePointDirectory({ directory }: RestorePointLoc
 export const markUsed = ({ directory }: RestorePointLocation): Promise<void> =>
   replaceFileSafely(diskFileSystem, join(directory, usedName), '', { mode: 0o600 });
 export const isUsed = ({ directory }: RestorePointLocation): Promise<boolean> =>
-  exists(join(directory, usedName));
+  isExistingPath(join(directory, usedName));
 
 /** Returns the log fields of a restore point. */
 export const loggedFieldsOf = ({ at, version, bytes, downtimeSeconds }: SavedRestorePoint) => ({
@@ -310,15 +310,15 @@ export const restorePointName = ({ directory }: RestorePointLocation): string =>
   basename(directory).toLowerCase();
 
 /** Describes a restore point: `the restore point of v1.4.2, saved at 2026-11-21 10:42:15 UTC`. */
-export const savedRestorePointText = ({
+export const formatRestorePoint = ({
   kind,
   version,
   at,
 }: Pick<SavedRestorePoint, 'kind' | 'version' | 'at'>): string => {
   const what = kind === 'current' ? 'the pre-rollback data' : 'the restore point';
-  return at === null ? what : `${what} of ${version}, saved at ${savedAt({ at })}`;
+  return at === null ? what : `${what} of ${version}, saved at ${formatRestorePointTime({ at })}`;
 };
 
 /** Formats the time of a restore point: `2026-11-21 10:42:15 UTC`. */
-export const savedAt = ({ at }: Pick<SavedRestorePoint, 'at'>): string =>
+export const formatRestorePointTime = ({ at }: Pick<SavedRestorePoint, 'at'>): string =>
   `${(at ?? '').slice(0, 19).replace('T', ' ')} UTC`;

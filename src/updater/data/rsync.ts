@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { lineSplitter } from '../../engine/http/lines.ts';
+import { createLineSplitter } from '../../engine/http/lines.ts';
 import type { RequestedMount } from './tools-protocol.ts';
 
 const keptLines = 20;
@@ -74,7 +74,7 @@ export const isFull = ({ code, errors }: RsyncResult): boolean =>
  * Returns the message of a failed program: its exit code with the most specific error in the first line, then its last
  * lines of standard error. Null if the exit code is accepted.
  */
-export function rsyncFailure(
+export function formatRsyncError(
   program: string,
   { code, errors }: RsyncResult,
   accepted: readonly number[],
@@ -113,13 +113,13 @@ export async function runProgram(
   const onAbort = () => kill(child);
   signal?.addEventListener('abort', onAbort);
   const errors: string[] = [];
-  const stderr = lineSplitter((line) => {
+  const stderr = createLineSplitter((line) => {
     errors.push(line);
     if (errors.length > keptLines) errors.shift();
   }, longestError);
   child.stderr.on('data', (chunk: Buffer) => stderr.write(chunk));
   child.stdout.on('data', onOutput);
-  const stdout = onLine && lineSplitter(onLine);
+  const stdout = onLine && createLineSplitter(onLine);
   child.stdout.on('data', (chunk: Buffer) => stdout?.write(withLineEnds(chunk)));
   const [code] = await once(child, 'close');
   stderr.end();

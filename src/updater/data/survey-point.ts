@@ -12,11 +12,11 @@ import {
   type UncheckedMount,
   writersOf,
 } from './choose-mounts.ts';
-import { toolsMount } from './copies.ts';
+import { createHelperMount } from './copies.ts';
 import type { DataContext, DataDeclaration } from './data-doors.ts';
 import type { SavedMount, SavedRestorePoint } from './point.ts';
 import type { MountInspection, Probe } from './tools-answers.ts';
-import { runTools } from './tools-container.ts';
+import { runHelperContainer } from './tools-container.ts';
 import { restorePointPath } from './tools-protocol.ts';
 
 /** Restore point that a run will create, with the fields of its record. */
@@ -81,7 +81,7 @@ export async function surveyRestorePoint(
   const chosen = chooseMounts(containers, declared, around);
   const services = declared.covered.filter((service) => !updated.includes(service));
   const seen = await lookAtEach(doors, chosen.mounts);
-  const probe = await runTools(doors, {
+  const probe = await runHelperContainer(doors, {
     verb: 'probe',
     code: 'data-unsupported',
     asked: { mounts: [] },
@@ -99,7 +99,7 @@ export async function surveyRestorePoint(
   );
   const refusals = [
     ...chosen.refusals,
-    ...data.flatMap(({ mount, look }) => inspectionErrors(mount, look)),
+    ...data.flatMap(({ mount, look }) => listInspectionErrors(mount, look)),
     ...(probe.missing.length > 0
       ? [
           `the file system of ${around.points} does not support ${joinWithAnd(probe.missing)}: choose another directory with --restore-dir`,
@@ -109,7 +109,7 @@ export async function surveyRestorePoint(
   ];
   if (refusals.length > 0)
     throw new UpdateError('data-unsupported', refusals.at(-1) ?? '', { detail: refusals.slice(0, -1) });
-  const mounts = withoutAliases(
+  const mounts = removeAliasedMounts(
     data.map(({ mount, look: { type, root, device, bytes, length, files } }) => ({
       ...mount,
       ...{ isFile: type === 'file', root, device, bytes, length, files, hasRsyncAttributes: true },
@@ -148,7 +148,7 @@ async function lookAtEach(
 ): Promise<{ mount: UncheckedMount; look: MountInspection }[]> {
   const seen: { mount: UncheckedMount; look: MountInspection }[] = [];
   for (const [, own] of Map.groupBy(mounts, ({ service }) => service)) {
-    const looks = await runTools(doors, {
+    const looks = await runHelperContainer(doors, {
       verb: 'look',
       code: 'data-unsupported',
       asked: {
@@ -156,7 +156,7 @@ async function lookAtEach(
       },
       // With a user mapping, the mounts are writable, because the kernel shows unmapped owners only in a writable
       // mount.
-      mounts: own.map((mount, at) => toolsMount(mount, at, readUserMapping() === null)),
+      mounts: own.map((mount, at) => createHelperMount(mount, at, readUserMapping() === null)),
     }).catch((error) => {
       throw missingSource(own, error) ?? error;
     });
@@ -188,7 +188,7 @@ export const findMountInText = <M extends Pick<UncheckedMount, 'path'>>(
   mounts.toSorted((a, b) => b.path.length - a.path.length).find(({ path }) => text.includes(path));
 
 /** Returns the reasons why the contents of a mount cannot be saved, one sentence each. */
-export function inspectionErrors(
+export function listInspectionErrors(
   { where, path }: Pick<UncheckedMount, 'where' | 'path'>,
   look: MountInspection,
 ): string[] {
@@ -216,7 +216,7 @@ export function inspectionErrors(
 /**
  * Removes mounts whose files are also saved through another mount or, because of a symbolic link, under another path.
  */
-export const withoutAliases = (mounts: readonly SavedMount[]): SavedMount[] => {
+export const removeAliasedMounts = (mounts: readonly SavedMount[]): SavedMount[] => {
   const real = mounts.map((mount) => ({
     mount,
     path: `/${mount.device}${mount.root}`,

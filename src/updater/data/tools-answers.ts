@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { storedFieldSchemas } from '../run/state/stored-fields.ts';
-import type { Verb } from './tools-protocol.ts';
+import type { HelperVerb } from './tools-protocol.ts';
 
 // Schemas of the lines that tools.ts prints. The updater checks each line, because tools.ts handles files that a bad
 // release may have written. tools.ts itself uses only the types.
@@ -65,7 +65,7 @@ const tablesSchema = z.strictObject({
 /** Result of `tables`. */
 export interface Tables extends z.infer<typeof tablesSchema> {}
 
-export const toolsResults = {
+export const helperResultSchemas = {
   look: list(lookSchema),
   probe: probeSchema,
   warm: z.null(),
@@ -77,12 +77,12 @@ export const toolsResults = {
   /** TCP ports on which a process is listening. */
   ports: z.array(number),
   tables: tablesSchema,
-} satisfies Record<Verb, z.ZodMiniType>;
-export type ToolsResult<V extends Verb> = z.infer<(typeof toolsResults)[V]>;
+} satisfies Record<HelperVerb, z.ZodMiniType>;
+export type HelperResult<V extends HelperVerb> = z.infer<(typeof helperResultSchemas)[V]>;
 
 /** Progress line before the result: total number of bytes handled so far, over all mounts. */
 const progressSchema = z.strictObject({ bytes: number });
-export type ToolsProgress = z.infer<typeof progressSchema>;
+export type HelperProgress = z.infer<typeof progressSchema>;
 
 const toldSchema = z.union([
   z.strictObject({ result: z.unknown() }),
@@ -95,6 +95,6 @@ const toldSchema = z.union([
   }),
 ]);
 /** Last line that tools.ts prints: the result or the error. */
-export type ToolsMessage = z.infer<typeof toldSchema>;
+export type HelperMessage = z.infer<typeof toldSchema>;
 
-export const toolsLine = z.union([progressSchema, toldSchema]);
+export const helperLineSchema = z.union([progressSchema, toldSchema]);

@@ -4,10 +4,10 @@
 
 import { createHash } from 'node:crypto';
 import { PassThrough } from 'node:stream';
-import { createJsonTextSchema, mistakeIn } from '../../core/progress/json-text.ts';
+import { createJsonTextSchema, describeSchemaMistake } from '../../core/progress/json-text.ts';
 import { type ErrorCode, UpdateError } from '../../core/progress/update-error.ts';
 import { waitUntil } from '../../core/progress/wait.ts';
-import { createHelper, removeHelper } from '../../engine/api/scratch.ts';
+import { createHelperContainer, removeHelperContainer } from '../../engine/api/scratch.ts';
 import { lastLine } from '../../engine/cli/command.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { createLineStream } from '../../engine/cli/run-attached.ts';
@@ -15,12 +15,17 @@ import { EngineError } from '../../engine/http/engine-error.ts';
 import { type Json, toObject } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import type { DataContext } from './data-doors.ts';
-import { type ToolsMessage, type ToolsResult, toolsLine, toolsResults } from './tools-answers.ts';
-import { type ToolsRequest, toolsCommand, type Verb } from './tools-protocol.ts';
+import {
+  type HelperMessage,
+  type HelperResult,
+  helperLineSchema,
+  helperResultSchemas,
+} from './tools-answers.ts';
+import { type HelperRequest, type HelperVerb, helperCommand } from './tools-protocol.ts';
 
-export interface ToolsCall<V extends Verb> {
+export interface HelperCall<V extends HelperVerb> {
   verb: V;
-  asked: ToolsRequest;
+  asked: HelperRequest;
   /** Mounts in the format of the Engine API. */
   mounts: readonly Json[];
   /** Container whose network namespace the helper container joins, for `ports`. */
@@ -52,13 +57,13 @@ const preparedLabel = 'svc-updater.prepared';
  * @throws UpdateError no-space; the code of the call if `tools.ts` fails; engine-unavailable if the container was ended
  * from outside; Cancelled; the signal's reason
  */
-export async function runTools<V extends Verb>(
+export async function runHelperContainer<V extends HelperVerb>(
   doors: DataContext,
-  call: ToolsCall<V>,
-): Promise<ToolsResult<V>> {
+  call: HelperCall<V>,
+): Promise<HelperResult<V>> {
   const engine = call.signal === undefined ? doors.engine : doors.engine.until(call.signal);
   const prepared = await findPrepared(doors, call);
-  const id = prepared ?? (await createTools(doors, call));
+  const id = prepared ?? (await createDataHelper(doors, call));
   let isKept = false;
   try {
     const result = await run(engine, id, call);
@@ -71,13 +76,13 @@ export async function runTools<V extends Verb>(
     const uncancelled = doors.engine.uncancellable();
     // The removal is not awaited: this helper container changes no files, and an unreachable network share could delay
     // the removal forever.
-    if (call.verb === 'tables') removeHelper(uncancelled, id).catch(() => {});
+    if (call.verb === 'tables') removeHelperContainer(uncancelled, id).catch(() => {});
     // Only a container that was created ahead of time and has succeeded is kept for another call.
     else if (!isKept) await remove(uncancelled, id);
   }
 }
 
-async function findPrepared(doors: DataContext, call: ToolsCall<Verb>): Promise<string | null> {
+async function findPrepared(doors: DataContext, call: HelperCall<HelperVerb>): Promise<string | null> {
   if (!doors.hasLock) return null;
   const { engine, toolsImage } = doors;
   const label = [`${preparedLabel}=${hashOf(toolsImage, definitionOf(call))}`];
@@ -101,17 +106,19 @@ const hashOf = (image: string, definition: object): string =>
  * still have enough space to start a container, but not to create one. Equal calls reuse this container as long as it
  * succeeds.
  */
-export async function createTools(
+export async function createDataHelper(
   { engine, project, toolsImage }: DataContext,
-  call: ToolsCall<Verb>,
+  call: HelperCall<HelperVerb>,
   holder?: { label: string; madeFor: string },
 ): Promise<string> {
   const { config, hostConfig } = definitionOf(call);
   const Labels = holder && { [preparedLabel]: hashOf(toolsImage, { config, hostConfig }) };
   const options = { config: { ...config, Labels }, hostConfig, ...(holder && { label: holder.label }) };
-  const id = await createHelper(engine, toolsImage, holder?.madeFor ?? project, options).catch((error) => {
-    throw ofFullDisk(error);
-  });
+  const id = await createHelperContainer(engine, toolsImage, holder?.madeFor ?? project, options).catch(
+    (error) => {
+      throw ofFullDisk(error);
+    },
+  );
   if (id === null)
     throw new UpdateError(
       'engine-unavailable',
@@ -121,9 +128,9 @@ export async function createTools(
 }
 
 /** Returns the definition of the helper container for a call, in the format of the Engine API. */
-const definitionOf = ({ verb, asked, mounts, networkOf, hostConfig = {} }: ToolsCall<Verb>) => ({
+const definitionOf = ({ verb, asked, mounts, networkOf, hostConfig = {} }: HelperCall<HelperVerb>) => ({
   config: {
-    Entrypoint: toolsCommand,
+    Entrypoint: helperCommand,
     Cmd: [verb, JSON.stringify(asked)],
     User: '0:0',
     StopSignal: 'SIGKILL',
@@ -163,14 +170,14 @@ function ofFullDisk(error: unknown): unknown {
   return isFull ? error.withCode('no-space') : error;
 }
 
-async function run<V extends Verb>(
+async function run<V extends HelperVerb>(
   engine: Engine,
   id: string,
-  { verb, onProgress, code, mounts, stopped }: ToolsCall<V>,
-): Promise<ToolsResult<V>> {
-  let last: ToolsMessage | null = null;
+  { verb, onProgress, code, mounts, stopped }: HelperCall<V>,
+): Promise<HelperResult<V>> {
+  let last: HelperMessage | null = null;
   const output = createLineStream((line) => {
-    const told = createJsonTextSchema(toolsLine).safeParse(line).data;
+    const told = createJsonTextSchema(helperLineSchema).safeParse(line).data;
     if (told && 'bytes' in told) onProgress?.(told.bytes);
     else last = told ?? null;
   }, longestResult);
@@ -183,7 +190,7 @@ async function run<V extends Verb>(
   const { stderr } = await engine.call(['start', '--attach', '--interactive', id], options);
   input.destroy();
   const state = await endOf(engine, id);
-  const told = last as ToolsMessage | null;
+  const told = last as HelperMessage | null;
   const exitCode = Number(state.ExitCode);
   // `tools.ts` exits with 0 or 1; other codes come from the engine or from a signal.
   if (told === null || exitCode > 1 || state.OOMKilled === true) {
@@ -194,9 +201,9 @@ async function run<V extends Verb>(
     });
   }
   if ('result' in told) {
-    const { data, error } = toolsResults[verb].safeParse(told.result);
-    if (!error) return data as ToolsResult<V>;
-    const message = `the result of the helper container that copies data cannot be read: ${mistakeIn(error)}`;
+    const { data, error } = helperResultSchemas[verb].safeParse(told.result);
+    if (!error) return data as HelperResult<V>;
+    const message = `the result of the helper container that copies data cannot be read: ${describeSchemaMistake(error)}`;
     throw new UpdateError(code, message);
   }
   const [sentence = '', ...detail] = told.error.split('\n');
@@ -226,7 +233,7 @@ function endOf(engine: Engine, id: string): Promise<Json> {
  */
 async function remove(engine: Engine, id: string): Promise<void> {
   try {
-    await removeHelper(engine, id);
+    await removeHelperContainer(engine, id);
     const observe = () => engine.inspectRaw([id]);
     const evaluate = (found: readonly unknown[]) => found.length === 0 || undefined;
     await waitUntil(observe, evaluate, { pause: pauseMs, signal: engine.aborted });

@@ -3,12 +3,12 @@
 // of each mount (`/point/<n>`).
 
 /** Command of a helper container in the updater's image. */
-export const toolsCommand = ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/tools.mjs'];
+export const helperCommand = ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/tools.mjs'];
 
-export type Verb = 'look' | 'probe' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports' | 'tables';
+export type HelperVerb = 'look' | 'probe' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports' | 'tables';
 
 /** Request to tools.ts: the JSON argument after the verb. */
-export interface ToolsRequest {
+export interface HelperRequest {
   mounts: readonly RequestedMount[];
   /** Whether to use the lowest CPU and disk priority, because the app is in use at the same time. */
   isIdle?: boolean;

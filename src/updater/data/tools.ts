@@ -1,6 +1,6 @@
 // Source of the program `tools.mjs` in the updater's image. It runs in a container with the mounts of one service, and
 // inspects, copies and restores these mounts: `tools.mjs look '{"mounts":[]}'`. It prints one JSON object per line; the
-// last line is a `ToolsMessage`.
+// last line is a `HelperMessage`.
 
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -8,29 +8,29 @@ import * as fs from 'node:fs';
 import { setPriority } from 'node:os';
 import { readMountAt } from '../../core/files/mount-table.ts';
 import { findUnmappedOwner } from '../../core/files/strangers.ts';
-import { nullIfMissing, walk } from '../../core/files/walk.ts';
+import { readIfExists, walk } from '../../core/files/walk.ts';
 import { equalizeContents } from './equal-contents.ts';
 import {
+  formatRsyncError,
   isFull,
   killPrograms,
   type RsyncPaths,
   type RsyncResult,
-  rsyncFailure,
   runProgram,
   runRsync,
   syncFileSystems,
 } from './rsync.ts';
-import type { MountInspection, Probe, Tables, ToolsMessage, ToolsProgress } from './tools-answers.ts';
+import type { HelperMessage, HelperProgress, MountInspection, Probe, Tables } from './tools-answers.ts';
 import {
   copyPath,
   dataPath,
+  type HelperRequest,
+  type HelperVerb,
   type RequestedMount,
   restorePointPath,
-  type ToolsRequest,
-  type Verb,
 } from './tools-protocol.ts';
 
-const verbs = { look, probe, warm, cold, hash, restore, ports, tables } satisfies Record<Verb, unknown>;
+const verbs = { look, probe, warm, cold, hash, restore, ports, tables } satisfies Record<HelperVerb, unknown>;
 
 const mostNames = 5;
 /** Maximum number of files with several names that are remembered, to limit the memory. */
@@ -56,7 +56,7 @@ const tarArgs = [
   '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
 ];
 
-type FailureCode = Extract<ToolsMessage, { error: string }>['code'];
+type FailureCode = Extract<HelperMessage, { error: string }>['code'];
 
 class Failure extends Error {
   readonly code: FailureCode;
@@ -70,10 +70,10 @@ class Failure extends Error {
   }
 }
 
-const say = (value: ToolsMessage | ToolsProgress, then?: () => void) =>
+const say = (value: HelperMessage | HelperProgress, then?: () => void) =>
   process.stdout.write(`${JSON.stringify(value)}\n`, then);
 
-async function look({ mounts }: ToolsRequest): Promise<MountInspection[]> {
+async function look({ mounts }: HelperRequest): Promise<MountInspection[]> {
   const looks: MountInspection[] = [];
   for (const [at, mount] of mounts.entries()) looks.push(await lookAt(at, mount));
   return looks;
@@ -128,7 +128,7 @@ function disk(path: string): Pick<MountInspection, 'fileSystem' | 'size' | 'free
  * Rejects a mount that has changed since an earlier `look`. The engine follows symbolic links when it mounts a path,
  * and the targets of these links may have changed.
  */
-function refuseChanged({ mounts }: ToolsRequest): void {
+function refuseChanged({ mounts }: HelperRequest): void {
   for (const [at, { root, device }] of mounts.entries()) {
     const path = dataPath(at);
     const now = readMountAt(path);
@@ -179,7 +179,7 @@ async function probe(): Promise<Probe> {
   }
 }
 
-async function warm({ mounts }: ToolsRequest): Promise<null> {
+async function warm({ mounts }: HelperRequest): Promise<null> {
   const full = new AbortController();
   const watch = () => {
     for (const path of [restorePointPath, ...mounts.map((_, at) => dataPath(at))]) {
@@ -212,7 +212,7 @@ async function warm({ mounts }: ToolsRequest): Promise<null> {
  * Copies the mounts while services are stopped. Waits for input first, because the container is started while services
  * are still stopping.
  */
-async function cold({ mounts }: ToolsRequest): Promise<null> {
+async function cold({ mounts }: HelperRequest): Promise<null> {
   await once(process.stdin, 'data');
   const more = progress();
   for (const [at, mount] of mounts.entries()) {
@@ -240,7 +240,7 @@ async function differences(
   return lines;
 }
 
-async function hash({ mounts }: ToolsRequest): Promise<string[]> {
+async function hash({ mounts }: HelperRequest): Promise<string[]> {
   const more = progress();
   const hashes: string[] = [];
   for (const [at, { isFile }] of mounts.entries()) {
@@ -257,7 +257,7 @@ async function hash({ mounts }: ToolsRequest): Promise<string[]> {
 }
 
 /** Restores all mounts, after checking all of them first. Returns up to five remaining differences for each mount. */
-async function restore({ mounts }: ToolsRequest): Promise<string[][]> {
+async function restore({ mounts }: HelperRequest): Promise<string[][]> {
   for (const [at, mount] of mounts.entries()) {
     const copy = fs.lstatSync(copyPath(at));
     const { type, inside, strange } = await lookAt(at, mount);
@@ -287,7 +287,7 @@ async function restore({ mounts }: ToolsRequest): Promise<string[][]> {
 /** Returns the TCP ports in the LISTEN state. */
 function ports(): number[] {
   const lines = ['tcp', 'tcp6'].flatMap(
-    (name) => nullIfMissing(() => fs.readFileSync(`/proc/net/${name}`, 'utf8'))?.split('\n') ?? [],
+    (name) => readIfExists(() => fs.readFileSync(`/proc/net/${name}`, 'utf8'))?.split('\n') ?? [],
   );
   const open = lines.flatMap((line) => {
     const [, local = '', , state] = line.trim().split(/\s+/);
@@ -296,7 +296,7 @@ function ports(): number[] {
   return [...new Set(open)].sort((a, b) => a - b);
 }
 
-function tables({ mounts, pids = [] }: ToolsRequest): Tables {
+function tables({ mounts, pids = [] }: HelperRequest): Tables {
   const table = (process: number | string): string => {
     try {
       return fs.readFileSync(`/proc/${process}/mountinfo`, 'utf8');
@@ -315,7 +315,7 @@ function noSpace(path: string, why: string): Failure {
 }
 
 function judge(program: string, ended: RsyncResult, accepted: readonly number[] = [0]): void {
-  const failure = rsyncFailure(program, ended, accepted);
+  const failure = formatRsyncError(program, ended, accepted);
   if (failure !== null) throw new Failure('failed', failure);
 }
 
@@ -345,11 +345,11 @@ function abandon(): void {
 const [verb = '', json = ''] = process.argv.slice(2);
 process.stdin.on('end', abandon).on('error', abandon).resume();
 try {
-  const asked = JSON.parse(json) as ToolsRequest;
+  const asked = JSON.parse(json) as HelperRequest;
   // The kernel derives the disk priority from the CPU priority.
   if (asked.isIdle) setPriority(19);
   refuseChanged(asked);
-  const result = (await verbs[verb as Verb](asked)) ?? null;
+  const result = (await verbs[verb as HelperVerb](asked)) ?? null;
   say({ result }, () => process.exit(0));
 } catch (error) {
   const { message, code, at } = error instanceof Failure ? error : new Failure('failed', String(error));

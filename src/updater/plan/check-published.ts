@@ -1,8 +1,8 @@
-import { applyTagAdviceFor, placesOf } from '../../core/compose/pin.ts';
+import { formatTagAdvice, formatTagLocations } from '../../core/compose/pin.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { countOf } from '../../core/release/order.ts';
+import { countVersionNumbers } from '../../core/release/order.ts';
 import { isNumbered, parsePinTag, suffixOf } from '../../core/release/pin-tag.ts';
-import { formsOf } from '../../core/release/retag.ts';
+import { listPossibleTags } from '../../core/release/retag.ts';
 import { joinWithAnd } from '../run/log/wording.ts';
 import { changesTag, type ReleasePlan, type ServiceUpdate } from './release-plan.ts';
 import type { TagLookup } from './tag-lookup.ts';
@@ -24,7 +24,7 @@ export async function checkPublished(plan: ReleasePlan, lookUp: TagLookup): Prom
     const mayBeMissing = parsePinTag(tag).kind === 'part' || /\d/.test(suffixOf(pin.tag));
     const isChecked = changesTag(update) && mayBeMissing && pull;
     if (!isShort && (!isChecked || (await lookUp(repository, tag)) !== 'none')) continue;
-    const forms = formsOf(pin.tag, release).filter((each) => each !== pin.tag.text);
+    const forms = listPossibleTags(pin.tag, release).filter((each) => each !== pin.tag.text);
     const digests = await Promise.all(forms.map((each) => lookUp(repository, each)));
     const published = forms.filter((_, at) => digests[at] !== null && digests[at] !== 'none');
     throw isShort ? unclear(plan, update, release.version, published) : unpublished(plan, update, published);
@@ -46,7 +46,7 @@ function unpublished(
   const pins = updates.filter(changesTag).map((update) => update.pin);
   const others = own ? `; ${to} is published as ${joinWithAnd(published)}` : '';
   const advice = own
-    ? `Set the tag ${own} manually (${placesOf(pins)}), ${applyTagAdviceFor(pin)}.`
+    ? `Set the tag ${own} manually (${formatTagLocations(pins)}), ${formatTagAdvice(pin)}.`
     : 'Check that the release is published, then run {command} again.';
   const message = `${pin.reference.repository} has no tag ${tag}${others}`;
   return new UpdateError('pin-unsupported', message, { advice });
@@ -54,7 +54,7 @@ function unpublished(
 
 function numbersIn(text: string): number {
   const tag = parsePinTag(text);
-  return isNumbered(tag) ? countOf(tag.version) : 0;
+  return isNumbered(tag) ? countVersionNumbers(tag.version) : 0;
 }
 
 function unclear(
@@ -70,7 +70,7 @@ function unclear(
   const example =
     whole?.kind === 'release'
       ? `${whole.prefix}${whole.version}`
-      : `${to}${'.0'.repeat(Math.max(1, 3 - countOf(version)))}`;
+      : `${to}${'.0'.repeat(Math.max(1, 3 - countVersionNumbers(version)))}`;
   const message = `${to} does not identify a single release for ${pin.service}, which is pinned to ${pin.tag.text} (${pin.place.description})${found}`;
   const advice = `Specify the full version, such as --target ${example}.`;
   return new UpdateError('pin-unsupported', message, { advice });

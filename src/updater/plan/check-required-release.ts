@@ -1,13 +1,13 @@
-import { placesOf } from '../../core/compose/pin.ts';
+import { formatTagLocations } from '../../core/compose/pin.ts';
 import { requiresLabelOf } from '../../core/progress/product.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { channelOf } from '../../core/release/channel.ts';
 import { compareVersions } from '../../core/release/order.ts';
 import { parsePinTag } from '../../core/release/pin-tag.ts';
-import type { NextTag } from '../../core/release/retag.ts';
+import type { TagUpdateResult } from '../../core/release/retag.ts';
 import { type PlannedTarget, parseTarget } from '../../core/release/target.ts';
 import type { Image } from '../../engine/container.ts';
-import { labelledVersion, type ReleasePlan } from './release-plan.ts';
+import { labelledVersionOf, type ReleasePlan } from './release-plan.ts';
 
 /** Facts about the running app that are needed to check for required intermediate releases. */
 export interface RunningApp {
@@ -19,7 +19,7 @@ export interface RunningApp {
   /** Whether the app already runs the pulled image. */
   isInstalled: boolean;
   /** Returns the change of the app's tag for the required release. */
-  nextTag: (required: PlannedTarget) => NextTag;
+  nextTag: (required: PlannedTarget) => TagUpdateResult;
 }
 
 /**
@@ -55,7 +55,7 @@ export function checkRequiredRelease(
   }
   if (compareVersions(running, step.version) >= 0) return [];
   const message = `${step.tag} must be installed before ${app.to}, but the running version is ${plan.prefix}${running}`;
-  const pulled = labelledVersion(app, image);
+  const pulled = labelledVersionOf(app, image);
   if (pulled !== null && compareVersions(pulled, step.version) <= 0) {
     throw new UpdateError('upgrade-step', `${message}; the required release is not older than ${app.to}`, {
       advice: 'The release has an incorrect label. Report this to the publisher.',
@@ -66,7 +66,11 @@ export function checkRequiredRelease(
 }
 
 /** Returns the advice to install the required release first, and then the target. */
-function adviceTo({ app: { pin }, updates, target, to }: ReleasePlan, step: string, next: NextTag): string {
+function adviceTo(
+  { app: { pin }, updates, target, to }: ReleasePlan,
+  step: string,
+  next: TagUpdateResult,
+): string {
   const pins = updates.map((update) => update.pin).filter(({ tag }) => tag.text === pin.tag.text);
   const again = target === null ? 'without --target' : `with --target ${to}`;
   if (next.kind === 'moved' && parsePinTag(next.tag).kind === 'release') {
@@ -74,5 +78,5 @@ function adviceTo({ app: { pin }, updates, target, to }: ReleasePlan, step: stri
   }
   // The tag must be set manually, because a floating tag is never changed, whatever the target: it is only pulled
   // again.
-  return `Set the tag ${step} manually (${placesOf(pins)}) and run the update with --target ${step}. Then change the tag back to ${pin.tag.text} and run the update ${again}.`;
+  return `Set the tag ${step} manually (${formatTagLocations(pins)}) and run the update with --target ${step}. Then change the tag back to ${pin.tag.text} and run the update ${again}.`;
 }

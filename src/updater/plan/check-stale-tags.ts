@@ -1,17 +1,17 @@
-import { placesOf } from '../../core/compose/pin.ts';
+import { formatTagLocations } from '../../core/compose/pin.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { compareSharedNumbers, countOf } from '../../core/release/order.ts';
+import { compareSharedNumbers, countVersionNumbers } from '../../core/release/order.ts';
 import { parsePinTag } from '../../core/release/pin-tag.ts';
-import { wholeForms } from '../../core/release/retag.ts';
+import { listCompleteVersionTags } from '../../core/release/retag.ts';
 import type { Image } from '../../engine/container.ts';
-import { labelledVersion, type ReleasePlan, type ServiceUpdate } from './release-plan.ts';
+import { labelledVersionOf, type ReleasePlan, type ServiceUpdate } from './release-plan.ts';
 import type { TagLookup } from './tag-lookup.ts';
 
 /**
  * Returns the services with tags that may point to a release other than the target. A worker's tag such as `edge` is
  * not checked, because the worker may have its own versions.
  */
-export const floatingUpdates = ({ release, updates, app }: ReleasePlan): ServiceUpdate[] =>
+export const floatingUpdatesOf = ({ release, updates, app }: ReleasePlan): ServiceUpdate[] =>
   release ? updates.filter((update) => mayBeStale(update, app, release.version)) : [];
 
 function mayBeStale(update: ServiceUpdate, app: ServiceUpdate, version: string): boolean {
@@ -21,7 +21,7 @@ function mayBeStale(update: ServiceUpdate, app: ServiceUpdate, version: string):
       return false;
     case 'part':
       // If the target has no more numbers than the tag, both are the same version.
-      return countOf(version) > countOf(tag.version);
+      return countVersionNumbers(version) > countVersionNumbers(tag.version);
     case 'latest':
     case 'word':
       return true;
@@ -43,7 +43,7 @@ export async function checkStaleTags(
   images: ReadonlyMap<string, Image>,
   lookUp: TagLookup,
 ): Promise<string[]> {
-  const updates = floatingUpdates(plan);
+  const updates = floatingUpdatesOf(plan);
   // App and worker often use the same image, which is only checked once.
   const byReference = new Map(updates.map((update) => [update.to, update]));
   const findings = await Promise.all(
@@ -51,7 +51,7 @@ export async function checkStaleTags(
   );
   const [first, ...others] = findings.flatMap((found) => (found?.isStale ? [found.sentence] : []));
   if (first === undefined) return findings.flatMap((found) => found?.sentence ?? []);
-  const places = placesOf(updates.map(({ pin }) => pin));
+  const places = formatTagLocations(updates.map(({ pin }) => pin));
   const advice = `Run {command} again when the tag points to ${plan.to}, or run it without --target to install the image that the tag points to now. If ${plan.to} has its own tag, you can also set that tag manually (${places}).`;
   throw new UpdateError('tag-lags', first, { detail: others, advice });
 }
@@ -68,7 +68,7 @@ async function compareWithTarget(
 ): Promise<{ isStale: boolean; sentence: string } | null> {
   const { release, prefix } = plan;
   const { to, tag, pin } = update;
-  const version = labelledVersion(update, image);
+  const version = labelledVersionOf(update, image);
   if (image === undefined || release === null) return null;
   // A version newer than the target only causes a warning, at the end of the run.
   if (version !== null && compareSharedNumbers(version, release.version) >= 0) return null;
@@ -78,7 +78,7 @@ async function compareWithTarget(
   const stale = (otherwise: string) => ({ isStale: true, sentence: older || otherwise });
   const { repository } = pin.reference;
   // The first of these tags that exists in the registry is considered to be the tag of the target.
-  for (const name of wholeForms(pin.tag, release)) {
+  for (const name of listCompleteVersionTags(pin.tag, release)) {
     const published = await lookUp(repository, name);
     const unknown = `${to} does not specify its version, so it is unknown whether ${tag} points to ${plan.to}`;
     if (published === null) return { isStale: older !== null, sentence: older ?? unknown };

@@ -1,17 +1,17 @@
 import type { Pin } from '../../core/compose/pin.ts';
 import {
+  createNewerPinError,
+  createNotPinnedToError,
+  createOtherVariantError,
+  createUnversionedPinError,
+  createUnversionedTargetError,
   isPinnedTo,
-  newerPartError,
-  notPinnedToError,
-  noVersionError,
-  otherVariantError,
-  unversionedPinError,
 } from '../../core/compose/refused-target.ts';
 import type { Product } from '../../core/progress/product.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { compareSharedNumbers } from '../../core/release/order.ts';
 import { isNumbered, type PinTag, parseVersionLabel } from '../../core/release/pin-tag.ts';
-import type { NextTag } from '../../core/release/retag.ts';
+import type { TagUpdateResult } from '../../core/release/retag.ts';
 import type { PlannedTarget, ReleaseTarget, Target } from '../../core/release/target.ts';
 import type { Image } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
@@ -70,7 +70,7 @@ interface PinnedServices {
   from: string;
   /** Default target if no target is specified and no release is pinned. */
   defaultTarget: PlannedTarget | null;
-  nextTag: (pin: Pin, target: PlannedTarget | null) => NextTag;
+  nextTag: (pin: Pin, target: PlannedTarget | null) => TagUpdateResult;
 }
 
 /**
@@ -118,8 +118,8 @@ function plannedTarget(
   if (asked?.kind === 'canary') return asked;
   if (asked?.kind === 'release')
     return { ...asked, tag: `${asked.lead ?? ''}${prefix}${asked.version}${asked.suffix ?? ''}` };
-  if (asked?.kind === 'unversioned') throw noVersionError(pins, asked.tag);
-  if (asked?.kind === 'word' && !isPinnedTo(app, asked.tag)) throw notPinnedToError(app, asked.tag);
+  if (asked?.kind === 'unversioned') throw createUnversionedTargetError(pins, asked.tag);
+  if (asked?.kind === 'word' && !isPinnedTo(app, asked.tag)) throw createNotPinnedToError(app, asked.tag);
   const pinned = pins.find(({ tag }) => tag.kind === 'release');
   if (pinned?.tag.kind !== 'release') return defaultTarget;
   const message = `${pinned.service} is pinned to ${pinned.tag.text} by ${pinned.place.description}`;
@@ -145,11 +145,11 @@ function planService(
     case 'short':
       return { ...update, isShort: true };
     case 'older':
-      throw newerPartError(pin, target);
+      throw createNewerPinError(pin, target);
     case 'variant':
-      throw otherVariantError(pin, target);
+      throw createOtherVariantError(pin, target);
     case 'unversioned':
-      throw unversionedPinError(
+      throw createUnversionedPinError(
         pin,
         target,
         services.map((each) => each.pin),
@@ -183,7 +183,7 @@ export const isOfProduct = ({ reference }: Pick<Pin, 'reference'>, { name }: Pro
 export const changesTag = ({ pin, tag }: ServiceUpdate): boolean => tag !== pin.tag.text;
 
 /** Returns the version from the label of a pulled image; null if there is no label or the label is not trusted. */
-export const labelledVersion = ({ trustsLabel }: ServiceUpdate, image: Image | undefined): string | null =>
+export const labelledVersionOf = ({ trustsLabel }: ServiceUpdate, image: Image | undefined): string | null =>
   trustsLabel ? parseVersionLabel(image?.labels[versionLabel]) : null;
 
 /**

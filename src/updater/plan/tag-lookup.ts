@@ -7,7 +7,7 @@ export type TagLookup = (repository: string, tag: string) => Promise<RemoteDiges
  * Creates a lookup function.
  * @param engine null to make no requests to registries
  */
-export const tagLookup =
+export const createTagLookup =
   (engine: Engine | null): TagLookup =>
   async (repository, tag) =>
     engine === null ? null : engine.findRemoteDigest({ repository, tag });

@@ -2,21 +2,21 @@ import { statfs } from 'node:fs/promises';
 import { release } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { archiveEntry, archiveTrailer } from '../../core/files/archive-header.ts';
+import { archiveTrailer, createArchiveEntry } from '../../core/files/archive-header.ts';
 import { readTextFile } from '../../core/files/text-file.ts';
-import { listProject } from '../../engine/api/project-containers.ts';
+import { listProjectContainers } from '../../engine/api/project-containers.ts';
 import { Compose } from '../../engine/cli/compose.ts';
-import { imageLabels, toolLabels } from '../../engine/labels.ts';
+import { imageLabelPrefix, toolLabels } from '../../engine/labels.ts';
 import type { FoundInstance } from '../compose/inspect/find-instance.ts';
-import { labelledProject } from '../compose/inspect/labelled-project.ts';
+import { parseProjectLabels } from '../compose/inspect/labelled-project.ts';
 import { lastRunningContainerOf } from '../compose/inspect/survey.ts';
 import { linkProjectPaths, viewProject } from '../compose/inspect/view-project.ts';
 import { maskRulesOfSent } from '../run/log/mask-rules.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { readJournal } from '../run/state/journal.ts';
-import { logName, requireOwnEntry, stateDirectory } from '../run/state/state-directory.ts';
+import { logFileName, requireOwnEntry, stateDirectoryOf } from '../run/state/state-directory.ts';
 import { readProgramVersions, version } from '../run/versions.ts';
-import { shownModel } from './shown-model.ts';
+import { maskModelValues } from './shown-model.ts';
 
 type Part = (context: RunContext, instance: FoundInstance) => Promise<string>;
 
@@ -25,14 +25,14 @@ type Part = (context: RunContext, instance: FoundInstance) => Promise<string>;
  * may fail, and adds the secrets of its file to the mask of the log.
  */
 export const reportParts: Readonly<Record<string, Part>> = {
-  [logName]: async (_, { place: { mountedAt } }) => {
+  [logFileName]: async (_, { place: { mountedAt } }) => {
     await requireOwnEntry(mountedAt);
-    await requireOwnEntry(mountedAt, logName);
-    return (await readTextFile(join(stateDirectory(mountedAt), logName))).text;
+    await requireOwnEntry(mountedAt, logFileName);
+    return (await readTextFile(join(stateDirectoryOf(mountedAt), logFileName))).text;
   },
 
   'journal.json': async ({ log }, { place }) => {
-    const journal = await readJournal(stateDirectory(place.mountedAt));
+    const journal = await readJournal(stateDirectoryOf(place.mountedAt));
     if (journal === null) throw new Error('there is no journal');
     if ('unreadable' in journal) throw new Error(`the journal is not valid: ${journal.mistake}`);
     log.addMaskRules(() => maskRulesOfSent(journal.blueprints.map(({ config }) => ({ body: config }))));
@@ -43,19 +43,19 @@ export const reportParts: Readonly<Record<string, Part>> = {
   },
 
   'model.json': async ({ engine, log }, { place, paths }) => {
-    const { containers } = await listProject(engine, place.name);
+    const { containers } = await listProjectContainers(engine, place.name);
     const telling = lastRunningContainerOf(containers);
     if (telling === undefined) throw new Error('the project has no container');
-    const project = labelledProject(telling, { place, containers });
+    const project = parseProjectLabels(telling, { place, containers });
     await linkProjectPaths(project, paths, log);
     const about = { containers, services: [] };
     const { model } = await viewProject(new Compose(engine, project), paths, about, log);
-    return JSON.stringify(shownModel(model), null, 2);
+    return JSON.stringify(maskModelValues(model), null, 2);
   },
 
   'labels.txt': async ({ engine, options }, { place }) => {
-    const { containers, leftovers } = await listProject(engine, place.name);
-    const shown = [...toolLabels, imageLabels, `${options.product.labelPrefix}.`];
+    const { containers, leftovers } = await listProjectContainers(engine, place.name);
+    const shown = [...toolLabels, imageLabelPrefix, `${options.product.labelPrefix}.`];
     const labelsOf = (labels: Readonly<Record<string, string>> = {}) =>
       Object.entries(labels).map(
         ([key, value]) => `  ${key}=${shown.some((start) => key.startsWith(start)) ? value : '***'}`,
@@ -79,13 +79,13 @@ export const reportParts: Readonly<Record<string, Part>> = {
 };
 
 /** Creates a compressed tar archive of texts by file name. The same texts produce the same bytes. */
-export function reportArchive(texts: ReadonlyMap<string, string>): Buffer {
-  const parts = [...texts].flatMap(([name, text]) => archiveEntry(name, Buffer.from(text)));
+export function createReportArchive(texts: ReadonlyMap<string, string>): Buffer {
+  const parts = [...texts].flatMap(([name, text]) => createArchiveEntry(name, Buffer.from(text)));
   return gzipSync(Buffer.concat([...parts, archiveTrailer]));
 }
 
 /** Collects version information that does not require an instance. */
-export async function reportVersions({ engine, options }: RunContext): Promise<string> {
+export async function collectReportVersions({ engine, options }: RunContext): Promise<string> {
   const facts = engine.getFacts();
   const { cli, compose } = await readProgramVersions(engine, facts);
   const { version: engineVersion, platform, api } = await facts;

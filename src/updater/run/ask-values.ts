@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { Cancelled } from '../../core/progress/stops.ts';
 import { promptForLine } from '../../core/progress/typed-line.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { mistakeInValue } from '../../core/release/release-settings.ts';
+import { describeSettingMistake } from '../../core/release/release-settings.ts';
 import type { RunContext } from './run-context.ts';
 
 /** Time limit in ms for typing a value, because a restarted container may have a terminal that nobody is watching. */
@@ -23,7 +23,7 @@ export async function promptValues(
     const terminal = { stdin, stderr: process.stderr, signal };
     const value = given ?? (await promptForLine(`Value of ${name} (not shown): `, terminal, true));
     if (cancellation.signal.aborted) throw new Cancelled();
-    const mistake = mistakeInValue(value);
+    const mistake = describeSettingMistake(value);
     if (mistake !== null) throw new UpdateError('settings-invalid', `the value of ${name} ${mistake}`);
     log.addMaskRules(() => ({ secrets: [{ key: 'SECRET', value }] }));
     values.set(name, value);

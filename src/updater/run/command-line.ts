@@ -1,17 +1,17 @@
-import { type ArgumentMessages, describeWrongValue, readArguments } from '../../core/progress/option-row.ts';
-import { createProduct, type Product, productMistakes, svcProduct } from '../../core/progress/product.ts';
+import { type ArgumentMessages, describeWrongValue, parseArguments } from '../../core/progress/option-row.ts';
+import { createProduct, findProductMistakes, type Product, svcProduct } from '../../core/progress/product.ts';
 import { settingsFileName } from '../../core/progress/state-name.ts';
 import { type ErrorCode, errorCodes } from '../../core/progress/update-error.ts';
-import { targetForms } from '../../core/release/target.ts';
-import { mostAddresses } from '../../notify/address.ts';
-import { similarNames } from './explain.ts';
+import { targetDescription } from '../../core/release/target.ts';
+import { maxNotifyAddresses } from '../../notify/address.ts';
+import { findSimilarNames } from './explain.ts';
 import {
   type Command,
   commandNames,
   dataForm,
-  optionsOf,
+  environmentVariableOf,
+  optionsByCommand,
   type UpdaterOptions,
-  variableOf,
 } from './option-table.ts';
 
 /** A command with its validated option values. */
@@ -19,12 +19,12 @@ export interface CommandLine {
   command: Command;
   product: Product;
   /** Values by option name. Only a settings file can set `data`. */
-  values: Values;
+  values: OptionValues;
   /** Error code that `explain` explains; null for all codes. */
   code: ErrorCode | null;
 }
 
-export type Values = ReadonlyMap<string, readonly GivenValue[]>;
+export type OptionValues = ReadonlyMap<string, readonly GivenValue[]>;
 
 /** A value, together with the option, variable or line that set it, for error messages. */
 export interface GivenValue {
@@ -47,7 +47,7 @@ export class UsageError extends Error {
 
 const productVariable = 'SVC_UPDATER_PRODUCT';
 
-export const needsService = `bump requires at least one --service option, or the services setting in ${settingsFileName}`;
+export const missingServiceMessage = `bump requires at least one --service option, or the services setting in ${settingsFileName}`;
 
 /**
  * Reads the command line and the environment. Options override variables.
@@ -80,34 +80,35 @@ export function parseCommandLine(
   const hasVerb = command === 'restore-point' && args[0] === 'rm';
   if (command === 'restore-point' && !hasVerb)
     mistakes.push('restore-point must be followed by rm, which removes the restore point');
-  const table = optionsOf[command];
+  const table = optionsByCommand[command];
   const typed = readFlags(hasVerb ? args.slice(1) : args, table, mistakes);
   const values = new Map([...readVariables(env, table), ...typed]);
   mistakes.push(...mistakesIn(command, values));
   // A missing list of services is not an error yet, because the settings file, which is read later, may contain the
   // list.
-  if (mistakes.some((each) => each !== needsService)) throw new UsageError(mistakes);
+  if (mistakes.some((each) => each !== missingServiceMessage)) throw new UsageError(mistakes);
   return { ...nothing, command, values };
 }
 
 /** Returns all mistakes: values with the wrong form, missing options, and options that exclude each other. */
-export function mistakesIn(command: Command, values: Values): string[] {
+export function mistakesIn(command: Command, values: OptionValues): string[] {
   const mistakes: string[] = [];
-  const rows: UpdaterOptions = { ...optionsOf[command], data: { form: dataForm, help: '' } };
+  const rows: UpdaterOptions = { ...optionsByCommand[command], data: { form: dataForm, help: '' } };
   for (const [name, row] of Object.entries(rows))
     for (const { value, where } of values.get(name) ?? []) {
       const mistake = describeWrongValue(row, value);
       if (mistake !== null) mistakes.push(`${where} ${mistake}`);
     }
   const notify = values.get('notify') ?? [];
-  if (notify.length > mostAddresses)
-    mistakes.push(`${notify[0]?.where} lists more than ${mostAddresses} addresses`);
+  if (notify.length > maxNotifyAddresses)
+    mistakes.push(`${notify[0]?.where} lists more than ${maxNotifyAddresses} addresses`);
   const placeOf = (name: string) => values.get(name)?.[0]?.where;
   const services = values.get('service') ?? [];
   if (new Set(services.map(({ value }) => value)).size < services.length)
     mistakes.push(`${placeOf('service')} lists a service twice`);
-  if (command === 'bump' && !values.has('to')) mistakes.push(`bump requires --to RELEASE: ${targetForms}`);
-  if (command === 'bump' && !values.has('service')) mistakes.push(needsService);
+  if (command === 'bump' && !values.has('to'))
+    mistakes.push(`bump requires --to RELEASE: ${targetDescription}`);
+  if (command === 'bump' && !values.has('service')) mistakes.push(missingServiceMessage);
   if (values.has('stack') && values.has('project'))
     mistakes.push(`${placeOf('stack')} and ${placeOf('project')} cannot be used together`);
   for (const [one, ...others] of [
@@ -140,7 +141,7 @@ function readVariables(
 ): Map<string, GivenValue[]> {
   const values = new Map<string, GivenValue[]>();
   for (const [name, { isList, isTyped }] of Object.entries(table)) {
-    const where = isTyped ? null : variableOf(name);
+    const where = isTyped ? null : environmentVariableOf(name);
     const text = where === null ? undefined : env[where];
     if (where === null || !text) continue;
     const parts = isList ? text.split(',').map((each) => each.trim()) : [text];
@@ -153,17 +154,17 @@ function readVariables(
 }
 
 /** Reads the options of a command line and adds mistakes to the list. */
-function readFlags(args: readonly string[], table: UpdaterOptions, mistakes: string[]): Values {
+function readFlags(args: readonly string[], table: UpdaterOptions, mistakes: string[]): OptionValues {
   const messages: ArgumentMessages = {
     unknown: (option, name) => {
-      const [near] = similarNames(name, Object.keys(table));
+      const [near] = findSimilarNames(name, Object.keys(table));
       return `unknown option ${option}${near === undefined ? '' : ` (did you mean --${near}?)`}`;
     },
     noValue: (option) => `${option} requires a value`,
     extraValue: (option) => `${option} takes no value`,
     twice: (option, isSwitch) => (isSwitch ? null : `${option} is given twice`),
   };
-  const read = readArguments(args, table, messages);
+  const read = parseArguments(args, table, messages);
   mistakes.push(...read.mistakes, ...read.certainWords.map((word) => `unexpected argument "${word}"`));
   return new Map(
     [...read.values].map(([name, values]) => [name, values.map((value) => ({ value, where: `--${name}` }))]),
@@ -179,7 +180,7 @@ function readProduct(text: string | undefined, mistakes: string[]): Product {
   if (!given) return svcProduct;
   try {
     const options = given.startsWith('{') ? JSON.parse(given) : { name: given };
-    const wrong = productMistakes(options);
+    const wrong = findProductMistakes(options);
     if (wrong.length === 0) return createProduct(options);
     mistakes.push(`${productVariable} is invalid: ${wrong.join('; ')}`);
   } catch {
@@ -197,7 +198,7 @@ function readCode(words: readonly string[], mistakes: string[]): ErrorCode | nul
   readFlags(word.startsWith('-') ? words : words.slice(1), {}, mistakes);
   const code = errorCodes.find((each) => each === word) ?? null;
   if (code !== null || word.startsWith('-')) return code;
-  const near = similarNames(word, errorCodes);
+  const near = findSimilarNames(word, errorCodes);
   const hint =
     near.length > 0 ? `similar codes are ${near.join(', ')}` : 'run explain without a code to list all codes';
   mistakes.push(`unknown code "${word}": ${hint}`);

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { exists } from '../../core/files/file-system.ts';
+import { isExistingPath } from '../../core/files/file-system.ts';
 import type { Log } from './log/log.ts';
 
 /**
@@ -68,7 +68,7 @@ async function usable(given: Record<string, unknown>, log: Log): Promise<Record<
 
 async function helperExists(name: string): Promise<boolean> {
   const directories = (process.env.PATH ?? '').split(delimiter);
-  const found = directories.map((directory) => exists(join(directory, `docker-credential-${name}`)));
+  const found = directories.map((directory) => isExistingPath(join(directory, `docker-credential-${name}`)));
   return (await Promise.all(found)).includes(true);
 }
 

@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { sleepFor } from '../../core/progress/wait.ts';
-import type { Ending } from './log/ending.ts';
+import type { RunOutcome } from './log/ending.ts';
 import type { Log } from './log/log.ts';
 import type { EngineContext } from './run-context.ts';
 
@@ -41,7 +41,7 @@ export interface DrivenRun<View, Step extends { kind: string }> extends Driver<V
    */
   turnBack(error: unknown): Promise<() => unknown>;
   /** Completes a run that has reached its goal. */
-  end(): Promise<Ending>;
+  end(): Promise<RunOutcome>;
   close(): void;
 }
 
@@ -102,7 +102,7 @@ export async function runSteps<View, Step extends { kind: string }>(
 export async function runToGoal<View, Step extends { kind: string }>(
   run: DrivenRun<View, Step>,
   log: Log,
-): Promise<Ending> {
+): Promise<RunOutcome> {
   try {
     await runSteps(run, 'update', log);
   } catch (error) {

@@ -6,7 +6,7 @@ const tlsFlags = { tlscacert: 'ca.pem', tlscert: 'cert.pem', tlskey: 'key.pem' }
  * Reads the engine address from the environment and returns it as CLI flags, because compose must not receive the
  * environment variables.
  */
-export function engineAddress(env: Readonly<Record<string, string | undefined>>): {
+export function parseEngineAddress(env: Readonly<Record<string, string | undefined>>): {
   host: string;
   tls: string[];
 } {

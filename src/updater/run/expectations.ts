@@ -4,7 +4,7 @@ import { UpdateError } from '../../core/progress/update-error.ts';
 import { parseTarget } from '../../core/release/target.ts';
 import { Unproven, verifyRelease } from '../../provenance/prove-release.ts';
 import { type ArchiveHead, openArchive } from '../../provenance/release-archive.ts';
-import { isOfPlatform, type ReleaseFile } from '../../provenance/release-file.ts';
+import { createPlatformFilter, type ReleaseFile } from '../../provenance/release-file.ts';
 import { parseTrust } from '../../provenance/trust.ts';
 import type { ProofOptions, UpdateOptions } from './options.ts';
 
@@ -26,7 +26,7 @@ type Asked = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
  * Sets the target to the release of an archive if no target is specified. An archive that cannot be verified is ignored
  * here, because `readExpectedDigests` reports the error.
  */
-export async function withTargetOfArchive(options: UpdateOptions): Promise<UpdateOptions> {
+export async function addArchiveTarget(options: UpdateOptions): Promise<UpdateOptions> {
   const { proof, target } = options;
   if (proof.archive === null || proof.trust === null || target !== null) return options;
   const told = await provenIn(options).catch(() => null);
@@ -52,7 +52,7 @@ export async function readExpectedDigests(options: Asked, platform: string): Pro
   if (trust !== null && (release !== null || archive !== null)) {
     const told = await provenIn(options);
     for (const [name, { digest, platforms }] of Object.entries(told.images)) {
-      const own = Object.keys(platforms).filter(isOfPlatform(platform));
+      const own = Object.keys(platforms).filter(createPlatformFilter(platform));
       if (own.length === 0)
         throw new UpdateError(
           'not-proven',

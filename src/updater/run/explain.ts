@@ -24,7 +24,7 @@ const mostNear = 5;
 const mostTypos = 3;
 
 /** Suggests names for a mistyped word: names that contain the word or differ in a few letters, the closest first. */
-export function similarNames(word: string, names: readonly string[]): string[] {
+export function findSimilarNames(word: string, names: readonly string[]): string[] {
   const distances = names.map((name) => ({
     name,
     distance: word !== '' && name.includes(word) ? 0 : editDistance(word, name),

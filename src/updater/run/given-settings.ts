@@ -2,9 +2,9 @@ import { parse } from 'dotenv';
 import * as z from 'zod/mini';
 import { createJsonTextSchema } from '../../core/progress/json-text.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { givenSettingsPath, mistakeInValue } from '../../core/release/release-settings.ts';
+import { describeSettingMistake, serverSettingsPath } from '../../core/release/release-settings.ts';
 import { type CommandLine, type GivenValue, UsageError } from './command-line.ts';
-import { nameAndValue } from './options.ts';
+import { splitNameAndValue } from './options.ts';
 import { readSmallFile } from './settings-file.ts';
 
 /**
@@ -12,14 +12,14 @@ import { readSmallFile } from './settings-file.ts';
  * Messages never contain a value.
  * @throws UsageError with all mistakes
  */
-export async function withGivenSettings(line: CommandLine, isTerminal: boolean): Promise<CommandLine> {
+export async function addGivenSettings(line: CommandLine, isTerminal: boolean): Promise<CommandLine> {
   const path = line.values.get('set-file')?.[0]?.value;
   const all = [...(path === undefined ? [] : await settingsIn(path)), ...(line.values.get('set') ?? [])];
   const mistakes = all.flatMap(({ value: text, where }) => {
-    const [name, value] = nameAndValue(text);
+    const [name, value] = splitNameAndValue(text);
     if (value === undefined)
       return isTerminal ? [] : [`${where} ${name} requires a terminal; otherwise, use ${name}=VALUE`];
-    const mistake = mistakeInValue(value);
+    const mistake = describeSettingMistake(value);
     return mistake === null ? [] : [`${where}: the value of ${name} ${mistake}`];
   });
   if (mistakes.length > 0) throw new UsageError(mistakes);
@@ -37,7 +37,7 @@ async function settingsIn(path: string): Promise<GivenValue[]> {
   });
   // The file from the server is deleted when a run ends, and this container may have been restarted after the end of
   // its run.
-  if (file === null && path === givenSettingsPath) return [];
+  if (file === null && path === serverSettingsPath) return [];
   if (file === null) throw new UsageError([`${path} does not exist`]);
   const { data = fromEnvFile(file.text, path) } = entries.safeParse(file.text);
   return data.map(([name, value]) => ({ value: `${name}=${value}`, where: path }));

@@ -1,6 +1,6 @@
 import { exitCodes } from '../../core/progress/outcome.ts';
-import { type Ending, logSuccess } from './log/ending.ts';
-import type { Fields, Log } from './log/log.ts';
+import { logSuccess, type RunOutcome } from './log/ending.ts';
+import type { Log, LogFields } from './log/log.ts';
 import { formatSeconds } from './log/wording.ts';
 import type { RunContext } from './run-context.ts';
 
@@ -13,7 +13,7 @@ type TimedLog = Pick<RunContext, 'log' | 'beganAt'>;
  * @param runs sentence with the running version: `app runs v1.5.0 already`
  * @param to the target version of the plan
  */
-export function logUnchanged({ log, beganAt }: TimedLog, runs: string, to: string): Ending {
+export function logUnchanged({ log, beganAt }: TimedLog, runs: string, to: string): RunOutcome {
   const took = formatSeconds(performance.now() - beganAt);
   return logSuccess(log, 'unchanged', `unchanged: ${runs}; nothing to do (${took})`, { to });
 }
@@ -28,7 +28,7 @@ export function logUpdated(
   { log, beganAt }: TimedLog,
   facts: { from: string; to: string; images: readonly string[] },
   { reached, next }: { reached: string; next: string },
-): Ending {
+): RunOutcome {
   const took = formatSeconds(performance.now() - beganAt);
   const images = [...new Set(facts.images)];
   return logSuccess(log, 'updated', `updated ${facts.from} → ${reached} in ${took}${next}`, {
@@ -38,7 +38,7 @@ export function logUpdated(
 }
 
 /** Logs the result of a dry run. */
-export function logPlanned(log: Log, next: string, fields?: Fields): Ending {
+export function logPlanned(log: Log, next: string, fields?: LogFields): RunOutcome {
   log.enter('done');
   const message = `planned: nothing was changed; ${next}`;
   log.info(message, fields);
@@ -46,5 +46,5 @@ export function logPlanned(log: Log, next: string, fields?: Fields): Ending {
 }
 
 /** Logs the result of a dry run of an update. */
-export const logPlannedUpdate = (log: Log): Ending =>
+export const logPlannedUpdate = (log: Log): RunOutcome =>
   logPlanned(log, 'to update, run the same command without "plan"');

@@ -1,8 +1,8 @@
 import type { OptionRow, OptionTable } from '../../core/progress/option-row.ts';
 import { isDataKeyword } from '../../core/progress/product.ts';
 import { settingsFileName, stateDirectoryName } from '../../core/progress/state-name.ts';
-import { parseTarget, targetForms } from '../../core/release/target.ts';
-import { addressForm, parseNotifyAddress } from '../../notify/address.ts';
+import { parseTarget, targetDescription } from '../../core/release/target.ts';
+import { notifyAddressDescription, parseNotifyAddress } from '../../notify/address.ts';
 
 /** An option of the updater. A switch can also be turned on by setting its environment variable to 1. */
 interface UpdaterOption extends OptionRow {
@@ -19,7 +19,7 @@ export const usualSeconds = { wait: 300, pull: 3600 };
 
 const release = {
   value: 'RELEASE',
-  form: [{ test: (text: string) => parseTarget(text) !== null }, targetForms],
+  form: [{ test: (text: string) => parseTarget(text) !== null }, targetDescription],
 } as const;
 const service = {
   value: 'NAME',
@@ -181,7 +181,7 @@ it lists as recalled are not installed. With --trust, it must be signed []`,
     isSecret: true,
     form: [
       { test: (text: string) => text === 'none' || parseNotifyAddress(text) !== null },
-      `${addressForm}; or none`,
+      `${notifyAddressDescription}; or none`,
     ],
     help: `Address to notify of the start and the end of the run, repeatable []
 (none: notify nothing, even if ${settingsFileName} contains addresses)`,
@@ -246,7 +246,7 @@ export const commandNames = [
 export type Command = (typeof commandNames)[number] | 'help' | 'version';
 
 /** Options of each command. */
-export const optionsOf: Readonly<Record<Command, UpdaterOptions>> = {
+export const optionsByCommand: Readonly<Record<Command, UpdaterOptions>> = {
   update: updateTable,
   plan: updateTable,
   // `fetch` has no data options: without the lock, inspecting data could disturb a database that an update is using.
@@ -284,25 +284,26 @@ export const optionsOf: Readonly<Record<Command, UpdaterOptions>> = {
 export const dataForm = [{ test: isDataKeyword }, '"save" or "none"'] as const;
 
 /** Returns the settings key of an option: `services` for `--service`. */
-export const keyOf = (name: string): string => (name === 'service' || name === 'file' ? `${name}s` : name);
+export const settingsKeyOf = (name: string): string =>
+  name === 'service' || name === 'file' ? `${name}s` : name;
 
 /**
  * Returns the environment variable of an option; null for `--set` and for options that only exist for `rollback` or
  * `bump`.
  */
-export const variableOf = (name: string): string | null =>
+export const environmentVariableOf = (name: string): string | null =>
   name in updateTable && name !== 'set'
-    ? `SVC_UPDATER_${keyOf(name).toUpperCase().replaceAll('-', '_')}`
+    ? `SVC_UPDATER_${settingsKeyOf(name).toUpperCase().replaceAll('-', '_')}`
     : null;
 
 /** Form of a setting. `pairs` is a mapping of services to keywords. */
 export type SettingForm = 'value' | 'list' | 'switch' | 'pairs';
 
 /** Settings by their key in a settings file: options, and `data`, which selects the data in a restore point. */
-export const settings = new Map<string, { name: string; form: SettingForm }>([
+export const settingsByKey = new Map<string, { name: string; form: SettingForm }>([
   ...Object.entries<UpdaterOption>({ ...updateTable, ...bumpTable }).flatMap(([name, row]) => {
     const form: SettingForm = row.isList ? 'list' : row.value === undefined ? 'switch' : 'value';
-    return row.inFile ? [[keyOf(name), { name, form }] as const] : [];
+    return row.inFile ? [[settingsKeyOf(name), { name, form }] as const] : [];
   }),
   ['data', { name: 'data', form: 'pairs' }],
 ]);

@@ -2,7 +2,7 @@ import { type DataKeyword, isDataKeyword } from '../../core/progress/product.ts'
 import { parseTarget, type Target } from '../../core/release/target.ts';
 import type { CommandLine } from './command-line.ts';
 import type { LogFormat } from './log/log.ts';
-import { optionsOf, usualSeconds } from './option-table.ts';
+import { optionsByCommand, usualSeconds } from './option-table.ts';
 
 export type UpdateOptions = ReturnType<typeof updateOptionsOf>;
 export type DataOptions = UpdateOptions['data'];
@@ -72,7 +72,7 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
      * Values of new settings, by name. An undefined value is prompted for on the terminal. Null if the command has no
      * `--set`.
      */
-    settings: 'set' in optionsOf[command] ? new Map(all('set').map(nameAndValue)) : null,
+    settings: 'set' in optionsByCommand[command] ? new Map(all('set').map(splitNameAndValue)) : null,
     /** Options for a Swarm stack, which the updater can update instead of a compose project. */
     stack: {
       name: one('stack'),
@@ -106,7 +106,7 @@ export function isSameRequest(
 }
 
 /** Splits `NAME=VALUE` or `NAME`. */
-export const nameAndValue = (text: string) => text.split(/=(.*)/s, 2) as [string, string | undefined];
+export const splitNameAndValue = (text: string) => text.split(/=(.*)/s, 2) as [string, string | undefined];
 
 /**
  * The operator's choice whether a restore point contains certain data: of a service, of a mount (`app:/library`) or of

@@ -3,10 +3,10 @@ import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Target } from '../../core/release/target.ts';
 import {
   type ChannelFile,
+  findRecall,
+  formatRecall,
   isExpired,
-  parseChannelFileFor,
-  recallOf,
-  recallSentence,
+  parseUnverifiedChannelFile,
   verifyChannelFile,
 } from '../../provenance/channel-file.ts';
 import { parseTrust } from '../../provenance/trust.ts';
@@ -24,7 +24,7 @@ export interface Recalls extends Pick<ChannelFile, 'recalled'> {
  * file. Warns about an expired file, and about a recall that the operator accepts.
  * @throws UpdateError not-proven, recalled
  */
-export async function recallsOf({
+export async function readRecalls({
   options,
   log,
   startedAt,
@@ -47,10 +47,10 @@ export async function recallsOf({
  * @throws UpdateError recalled
  */
 export function checkRecalled(recalls: Recalls | null, version: string | null): string[] {
-  const recall = recalls === null || version === null ? null : recallOf(recalls, version);
+  const recall = recalls === null || version === null ? null : findRecall(recalls, version);
   if (recall === null) return [];
   const page = recall.url === undefined ? '' : ` (${recall.url})`;
-  const message = `${recallSentence(recall)}${page}`;
+  const message = `${formatRecall(recall)}${page}`;
   if (recalls?.accepted) return [message];
   throw new UpdateError('recalled', message);
 }
@@ -61,7 +61,7 @@ async function channelFileAt(path: string, { proof, product, target }: UpdateOpt
     const bytes = await read(path);
     const told =
       proof.trust === null
-        ? parseChannelFileFor(bytes, product.name)
+        ? parseUnverifiedChannelFile(bytes, product.name)
         : await verifyChannelFile(
             bytes,
             String(await read(`${path}.sigstore.json`)),

@@ -1,17 +1,17 @@
 import { Interrupted } from '../../core/progress/stops.ts';
 import { currentStep } from './drive.ts';
-import { type Ending, endingOf, logFailure, logLastLine, storedEnding } from './log/ending.ts';
-import type { EndingFacts } from './log/ending-facts.ts';
+import { createFailedOutcome, logFailure, logLastLine, maskOutcome, type RunOutcome } from './log/ending.ts';
+import type { OutcomeFacts } from './log/ending-facts.ts';
 import type { FirstContext } from './run-context.ts';
 
 interface Run {
-  work(): Promise<Ending>;
+  work(): Promise<RunOutcome>;
   /** Returns facts for the last line of a failed run. */
-  facts(): EndingFacts;
+  facts(): OutcomeFacts;
   /** Records the outcome of the run. */
-  close(ending: Ending): Promise<void>;
+  close(ending: RunOutcome): Promise<void>;
   /** Records a crash immediately. Returns whether the engine restarts this container, which then resumes the run. */
-  recordCrash(ending: Ending): boolean;
+  recordCrash(ending: RunOutcome): boolean;
   /**
    * Message that explains how the run is resumed after an engine shutdown. If null, a shutdown is a failure of the run.
    */
@@ -25,9 +25,9 @@ export async function runToEnd(
 ): Promise<number> {
   const factsNow = () => ({ ...facts(), step: currentStep() });
   onCrash((error) => {
-    const { lines, ...ending } = endingOf(error, factsNow(), log);
+    const { lines, ...ending } = createFailedOutcome(error, factsNow(), log);
     for (const line of lines) log.error(line);
-    if (recordCrash(storedEnding(log, ending)))
+    if (recordCrash(maskOutcome(log, ending)))
       log.error('the updater crashed; its container is started again');
     else logLastLine(ending, log);
     return ending.exitCode;

@@ -2,14 +2,14 @@ import { constants } from 'node:fs';
 import { access, type FileHandle, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isMap, isScalar, isSeq } from 'yaml';
-import { locationAt } from '../../core/compose/project-files.ts';
+import { formatOffsetLocation } from '../../core/compose/project-files.ts';
 import { parseYaml } from '../../core/compose/yaml-document.ts';
 import type { TextFile } from '../../core/files/text-file.ts';
 import { settingsFileName } from '../../core/progress/state-name.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { type CommandLine, type GivenValue, mistakesIn, type Values } from './command-line.ts';
+import { type CommandLine, type GivenValue, mistakesIn, type OptionValues } from './command-line.ts';
 import type { Log } from './log/log.ts';
-import { keyOf, settings as known, optionsOf, type SettingForm } from './option-table.ts';
+import { settingsByKey as known, optionsByCommand, type SettingForm, settingsKeyOf } from './option-table.ts';
 
 const maxBytes = 64 * 1024;
 
@@ -17,11 +17,13 @@ const maxBytes = 64 * 1024;
  * Completes the command line with the settings file of the compose directory. Options and variables override settings.
  * @throws UpdateError settings-invalid, with all mistakes
  */
-export async function withSettings(line: CommandLine, directory: string, log: Log): Promise<CommandLine> {
+export async function addFileSettings(line: CommandLine, directory: string, log: Log): Promise<CommandLine> {
   const file = await readSmallFile(join(directory, settingsFileName), settingsFileName);
   if (file === null) return line;
   const settings = settingsOf(file);
-  const words = [...settings].map(([flag, said]) => `${keyOf(flag)} ${said.map(wordsOf(flag)).join(', ')}`);
+  const words = [...settings].map(
+    ([flag, said]) => `${settingsKeyOf(flag)} ${said.map(wordsOf(flag)).join(', ')}`,
+  );
   if (words.length > 0) log.info(`${settingsFileName}: ${words.join('; ')}`);
   const values = completeCommandLine(line, settings);
   const mistakes = mistakesIn(line.command, values);
@@ -30,11 +32,11 @@ export async function withSettings(line: CommandLine, directory: string, log: Lo
 }
 
 /** Adds the settings that the command supports and that are not set on the command line. */
-export function completeCommandLine({ command, values }: CommandLine, settings: Values): Values {
+export function completeCommandLine({ command, values }: CommandLine, settings: OptionValues): OptionValues {
   const all = new Map(values);
   const services = (values.get('service') ?? []).map(({ value }) => value);
   for (const [name, given] of settings) {
-    const isOption = name in optionsOf[command] || (name === 'data' && command !== 'bump');
+    const isOption = name in optionsByCommand[command] || (name === 'data' && command !== 'bump');
     if (all.has(name) || !isOption) continue;
     // A service on the command line is updated even if the file excludes it.
     const kept = given.filter(({ value }) => name !== 'exclude' || !services.includes(value));
@@ -47,10 +49,10 @@ export function completeCommandLine({ command, values }: CommandLine, settings: 
  * Reads the values of a settings file by option.
  * @throws UpdateError settings-invalid
  */
-export function settingsOf(file: TextFile): Values {
+export function settingsOf(file: TextFile): OptionValues {
   const [document, ...others] = parsed(file);
   const at = (node: unknown): string =>
-    locationAt(file, (node as { range?: number[] } | null)?.range?.[0] ?? 0);
+    formatOffsetLocation(file, (node as { range?: number[] } | null)?.range?.[0] ?? 0);
   const contents = document?.contents ?? null;
   if (others.length > 0)
     throw invalid([`${settingsFileName} contains several YAML documents, but only one is allowed`]);
@@ -120,8 +122,8 @@ const wordsOf =
   (flag: string) =>
   ({ value, key }: GivenValue): string => {
     if (key !== undefined) return `${key}: ${value}`;
-    if (optionsOf.update[flag]?.isSecret) return '***';
-    return known.get(keyOf(flag))?.form === 'switch' ? String(value === '1') : value;
+    if (optionsByCommand.update[flag]?.isSecret) return '***';
+    return known.get(settingsKeyOf(flag))?.form === 'switch' ? String(value === '1') : value;
   };
 
 function parsed(file: TextFile) {

@@ -5,11 +5,11 @@ import { settingsFileName } from '../../core/progress/state-name.ts';
 import {
   bumpTable,
   type Command,
-  optionsOf,
+  environmentVariableOf,
+  optionsByCommand,
   rollbackTable,
   type UpdaterOptions,
   updateTable,
-  variableOf,
 } from './option-table.ts';
 
 const trace =
@@ -17,7 +17,7 @@ const trace =
 
 /** Lists the options that a command has in common with `update`. */
 function sharedOptions(command: Command, end: string): string {
-  const names = Object.keys(optionsOf[command]).filter((name) => name in updateTable);
+  const names = Object.keys(optionsByCommand[command]).filter((name) => name in updateTable);
   const [last, ...others] = names.map((name) => `--${name}`).reverse();
   const title = command === 'restore-point' ? 'restore-point rm' : command;
   const text = `Options of ${title}: ${others.reverse().join(', ')} and ${last} as above${end}`;
@@ -28,7 +28,7 @@ function sharedOptions(command: Command, end: string): string {
  * Returns the output of `--help`. Environment variables are only listed for svc, because only operators of svc set
  * them.
  */
-export function usageOf(product: Product): string {
+export function formatUsage(product: Product): string {
   const { name, versionVariable, containerName } = product;
   const [app, ...workers] = product.services;
   const services =
@@ -44,7 +44,7 @@ export function usageOf(product: Product): string {
     Object.entries(table)
       .map(([option, row]) => {
         const example = row.isList ? '=a,b' : row.value === undefined ? '=1' : '';
-        const variable = isSvc ? ` [${variableOf(option)}${example}]` : '';
+        const variable = isSvc ? ` [${environmentVariableOf(option)}${example}]` : '';
         const text = fillFields(row.help, { services, versionVariable }).replace(' []', variable);
         return `${`  ${optionLabel(option, row)}`.padEnd(30)}${text.replaceAll('\n', `\n${' '.repeat(30)}`)}\n`;
       })

@@ -7,11 +7,11 @@ import type { Product } from '../../core/progress/product.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { lastLine } from '../../engine/cli/command.ts';
 import { Engine } from '../../engine/cli/engine.ts';
-import { rejectionErrorOf } from '../../engine/cli/rejection.ts';
+import { createRejectionError } from '../../engine/cli/rejection.ts';
 import type { EngineFacts } from '../../engine/engine-api.ts';
 import { isAtLeast } from '../../engine/http/api-version.ts';
 import { parseObject } from '../../engine/json.ts';
-import { engineAddress } from './engine-address.ts';
+import { parseEngineAddress } from './engine-address.ts';
 
 /** Version of this build, set by the bundler. */
 export const version: string = process.env.SVC_UPDATER_BUILD_VERSION ?? 'dev';
@@ -59,7 +59,7 @@ export async function readProgramVersions(
     throw new UpdateError('engine-version', message, { advice });
   }
   const compose = await engine.call(['compose', 'version', '--short']);
-  if (compose.exitCode !== 0) throw rejectionErrorOf(compose);
+  if (compose.exitCode !== 0) throw createRejectionError(compose);
   return { cli: stdout.trim(), compose: compose.stdout.trim() };
 }
 
@@ -82,12 +82,12 @@ async function fits(engine: Engine, { api }: EngineFacts, known: Programs): Prom
 const deadlineMs = 4_000;
 
 /** Returns the output of `--version`: the updater, the programs in its image, and the engine if it responds. */
-export async function versionLine(
+export async function formatVersionLine(
   { name }: Product,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<string> {
   const configDirectory = join(homedir(), '.docker');
-  const engine = new Engine({ ...engineAddress(env), configDirectory }, { home: homedir() });
+  const engine = new Engine({ ...parseEngineAddress(env), configDirectory }, { home: homedir() });
   const commandVersion = async (args: readonly string[]) =>
     (await engine.call(args, { deadlineMs })).stdout.trim().split('\n', 1)[0] ?? '';
   const engineVersion = () =>

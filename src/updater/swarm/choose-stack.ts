@@ -3,14 +3,14 @@ import { roleLabelOf } from '../../core/progress/product.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { swarmLabels } from '../../engine/labels.ts';
 import {
-  containerOf,
-  imageOf,
+  containerSpecOf,
   isJob,
-  labelsOf,
   replicasOf,
   type SwarmNode,
   type SwarmService,
   type SwarmTask,
+  serviceImageOf,
+  serviceLabelsOf,
 } from '../../engine/swarm.ts';
 import { joinWithAnd } from '../run/log/wording.ts';
 import type { UpdateOptions } from '../run/options.ts';
@@ -30,7 +30,7 @@ export const shortName = (stack: string, { name }: Pick<SwarmService, 'name'>): 
   name.startsWith(`${stack}_`) ? name.slice(stack.length + 1) : name;
 
 /** Returns the names of the stacks that contain a service with the name of the app. */
-export const stacksWithApp = (services: readonly SwarmService[], app: string): string[] => [
+export const listStacksWithApp = (services: readonly SwarmService[], app: string): string[] => [
   ...new Set(
     services.flatMap(({ name, stack }) => (stack !== null && name === `${stack}_${app}` ? [stack] : [])),
   ),
@@ -43,7 +43,7 @@ export const stacksWithApp = (services: readonly SwarmService[], app: string): s
  */
 export function chooseStack(services: readonly SwarmService[], options: UpdateOptions): ChosenStack {
   const { app, product } = options;
-  const all = stacksWithApp(services, app);
+  const all = listStacksWithApp(services, app);
   const [name, ...others] = options.stack.name === null ? all : [options.stack.name];
   if (name === undefined) {
     throw new UpdateError('no-app', `no stack in this Swarm has a service named ${app}`, {
@@ -70,7 +70,9 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
     });
   }
   const isWorker = (each: SwarmService) =>
-    [each.spec, containerOf(each.spec)].some((holder) => labelsOf(holder)[roleLabelOf(product)] === 'worker');
+    [each.spec, containerSpecOf(each.spec)].some(
+      (holder) => serviceLabelsOf(holder)[roleLabelOf(product)] === 'worker',
+    );
   const labelled = own.filter((each) => each !== found && isWorker(each));
   const usual = product.services.slice(1).flatMap((short) => find(short) ?? []);
   const workers = options.servicesNamed
@@ -93,14 +95,14 @@ const missing = (stack: string, short: string): never => {
  * Requires that each service with the app's image is updated or excluded, because these services are released together.
  */
 function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclude }: UpdateOptions): void {
-  const repository = parseReference(imageOf(app.spec))?.repository;
+  const repository = parseReference(serviceImageOf(app.spec))?.repository;
   const behind = services.filter(
     (each) =>
       each !== app &&
       !workers.includes(each) &&
       !exclude.includes('*') &&
       !exclude.includes(shortName(name, each)) &&
-      parseReference(imageOf(each.spec))?.repository === repository,
+      parseReference(serviceImageOf(each.spec))?.repository === repository,
   );
   if (behind.length === 0) return;
   const names = behind.map((each) => shortName(name, each));
@@ -166,5 +168,5 @@ export function nodesFor(
  * Returns the image of a service as written in the stack file: the value of the label that `docker stack deploy` sets.
  * Without the label, returns the image of the spec without its digest.
  */
-export const writtenImage = ({ spec }: Pick<SwarmService, 'spec'>): string =>
-  labelsOf(spec)[swarmLabels.image] ?? imageOf(spec).replace(/@.*$/, '');
+export const writtenImageOf = ({ spec }: Pick<SwarmService, 'spec'>): string =>
+  serviceLabelsOf(spec)[swarmLabels.image] ?? serviceImageOf(spec).replace(/@.*$/, '');

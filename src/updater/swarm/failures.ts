@@ -1,7 +1,7 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { toObject } from '../../engine/json.ts';
-import { containerOf } from '../../engine/swarm.ts';
+import { containerSpecOf } from '../../engine/swarm.ts';
 import { formatCount, formatSeconds } from '../run/log/wording.ts';
 import type { ServiceView, WaitStep } from './next-write.ts';
 import type { RecordData } from './record.ts';
@@ -16,7 +16,7 @@ const maxFailures = 5;
 /**
  * Returns the error with which a wait ends if it has failed or takes too long; null if the run must continue to wait.
  */
-export function endOfWait(
+export function findWaitError(
   watch: StackWatch,
   { service, what }: WaitStep,
   { waitedMs, timeoutMs }: { waitedMs: number; timeoutMs: number },
@@ -39,7 +39,7 @@ export function endOfWait(
       : `${move.name} still has tasks on ${where} after ${formatSeconds(waitedMs)}`;
   return watch.isBack
     ? new UpdateError('containers-not-restored', message, { advice: adviceOn([move]) })
-    : failureError(watch, message);
+    : createTaskFailureError(watch, message);
 }
 
 /**
@@ -48,7 +48,7 @@ export function endOfWait(
  */
 function ownDelaysMs({ wanted }: StackServiceUpdate): number {
   const { Delay = 0, Monitor = 0 } = toObject(wanted.UpdateConfig);
-  const { StopGracePeriod = 0 } = containerOf(wanted);
+  const { StopGracePeriod = 0 } = containerSpecOf(wanted);
   return (Number(Delay) + Number(Monitor) + Number(StopGracePeriod)) / 1e6;
 }
 
@@ -64,15 +64,15 @@ function unwell(watch: StackWatch, { move, tasks }: ServiceView, waitedMs: numbe
       : `after ${formatSeconds(waitedMs)}, only ${tasks.newRunning.length} of ${tasks.needs} new tasks of ${move.name} are running`;
   const old =
     tasks.oldAlive.length > 0 ? `; ${formatCount(tasks.oldAlive.length, 'old task')} still present` : '';
-  return failureError(watch, `${why}${old}`);
+  return createTaskFailureError(watch, `${why}${old}`);
 }
 
-export function failureError({ hasStarted, followed }: StackWatch, message: string): UpdateError {
+export function createTaskFailureError({ hasStarted, followed }: StackWatch, message: string): UpdateError {
   if (!hasStarted) return new UpdateError('recreate-failed', message);
   return new UpdateError('broken', message, { advice: adviceOn(followed.map(({ move }) => move)) });
 }
 
-export function changedError({ hasStarted }: StackWatch, { move }: ServiceView): UpdateError {
+export function createServiceChangedError({ hasStarted }: StackWatch, { move }: ServiceView): UpdateError {
   const message = `the definition of ${move.name} was changed by another user or process during the update`;
   return hasStarted
     ? new UpdateError('broken', message, { advice: adviceOn([move]) })
@@ -85,7 +85,7 @@ const adviceOn = (moves: readonly StackServiceUpdate[]): string =>
   `Check the output of docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}. Fix the cause, then run {command} again.`;
 
 /** Builds the error for a connection to the Swarm managers that was lost while services were being replaced. */
-export const swarmLostError = ({ message }: UpdateError): UpdateError =>
+export const createSwarmLostError = ({ message }: UpdateError): UpdateError =>
   new UpdateError('engine-lost', message, {
     state:
       'the connection to the Swarm was lost while services were being replaced; the progress was recorded',
@@ -94,7 +94,7 @@ export const swarmLostError = ({ message }: UpdateError): UpdateError =>
   });
 
 /** Builds the error for a failed update that can no longer be rolled back, because the new version has started. */
-export function notRolledBackError(
+export function createNotRolledBackError(
   data: RecordData,
   error: UpdateError,
   detail: readonly string[],
@@ -109,7 +109,7 @@ export function notRolledBackError(
 }
 
 /** Builds the error for a run whose changes were all undone. The original error is already in the log. */
-export function rolledBackError(data: RecordData, error: UpdateError): UpdateError {
+export function createRolledBackError(data: RecordData, error: UpdateError): UpdateError {
   const isForeign = error.code === 'containers-changed';
   const stack = isForeign ? 'the external changes to the stack were kept' : `${data.from} is running again`;
   return new UpdateError(error.code, error.message, {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { draftOf, type ProjectDraft } from '../../core/compose/draft.ts';
+import { createDraft, type ProjectDraft } from '../../core/compose/draft.ts';
 import { displayPathOf, type ProjectFiles, projectDirectoryOf } from '../../core/compose/project-files.ts';
 import { parseReference } from '../../core/compose/reference.ts';
 import { createVariableLookup } from '../../core/compose/variables.ts';
@@ -43,7 +43,7 @@ type Images = ReadonlyMap<string, string>;
  * Finds the mounted directory that contains the stack files; null if there is none. @throws UpdateError stack-file,
  * several-projects
  */
-export async function stackDirectory(
+export async function findStackDirectory(
   paths: HostPaths,
   { dir, stack: { files } }: UpdateOptions,
 ): Promise<string | null> {
@@ -151,7 +151,7 @@ export async function draftStackFiles(
     }),
   );
   if (plan.target === null || [...wanted].every(([name, to]) => before.get(name) === to))
-    return draftOf(project);
+    return createDraft(project);
   const [pinned] = [...wanted.values()].filter((to) => to.includes('@'));
   const digest = pinned?.replace(/^.*@/, '') ?? null;
   const request = { to: plan.target, services: [...wanted.keys()], digest };
@@ -230,7 +230,7 @@ function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, stri
 /**
  * Returns the command with which a user can deploy the stack, including the values of `.env` if the files need them.
  */
-export function deployCommand(stack: string, { project, paths, withEnv, reader }: StackFiles): string {
+export function formatDeployCommand(stack: string, { project, paths, withEnv, reader }: StackFiles): string {
   const files = paths.map((path) => `-c ${displayPathOf(project, path)}`).join(' ');
   if (reader === 'compose') return `docker compose config | docker stack deploy -c - ${stack}`;
   return `${withEnv ? 'set -a; . ./.env; set +a; ' : ''}docker stack deploy ${files} ${stack}`;
@@ -240,5 +240,5 @@ export function deployCommand(stack: string, { project, paths, withEnv, reader }
  * Returns the changes of image references that the owner must make in the stack file or its variables if no directory
  * is mounted.
  */
-export const textToChange = ({ updates }: ReleasePlan): string =>
+export const formatImagesToChange = ({ updates }: ReleasePlan): string =>
   joinWithAnd([...new Set(updates.filter(changesTag).map(({ pin, to }) => `${pin.referenceText} → ${to}`))]);

@@ -5,21 +5,21 @@ import { listServices, readSwarmMembership, removeConfig } from '../../engine/ap
 import type { Engine } from '../../engine/cli/engine.ts';
 import { swarmLabels } from '../../engine/labels.ts';
 import { logUnchanged } from '../run/last-lines.ts';
-import type { Ending } from '../run/log/ending.ts';
-import { unknownEndingFacts } from '../run/log/ending-facts.ts';
+import type { RunOutcome } from '../run/log/ending.ts';
+import { unknownOutcomeFacts } from '../run/log/ending-facts.ts';
 import { requestOf } from '../run/options.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
 import { runToEnd } from '../run/run-to-end.ts';
-import { runStamp } from '../run/state/kept-runs.ts';
+import { formatRunName } from '../run/state/kept-runs.ts';
 import { runUpdate } from '../run/update.ts';
-import { checkServices, stacksWithApp } from './choose-stack.ts';
+import { checkServices, listStacksWithApp } from './choose-stack.ts';
 import { planStack } from './plan.ts';
 import { planServiceUpdates } from './plan-moves.ts';
 import { type RecordData, StackRecord } from './record.ts';
 import { recoverStack, type StackRunState, type StackStart } from './settle.ts';
 import { StackRun } from './stack-run.ts';
 import { isUpToDate } from './unchanged.ts';
-import { versionsSentence } from './updated.ts';
+import { formatServiceVersions } from './updated.ts';
 import { hashesOf } from './write.ts';
 
 export { showStackPlan } from './show-plan.ts';
@@ -27,7 +27,7 @@ export { showStackPlan } from './show-plan.ts';
 /** Updates a stack and returns the exit code. The last log line and the record report the same outcome. */
 export async function updateStack(given: FirstContext): Promise<number> {
   const { options, engine, log } = given;
-  const facts = { ...unknownEndingFacts, product: options.product };
+  const facts = { ...unknownOutcomeFacts, product: options.product };
   const soFar: StackRunState = { found: null, facts, record: null, run: null };
   return runToEnd(given, {
     work: () =>
@@ -46,7 +46,7 @@ export async function updateStack(given: FirstContext): Promise<number> {
 async function beginStack(
   { found, ended, inherits }: StackStart,
   soFar: StackRunState,
-): Promise<StackRun | Ending> {
+): Promise<StackRun | RunOutcome> {
   const { context, chosen, who } = found;
   const { engine, log, options } = context;
   checkServices(chosen, found, { isOurs: inherits === 'halfway' });
@@ -60,11 +60,11 @@ async function beginStack(
   if (await isUpToDate(found, planned)) {
     // Removes the record of a run that was killed before it changed anything.
     if (ended !== null && ended.labels.state.at !== 'ended') await removeConfig(engine, ended.config);
-    return logUnchanged(context, versionsSentence({ stack: chosen.name, to, moves }), to);
+    return logUnchanged(context, formatServiceVersions({ stack: chosen.name, to, moves }), to);
   }
   const data: RecordData = {
     format: 2,
-    run: runStamp(context.startedAt),
+    run: formatRunName(context.startedAt),
     stack: chosen.name,
     target: requestOf(options).target,
     from,
@@ -81,7 +81,7 @@ async function beginStack(
   return soFar.run;
 }
 
-async function close(engine: Engine, { found, record }: StackRunState, ending: Ending): Promise<void> {
+async function close(engine: Engine, { found, record }: StackRunState, ending: RunOutcome): Promise<void> {
   if (found === null) return;
   // A failure to record the outcome is ignored: the last log line is already written, and the next run resumes from the
   // record.
@@ -103,7 +103,9 @@ export async function isStackInstead({ engine, options }: RunContext, error: unk
   if (!isNone || options.project !== null || options.container !== null) return false;
   try {
     if ((await readSwarmMembership(engine)) === null) return false;
-    return stacksWithApp(await listServices(engine, { label: [swarmLabels.stack] }), options.app).length > 0;
+    return (
+      listStacksWithApp(await listServices(engine, { label: [swarmLabels.stack] }), options.app).length > 0
+    );
   } catch {
     return false;
   }

@@ -15,10 +15,10 @@ import { joinWithAnd } from '../run/log/wording.ts';
 import { updateOptionsOf } from '../run/options.ts';
 import { requireEngine } from '../run/require-engine.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
-import { withSettings } from '../run/settings-file.ts';
+import { addFileSettings } from '../run/settings-file.ts';
 import { readProgramVersions, version } from '../run/versions.ts';
 import { type ChosenStack, chooseStack, type SwarmFacts, shortName } from './choose-stack.ts';
-import { stackDirectory } from './files.ts';
+import { findStackDirectory } from './files.ts';
 import { maskRulesOfServices } from './reading.ts';
 import type { RecordHolder } from './record.ts';
 
@@ -49,11 +49,11 @@ export async function inspectStack(given: FirstContext): Promise<FoundStack> {
   }
   const own = await requireOwnContainer(engine);
   const paths = new HostPaths(own.mounts);
-  const directory = await stackDirectory(paths, options);
+  const directory = await findStackDirectory(paths, options);
   const context =
     directory === null
       ? first
-      : { ...first, options: updateOptionsOf(await withSettings(line, directory, log)) };
+      : { ...first, options: updateOptionsOf(await addFileSettings(line, directory, log)) };
   context.notifier.addresses = context.options.notify;
   requireStackOptions(context);
   const { chosen, tasks, nodes } = await observeStack(context);

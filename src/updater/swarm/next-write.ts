@@ -1,4 +1,4 @@
-import { imageOf } from '../../engine/swarm.ts';
+import { serviceImageOf } from '../../engine/swarm.ts';
 import { hadNewImage, type SpecForm, type StackServiceUpdate } from './specs.ts';
 import type { TaskSummary } from './tasks.ts';
 
@@ -145,7 +145,7 @@ export function nextRollbackWrite({ app, workers }: StackView): StackStep {
   if (all.some(({ tasks }) => tasks.started)) return { kind: 'started' };
   // Changes by other users are not undone. If such a change made the app run another version, no worker is restored to
   // the old version.
-  const before = imageOf(app.move.before);
+  const before = serviceImageOf(app.move.before);
   const isOther =
     [app, ...app.tasks.oldAlive].some(({ image }) => image !== before) || app.tasks.newAlive.length > 0;
   const own = app.side === null && isOther ? [] : all.filter(({ side }) => side !== null);

@@ -1,5 +1,5 @@
 import type { SwarmService } from '../../engine/swarm.ts';
-import type { Ending } from '../run/log/ending.ts';
+import type { RunOutcome } from '../run/log/ending.ts';
 import { isSameRequest, type UpdateOptions } from '../run/options.ts';
 import { endingOfState, type OpenState, openOf, rollbackOf } from '../run/state/run-state.ts';
 import { type FoundRecord, type RecordData, rollingBackState } from './record.ts';
@@ -10,7 +10,7 @@ type EarlierStackStep =
   /** No step, because there is no previous run, or because that run has ended and its record is only replaced. */
   | { kind: 'none' }
   /** Previous run of this same updater that has ended: its outcome is logged again. */
-  | { kind: 'repeat'; ending: Ending }
+  | { kind: 'repeat'; ending: RunOutcome }
   /** Previous run that was killed before it changed a service: its files are restored, and the update starts again. */
   | { kind: 'files-back'; inherits: Inheritance }
   /** Previous run that this run resumes where it was interrupted. `state` is the state from which it continues. */

@@ -1,15 +1,15 @@
 import type { Pin } from '../../core/compose/pin.ts';
 import { parseReference } from '../../core/compose/reference.ts';
-import { createSourceMap } from '../../core/compose/traced.ts';
+import { createSourceMappedText } from '../../core/compose/traced.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { compareVersions } from '../../core/release/order.ts';
 import { isNumbered, type PinTag, parsePinTag } from '../../core/release/pin-tag.ts';
-import { nextTagFor } from '../../core/release/retag.ts';
+import { planTagUpdate } from '../../core/release/retag.ts';
 import type { PlannedTarget } from '../../core/release/target.ts';
-import { imageOf, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
+import { type SwarmService, type SwarmTask, serviceImageOf } from '../../engine/swarm.ts';
 import { isOfProduct, planRelease, type ReleasePlan } from '../plan/release-plan.ts';
 import type { ReleaseRequest, UpdateOptions } from '../run/options.ts';
-import { type ChosenStack, shortName, writtenImage } from './choose-stack.ts';
+import { type ChosenStack, shortName, writtenImageOf } from './choose-stack.ts';
 import { isAlive } from './tasks.ts';
 
 /**
@@ -27,7 +27,7 @@ export function planServiceUpdates(
   const pin = pinOf(app);
   const pins = [pin, ...workers.map(pinOf)];
   const images = [
-    ...[app, ...workers].flatMap((service) => [imageOf(service.spec), writtenImage(service)]),
+    ...[app, ...workers].flatMap((service) => [serviceImageOf(service.spec), writtenImageOf(service)]),
     ...tasks.filter(isAlive).map(({ image }) => image),
   ];
   const versions = images.map(tagOf).flatMap((tag) => (isNumbered(tag) ? [tag.version] : []));
@@ -41,8 +41,8 @@ export function planServiceUpdates(
     trustsLabel: each.tag.kind !== 'release' || request.target?.kind === 'canary',
   }));
   const nextTag = ({ tag }: Pin, to: PlannedTarget | null) =>
-    to === null ? ({ kind: 'stays' } as const) : nextTagFor(tag, to);
-  const own = tagOf(imageOf(app.spec));
+    to === null ? ({ kind: 'stays' } as const) : planTagUpdate(tag, to);
+  const own = tagOf(serviceImageOf(app.spec));
   const from = isNumbered(own) ? `${prefix ?? ''}${own.version}` : own.text;
   const pinned = { services, from, defaultTarget: null, nextTag };
   return planRelease({ product, runningVersion, prefix }, pinned, request);
@@ -54,14 +54,14 @@ export const tagOf = (image: string): PinTag => parsePinTag(parseReference(image
 /** Returns the image of a service as written in the stack file. */
 function pinOf(service: SwarmService): Pin {
   const { name, stack } = service;
-  const referenceText = writtenImage(service);
+  const referenceText = writtenImageOf(service);
   const reference = parseReference(referenceText);
   if (reference?.tag) {
     const description = `image of ${shortName(stack ?? '', service)} in the stack file`;
     return {
       ...{ service: name, reference, referenceText, tag: parsePinTag(reference.tag) },
       place: { kind: 'stack', file: '', description },
-      resolved: createSourceMap(referenceText, '', -1, { via: 'text' }),
+      resolved: createSourceMappedText(referenceText, '', -1, { via: 'text' }),
     };
   }
   if (reference?.digest)

@@ -77,7 +77,7 @@ function placementOf(spec: Json): Json {
  * Returns which nodes have pulled the image of a pull service, which nodes have failed, and which are still waiting.
  * @param nodes current nodes, because a node that has become unavailable since the plan is not waited for
  */
-export function pullState(
+export function summarizePullState(
   { nodes: wanted }: PullService,
   tasks: readonly SwarmTask[],
   nodes: readonly SwarmNode[],

@@ -6,13 +6,13 @@ import { replicasOf, type SwarmNode } from '../../engine/swarm.ts';
 import { fetchPublishedImages, type PublishedImage } from '../compose/pull/ask-published.ts';
 import { checkPublished } from '../plan/check-published.ts';
 import type { ReleasePlan } from '../plan/release-plan.ts';
-import { tagLookup } from '../plan/tag-lookup.ts';
+import { createTagLookup } from '../plan/tag-lookup.ts';
 import { joinWithAnd } from '../run/log/wording.ts';
-import { type Recalls, recallsOf } from '../run/recalls.ts';
+import { type Recalls, readRecalls } from '../run/recalls.ts';
 import { endingOfState } from '../run/state/run-state.ts';
 
-import { type ChosenStack, nodesFor, shortName, writtenImage } from './choose-stack.ts';
-import { draftStackFiles, readStackFiles, type StackFiles, textToChange } from './files.ts';
+import { type ChosenStack, nodesFor, shortName, writtenImageOf } from './choose-stack.ts';
+import { draftStackFiles, formatImagesToChange, readStackFiles, type StackFiles } from './files.ts';
 import type { FoundStack } from './inspect.ts';
 import type { Inheritance } from './plan-earlier.ts';
 import { tagOf } from './plan-moves.ts';
@@ -45,12 +45,12 @@ export async function planStack(
   { plan, inherits }: { plan: ReleasePlan; inherits: Inheritance },
 ): Promise<PlannedStack> {
   refuseOlder(plan, earlier, chosen);
-  const recalls = await recallsOf(context);
+  const recalls = await readRecalls(context);
   const before = inherits === 'nothing' ? [] : (earlier?.data.moves ?? []);
-  const left = before.flatMap((move) => [move.label, writtenImage({ spec: move.before })]);
+  const left = before.flatMap((move) => [move.label, writtenImageOf({ spec: move.before })]);
   const read = directory === null ? null : await readStackFiles(context, directory, { chosen, plan, left });
   const published = new Map<string, PublishedImage>();
-  await checkPublished(plan, tagLookup(context.engine));
+  await checkPublished(plan, createTagLookup(context.engine));
   for (const { to, pin } of plan.updates) {
     if (!published.has(to))
       published.set(to, await fetchPublishedImages(context, pin.reference.repository, to));
@@ -82,7 +82,7 @@ export async function planStack(
   );
   const stopFirst = context.options.stack.stopFirst || inherits === 'halfway' || isIll;
   const away = nodesFor(chosen, nodes).filter((node) => !isActive(node));
-  const changed = textToChange(plan);
+  const changed = formatImagesToChange(plan);
   const warnings = [
     ...plan.warnings,
     ...(stopFirst && !context.options.stack.stopFirst

@@ -1,29 +1,29 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { waitUntil } from '../../core/progress/wait.ts';
 import { parsePinTag } from '../../core/release/pin-tag.ts';
-import { nextTagFor } from '../../core/release/retag.ts';
+import { planTagUpdate } from '../../core/release/retag.ts';
 import { createService, listNodes, listServices, listTasks, removeService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { EngineError } from '../../engine/http/engine-error.ts';
 import { credentialHeaders } from '../../engine/registry-login.ts';
-import { type PublishedImage, pauseAfter } from '../compose/pull/ask-published.ts';
-import { createPullReporter, pullTimeoutError } from '../compose/pull/pull-images.ts';
+import { awaitRetry, type PublishedImage } from '../compose/pull/ask-published.ts';
+import { createPullReporter, createPullTimeoutError } from '../compose/pull/pull-images.ts';
 import { checkPulled } from '../plan/check-pulled.ts';
 import type { RunningApp } from '../plan/check-required-release.ts';
 import {
   hasInheritedVersion,
-  labelledVersion,
+  labelledVersionOf,
   type ReleasePlan,
   requireNoDowngrade,
   type ServiceUpdate,
 } from '../plan/release-plan.ts';
-import { tagLookup } from '../plan/tag-lookup.ts';
+import { createTagLookup } from '../plan/tag-lookup.ts';
 import { logWaitIfQuiet } from '../run/log/heartbeat.ts';
 import { formatSeconds, joinWithAnd } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import type { PlannedStack } from './plan.ts';
-import { createPullServices, type PullService, pullLabel, pullState } from './plan-pull.ts';
+import { createPullServices, type PullService, pullLabel, summarizePullState } from './plan-pull.ts';
 import type { RecordData } from './record.ts';
 
 const lookMs = 500;
@@ -56,16 +56,16 @@ export async function checkImages(
       : update,
   ) as [ServiceUpdate, ...ServiceUpdate[]];
   const updates = [app, ...workers];
-  const versionOf = (update: ServiceUpdate) => labelledVersion(update, images.get(update.to));
+  const versionOf = (update: ServiceUpdate) => labelledVersionOf(update, images.get(update.to));
   for (const update of updates) requireNoDowngrade(planned, update, versionOf(update), runningVersion);
   const running: RunningApp = {
     ...{ oldestVersion: runningVersion, isInstalled: false },
-    nextTag: (required) => nextTagFor(app.pin.tag, required),
+    nextTag: (required) => planTagUpdate(app.pin.tag, required),
   };
   return checkPulled({ ...planned, app, updates }, images, {
     version: versionOf(app),
     running,
-    lookUp: tagLookup(engine),
+    lookUp: createTagLookup(engine),
   });
 }
 
@@ -94,9 +94,9 @@ async function pullHere(
       break;
     } catch (error) {
       if (cancellation.signal.aborted || engine.aborted.aborted) throw engine.abortion;
-      if (late.aborted) throw pullTimeoutError(name);
+      if (late.aborted) throw createPullTimeoutError(name);
       if (!(error instanceof EngineError)) throw error;
-      await pauseAfter({ said: error.message, status: error.status }, { reference, attempt, engine, log });
+      await awaitRetry({ said: error.message, status: error.status }, { reference, attempt, engine, log });
     }
   }
   log.progress(100, `${name} was pulled`);
@@ -150,8 +150,11 @@ async function awaitPulls(
 ): Promise<void> {
   const told = new Set<string>();
   const observe = async () =>
-    pullState(service, ...(await Promise.all([listTasks(engine, [service.name]), listNodes(engine)])));
-  const evaluate = ({ done, failed, waiting }: ReturnType<typeof pullState>) => {
+    summarizePullState(
+      service,
+      ...(await Promise.all([listTasks(engine, [service.name]), listNodes(engine)])),
+    );
+  const evaluate = ({ done, failed, waiting }: ReturnType<typeof summarizePullState>) => {
     for (const name of done.filter((each) => !told.has(each))) {
       told.add(name);
       log.info(`${name} has pulled ${service.image.replace(/@.*$/, '')}`);

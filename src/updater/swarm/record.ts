@@ -1,12 +1,16 @@
 import { hash } from 'node:crypto';
 import * as z from 'zod/mini';
-import { compareJsonFormat, createJsonTextSchema, mistakeIn } from '../../core/progress/json-text.ts';
+import {
+  compareJsonFormat,
+  createJsonTextSchema,
+  describeSchemaMistake,
+} from '../../core/progress/json-text.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { waitUntil } from '../../core/progress/wait.ts';
 import { createConfig, findConfig, relabelConfig, removeConfig } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { SwarmConfig } from '../../engine/swarm.ts';
-import type { Ending } from '../run/log/ending.ts';
+import type { RunOutcome } from '../run/log/ending.ts';
 import {
   checkTransition,
   endedState,
@@ -17,7 +21,7 @@ import {
   runStateSchema,
 } from '../run/state/run-state.ts';
 import { storedFieldSchemas } from '../run/state/stored-fields.ts';
-import { stackServiceUpdateSchema, swarmId } from './specs.ts';
+import { stackServiceUpdateSchema, swarmIdSchema } from './specs.ts';
 
 /**
  * Part of the record of a stack update that does not change during the run, and from which a later run on any manager
@@ -36,7 +40,7 @@ const recordDataSchema = z.strictObject({
   stopFirst: z.boolean(),
   moves: storedFieldSchemas.list(stackServiceUpdateSchema),
   /** Ids of the tasks that existed before the update. */
-  tasks: storedFieldSchemas.list(swarmId),
+  tasks: storedFieldSchemas.list(swarmIdSchema),
   files: storedFieldSchemas.list(
     z.strictObject({
       path: storedFieldSchemas.path,
@@ -53,12 +57,12 @@ const labelNumber = z.pipe(storedFieldSchemas.like(/^\d+$/), z.transform(Number)
 const recordLabelsSchema = z.strictObject({
   run: storedFieldSchemas.run,
   /** Id of the updater's Swarm service, or of its container if it has no service. */
-  holder: swarmId,
+  holder: swarmIdSchema,
   /**
    * Id of the updater's container. `node` is the id of its node: another updater on that node can check whether the
    * container is running.
    */
-  container: swarmId,
+  container: swarmIdSchema,
   node: z.string(),
   /** Whether a new task has started. */
   started: z.pipe(
@@ -117,9 +121,9 @@ async function lookForRecord(engine: Engine, stack: string): Promise<Look> {
   const config = await findConfig(engine, recordName(stack));
   if (config === null) return null;
   const { data: labels, error } = readLabels(config.labels);
-  if (error) return { config, mistake: `label ${prefix}${mistakeIn(error)}` };
+  if (error) return { config, mistake: `label ${prefix}${describeSchemaMistake(error)}` };
   const found = createJsonTextSchema(recordDataSchema).safeParse(config.data);
-  if (found.error) return { config, mistake: mistakeIn(found.error) };
+  if (found.error) return { config, mistake: describeSchemaMistake(found.error) };
   const { data } = found;
   return data.stack === stack ? { config, labels, data } : { config, mistake: `stack is not ${stack}` };
 }
@@ -238,7 +242,7 @@ export class StackRecord {
   }
 
   /** Records the outcome of the run. */
-  end(ending: Ending): Promise<void> {
+  end(ending: RunOutcome): Promise<void> {
     return this.note({ state: endedState(this.state, ending) });
   }
 

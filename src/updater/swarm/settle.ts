@@ -1,7 +1,7 @@
 import { isUp } from '../../engine/container.ts';
 import { runSteps } from '../run/drive.ts';
 import { logLastLine } from '../run/log/ending.ts';
-import type { EndingFacts } from '../run/log/ending-facts.ts';
+import type { OutcomeFacts } from '../run/log/ending-facts.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
 import { endingOfState, openOf } from '../run/state/run-state.ts';
 import type { PreviousRun } from '../run/update.ts';
@@ -16,7 +16,7 @@ import { restoreStackFiles } from './write.ts';
 /** Current state of a run, needed for its last log line and its cleanup. */
 export interface StackRunState {
   found: FoundStack | null;
-  facts: EndingFacts;
+  facts: OutcomeFacts;
   /** Record of this run; before it is created, the record taken over from the previous run. */
   record: StackRecord | null;
   /** Run whose changes have not been rolled back; null if there is none. */

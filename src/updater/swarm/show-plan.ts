@@ -9,7 +9,7 @@ import { describeServiceUpdate, planStack } from './plan.ts';
 import { planStackRecovery } from './plan-earlier.ts';
 import { planServiceUpdates } from './plan-moves.ts';
 import { phaseOf, readRecord } from './record.ts';
-import { isActive, isSideBySide, overriddenSettings } from './specs.ts';
+import { findOverriddenSettings, isActive, isSideBySide } from './specs.ts';
 
 /**
  * Logs the changes that `update` would make to a stack, and returns the exit code. Changes nothing, pulls nothing and
@@ -36,7 +36,7 @@ export async function showStackPlan(given: FirstContext): Promise<number> {
   log.info(`${from} → ${to}`);
   for (const move of moves) {
     log.info(describeServiceUpdate(chosen.name, move));
-    const aside = overriddenSettings(move.wanted);
+    const aside = findOverriddenSettings(move.wanted);
     if (aside.length > 0)
       log.info(
         `while ${move.name} is being updated, ${joinWithAnd(aside)}; the original settings will be restored afterwards`,

@@ -2,7 +2,13 @@ import * as z from 'zod/mini';
 import { type Json, toList, toObject, toStrings } from '../../engine/json.ts';
 import { swarmLabels } from '../../engine/labels.ts';
 import { parsePlatform } from '../../engine/platform.ts';
-import { constraintsOf, imageOf, labelsOf, replicasOf, type SwarmNode } from '../../engine/swarm.ts';
+import {
+  constraintsOf,
+  replicasOf,
+  type SwarmNode,
+  serviceImageOf,
+  serviceLabelsOf,
+} from '../../engine/swarm.ts';
 import { storedFieldSchemas } from '../run/state/stored-fields.ts';
 
 /** Variants of a service spec that a run may write. `before` is the original spec, and `after` is the final spec. */
@@ -11,11 +17,11 @@ export type SpecForm = 'before' | 'after' | 'moving' | 'nudged' | 'stopped' | 'h
 /**
  * Schema of an id assigned by the engine. Only these characters are allowed, because the id is used in request paths.
  */
-export const swarmId = storedFieldSchemas.like(/^\w[\w-]*$/);
+export const swarmIdSchema = storedFieldSchemas.like(/^\w[\w-]*$/);
 
 /** Schema of an updated service in the record of a run. */
 export const stackServiceUpdateSchema = z.strictObject({
-  id: swarmId,
+  id: swarmIdSchema,
   /** Full name, such as `svc_app`. */
   name: storedFieldSchemas.name,
   /** Role of the service. `once` is a service that exits when it is done, such as a migration. */
@@ -78,7 +84,7 @@ export function specOf(move: StackServiceUpdate, form: SpecForm, amounts: Amount
       return withAmounts(paused(withImage(move), { stopFirst: takesOneTask(move.wanted) }), amounts);
     case 'nudged': {
       const moving = specOf(move, 'moving', amounts);
-      return { ...moving, Labels: { ...labelsOf(moving), [nudge]: '1' } };
+      return { ...moving, Labels: { ...serviceLabelsOf(moving), [nudge]: '1' } };
     }
     case 'stopped':
       return amounts.replicas === null
@@ -99,13 +105,14 @@ export function specOf(move: StackServiceUpdate, form: SpecForm, amounts: Amount
  * run must not overwrite.
  */
 export function imageSideOf(move: StackServiceUpdate, spec: Json): 'old' | 'new' | null {
-  const image = imageOf(spec);
-  const side = image === move.image ? 'new' : image === imageOf(move.before) ? 'old' : null;
+  const image = serviceImageOf(spec);
+  const side = image === move.image ? 'new' : image === serviceImageOf(move.before) ? 'old' : null;
   return [move.wanted, move.before].some((each) => isDeepEqual(common(each), common(spec))) ? side : null;
 }
 
 /** Checks whether the service already had the new image before the run, from a manual change or an interrupted run. */
-export const hadNewImage = ({ before, image }: StackServiceUpdate): boolean => imageOf(before) === image;
+export const hadNewImage = ({ before, image }: StackServiceUpdate): boolean =>
+  serviceImageOf(before) === image;
 
 /** Checks whether the spec allows no tasks, whatever its owner wants. */
 export const isStopped = (spec: Json): boolean =>
@@ -119,7 +126,7 @@ export function takesOneTask(spec: Json): boolean {
 }
 
 /** Returns messages about the `update_config` settings that are overridden during the update. */
-export function overriddenSettings(spec: Json): string[] {
+export function findOverriddenSettings(spec: Json): string[] {
   const { FailureAction, Order } = toObject(spec.UpdateConfig);
   return [
     ...(FailureAction === 'rollback' ? ['failure_action will be "pause" instead of "rollback"'] : []),
@@ -142,7 +149,7 @@ export const isDeepEqual = (a: unknown, b: unknown): boolean => canonical(a) ===
 
 function withImage({ wanted, image, label, platforms }: StackServiceUpdate): Json {
   const template = toObject(wanted.TaskTemplate);
-  const labels = labelsOf(wanted);
+  const labels = serviceLabelsOf(wanted);
   const placement = toObject(template.Placement);
   const hasPlatforms = toList(placement.Platforms).length > 0 && platforms.length > 0;
   return {
@@ -197,7 +204,7 @@ function withConstraints(spec: Json, more: readonly string[]): Json {
 function common(spec: Json): Json {
   const template = toObject(spec.TaskTemplate);
   const { Platforms, Constraints, ...placement } = toObject(template.Placement);
-  const labels = labelsOf(spec);
+  const labels = serviceLabelsOf(spec);
   delete labels[swarmLabels.image];
   delete labels[nudge];
   const ours = /^node\.id(?:==nobody$|!=)/;

@@ -3,18 +3,18 @@ import { sleepFor, waitUntil } from '../../core/progress/wait.ts';
 import { updateService } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { DrivenRun, Goal, NextStep } from '../run/drive.ts';
-import type { Ending } from '../run/log/ending.ts';
+import type { RunOutcome } from '../run/log/ending.ts';
 import { logWaitIfQuiet } from '../run/log/heartbeat.ts';
 import type { Log } from '../run/log/log.ts';
 import type { JournalState } from '../run/state/run-state.ts';
 import {
-  changedError,
-  endOfWait,
-  failureError,
+  createNotRolledBackError,
+  createRolledBackError,
+  createServiceChangedError,
+  createSwarmLostError,
+  createTaskFailureError,
+  findWaitError,
   lastTaskLogLines,
-  notRolledBackError,
-  rolledBackError,
-  swarmLostError,
 } from './failures.ts';
 import type { FoundStack } from './inspect.ts';
 import {
@@ -121,7 +121,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     write: (step) => this.#write(step),
     wait: async (step) => this.#goOnWaiting(step),
     foreign: async ({ service }) => {
-      throw changedError(this.#watch, service);
+      throw createServiceChangedError(this.#watch, service);
     },
     started: () => this.#stayNew(),
     'restore-files': () => this.#restoreFiles(),
@@ -138,18 +138,18 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     const { data } = this.record;
     logOpenTasks(log, this.#watch);
     if (!(error instanceof UpdateError) || error.code === 'update-running') throw error;
-    if (error.code === 'engine-unavailable') throw swarmLostError(error);
+    if (error.code === 'engine-unavailable') throw createSwarmLostError(error);
     const detail = [...error.detail, ...(await lastTaskLogLines(this.#engine, this.#watch))];
-    if (this.#watch.hasStarted) throw notRolledBackError(data, error, detail);
+    if (this.#watch.hasStarted) throw createNotRolledBackError(data, error, detail);
     log.error(error.message);
     for (const line of detail) log.error(line);
     log.warn(`no task of ${data.to} has started; undoing all changes`);
     await this.record.note({ state: rollingBackState });
     this.#wait.since = performance.now();
-    return () => rolledBackError(data, error);
+    return () => createRolledBackError(data, error);
   }
 
-  async end(): Promise<Ending> {
+  async end(): Promise<RunOutcome> {
     const { context } = this.#stack;
     context.log.enter('done');
     logOpenTasks(context.log, this.#watch);
@@ -200,8 +200,8 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
       if (!hasStarted) await this.#restoreFiles();
       if (!(cause instanceof UpdateError)) throw cause;
       // The next run continues the rollback, because the record retains the remaining work.
-      if (cause.code === 'engine-unavailable') throw swarmLostError(cause);
-      throw hasStarted ? notRolledBackError(this.record.data, cause, []) : cause;
+      if (cause.code === 'engine-unavailable') throw createSwarmLostError(cause);
+      throw hasStarted ? createNotRolledBackError(this.record.data, cause, []) : cause;
     }
   }
 
@@ -239,10 +239,10 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     const each = watch.followed.find(({ move }) => move === service.move);
     const { form, from } = swarmWrites[write];
     if (!each || each.version === null || service.side === null) return;
-    if (!(from as readonly string[]).includes(service.side)) throw changedError(watch, service);
+    if (!(from as readonly string[]).includes(service.side)) throw createServiceChangedError(watch, service);
     const count = (this.#writes.get(write) ?? 0) + 1;
     this.#writes.set(write, count);
-    if (count > maxRewrites * watch.followed.length) throw changedError(watch, service);
+    if (count > maxRewrites * watch.followed.length) throw createServiceChangedError(watch, service);
     if (write === 'restore' && record.state.at !== 'restoring')
       await record.note({ state: { at: 'restoring', ending: null } });
     await record.confirm();
@@ -268,7 +268,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     const waitedMs = now - this.#wait.since;
     logWaiting(this.#log, this.#watch, step, waitedMs);
     const { waitTimeoutMs } = this.#stack.context.options.limits;
-    const failure = endOfWait(this.#watch, step, { waitedMs, timeoutMs: waitTimeoutMs });
+    const failure = findWaitError(this.#watch, step, { waitedMs, timeoutMs: waitTimeoutMs });
     if (failure) throw failure;
   }
 
@@ -276,7 +276,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   async #stayNew(): Promise<void> {
     const [app] = this.#watch.views;
     if (app?.side === 'old') await this.#write({ kind: 'write', write: 'move-app', service: app });
-    throw failureError(this.#watch, `a task of the new version of ${app?.move.name} has started`);
+    throw createTaskFailureError(this.#watch, `a task of the new version of ${app?.move.name} has started`);
   }
 
   async #restoreFiles(): Promise<void> {

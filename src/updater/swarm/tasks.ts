@@ -33,7 +33,7 @@ export interface ObservedTasks {
   steady: { ids: string; since: number } | null;
 }
 
-export const noObservedTasks = (earlier: Iterable<string>, started = false): ObservedTasks => ({
+export const createObservedTasks = (earlier: Iterable<string>, started = false): ObservedTasks => ({
   earlier: new Set(earlier),
   states: new Map(),
   failed: new Map(),

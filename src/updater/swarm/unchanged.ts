@@ -1,7 +1,7 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { waitUntil } from '../../core/progress/wait.ts';
 import { listNodes, listTasks } from '../../engine/api/swarm.ts';
-import { imageOf, type SwarmTask } from '../../engine/swarm.ts';
+import { type SwarmTask, serviceImageOf } from '../../engine/swarm.ts';
 import type { SwarmFacts } from './choose-stack.ts';
 import type { FoundStack } from './inspect.ts';
 import type { PlannedStack } from './plan.ts';
@@ -20,7 +20,7 @@ export async function isUpToDate(
 ): Promise<boolean> {
   const isDone = moves.every(
     (move) =>
-      imageOf(move.before) === move.image &&
+      serviceImageOf(move.before) === move.image &&
       isDeepEqual(specOf(move, 'after', amountsOf(move.before)), move.before),
   );
   if (!isDone || (files !== null && files.draft.changes.length > 0)) return false;

@@ -1,10 +1,10 @@
 import { replicasOf } from '../../engine/swarm.ts';
 import { logUpdated } from '../run/last-lines.ts';
-import type { Ending } from '../run/log/ending.ts';
+import type { RunOutcome } from '../run/log/ending.ts';
 import { joinWithAnd } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { shortName } from './choose-stack.ts';
-import { deployCommand, textToChange } from './files.ts';
+import { formatDeployCommand, formatImagesToChange } from './files.ts';
 import type { PlannedStack } from './plan.ts';
 import type { RecordData } from './record.ts';
 
@@ -13,17 +13,17 @@ export function finishUpdatedStack(
   context: RunContext,
   data: Pick<RecordData, 'stack' | 'from' | 'to' | 'moves' | 'files'>,
   planned: PlannedStack | null,
-): Ending {
+): RunOutcome {
   const { stack, from, to, moves } = data;
   const { files } = planned ?? {};
   const next =
     files && (files.withEnv || files.reader === 'compose')
-      ? `to deploy these files later, run ${deployCommand(stack, files)}`
+      ? `to deploy these files later, run ${formatDeployCommand(stack, files)}`
       : files || data.files.length > 0
         ? `to check it, run docker stack services ${stack}`
-        : `the stack file still specifies ${from}: before the next deployment, change ${planned ? textToChange(planned) : 'the images'} in that file, or ${from} will start on migrated data`;
+        : `the stack file still specifies ${from}: before the next deployment, change ${planned ? formatImagesToChange(planned) : 'the images'} in that file, or ${from} will start on migrated data`;
   const images = moves.map(({ image }) => image);
-  const runs = versionsSentence({ stack, to, moves });
+  const runs = formatServiceVersions({ stack, to, moves });
   return logUpdated(context, { from, to, images }, { reached: to, next: `: ${runs}; ${next}` });
 }
 
@@ -31,7 +31,11 @@ export function finishUpdatedStack(
  * Returns a text about the services and the version that they run. Omits services that run once, and services with 0
  * replicas unless all have 0.
  */
-export function versionsSentence({ stack, to, moves }: Pick<RecordData, 'stack' | 'to' | 'moves'>): string {
+export function formatServiceVersions({
+  stack,
+  to,
+  moves,
+}: Pick<RecordData, 'stack' | 'to' | 'moves'>): string {
   const lasting = moves.filter(({ role }) => role !== 'once');
   const on = lasting.filter(({ wanted }) => replicasOf(wanted) !== 0);
   const names = joinWithAnd((on.length > 0 ? on : lasting).map((move) => shortName(stack, move)));

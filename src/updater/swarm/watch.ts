@@ -1,7 +1,7 @@
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { listNodes, listServices, listTasks, type SwarmMembership } from '../../engine/api/swarm.ts';
 import type { Json } from '../../engine/json.ts';
-import { imageOf, type SwarmNode, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
+import { type SwarmNode, type SwarmService, type SwarmTask, serviceImageOf } from '../../engine/swarm.ts';
 import type { Log } from '../run/log/log.ts';
 import type { EngineContext } from '../run/run-context.ts';
 import { type JournalState, openOf, rollbackOf } from '../run/state/run-state.ts';
@@ -20,9 +20,9 @@ import {
   specOf,
 } from './specs.ts';
 import {
+  createObservedTasks,
   isAlive,
   mayHaveMissedTasks,
-  noObservedTasks,
   type ObservedTasks,
   recordObservation,
   summariseTasks,
@@ -83,7 +83,7 @@ export class StackWatch {
     const { moves, tasks } = record.data;
     this.followed = moves.map((move) => ({
       move,
-      seen: noObservedTasks(tasks, move.role === 'app' && record.hasStarted),
+      seen: createObservedTasks(tasks, move.role === 'app' && record.hasStarted),
       amounts: amountsOf(move.wanted),
       version: null,
       known: null,
@@ -218,7 +218,7 @@ export class StackWatch {
     return {
       move,
       side,
-      image: imageOf(spec),
+      image: serviceImageOf(spec),
       isStopped: isStopped(spec),
       forms: new Set(forms.filter((form) => isDeepEqual(this.specOf(each, form), spec))),
       isSettled,

@@ -2,14 +2,14 @@ import { hash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import type { ProjectDraft } from '../../core/compose/draft.ts';
 import { checkReplaceableFiles } from '../../core/files/check-targets.ts';
-import { exists } from '../../core/files/file-system.ts';
+import { isExistingPath } from '../../core/files/file-system.ts';
 import type { HostPaths } from '../../core/files/host-paths.ts';
 import { type FileRecord, replaceFiles, restoreFiles, temporaryOf } from '../../core/files/replace-files.ts';
 import { stateDirectoryName } from '../../core/progress/state-name.ts';
 import { joinWithAnd } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { pruneBackups } from '../run/state/kept-runs.ts';
-import { backupsOf, openStateDirectory, requireOwnState } from '../run/state/state-directory.ts';
+import { backupDirectoryOf, openStateDirectory, requireOwnState } from '../run/state/state-directory.ts';
 import type { PlannedStack } from './plan.ts';
 import type { RecordData } from './record.ts';
 
@@ -32,7 +32,7 @@ export async function writeFiles(
   ))
     log.warn(warning);
   await openStateDirectory(directory);
-  const backups = backupsOf(directory);
+  const backups = backupDirectoryOf(directory);
   const records = await replaceFiles(changes, {
     run,
     backup: join(backups, run),
@@ -60,14 +60,14 @@ export async function restoreStackFiles(
 ): Promise<void> {
   if (files.length === 0) return;
   const names = joinWithAnd(files.map(({ path }) => path));
-  if (directory === null || !(await exists(files[0]?.path ?? ''))) {
+  if (directory === null || !(await isExistingPath(files[0]?.path ?? ''))) {
     log.warn(
       `cannot restore ${names} because the stack directory is not mounted; the backup is in ${stateDirectoryName}/backup/${run} in that directory`,
     );
     return;
   }
   await requireOwnState(directory);
-  const kept = join(backupsOf(directory), run);
+  const kept = join(backupDirectoryOf(directory), run);
   const changed = await restoreFiles(
     files.map(({ path, before, after }): FileRecord => {
       const name = basename(path);

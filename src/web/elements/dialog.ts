@@ -1,20 +1,20 @@
 import type { ButtonRequest, Presentation } from '../../presentation/presentation.ts';
-import { missingSettings } from '../../wire/missing-settings.ts';
+import { findMissingSettings } from '../../wire/missing-settings.ts';
 import type { UpdateOrderBody } from '../../wire/reader.ts';
 import type { Run } from '../../wire/status.ts';
 import { selectDialogPresentation } from '../model/dialog-view.ts';
 import type { PageState } from '../model/page-state.ts';
-import { reportText } from '../model/report.ts';
-import { findReloadRunId, findRunInProgress, isRollback, pendingStepOf } from '../model/selectors.ts';
-import { leaveHandover } from '../model/storage.ts';
+import { formatRunReport } from '../model/report.ts';
+import { findPendingStep, findReloadRunId, findRunInProgress, isRollbackRun } from '../model/selectors.ts';
+import { storeReloadHandover } from '../model/storage.ts';
 import { texts } from '../texts.ts';
 import type { DialogContext, LocalState } from '../views/components.ts';
-import { dialogNodes, shownPresentation } from '../views/content.ts';
-import { historyNode } from '../views/past.ts';
+import { applyConfirmation, renderDialogContent } from '../views/content.ts';
+import { renderHistorySection } from '../views/past.ts';
 import { Announcer } from './announcer.ts';
 import { copyText } from './copy.ts';
 import { patchChildren } from './dom.ts';
-import { dialogSheet } from './styles.ts';
+import { dialogStyleSheet } from './styles.ts';
 import { endpointsPathOf, UpdateElement } from './update-element.ts';
 
 /** Time in ms that the user has to read the result before the page reloads. */
@@ -39,7 +39,7 @@ export class SvcUpdateDialog extends UpdateElement {
   readonly #sizes = new ResizeObserver(() => this.#letScroll());
 
   constructor() {
-    super(dialogSheet);
+    super(dialogStyleSheet);
     this.#content.className = 'content';
     this.#dialog.setAttribute('aria-labelledby', 'title');
     this.#dialog.append(this.#announcer.polite, this.#announcer.urgent, this.#content);
@@ -117,11 +117,11 @@ export class SvcUpdateDialog extends UpdateElement {
       this.#local = { ...this.#local, isConfirming: false, report: undefined, copied: undefined };
     const { state } = this.store;
     const context = this.#context();
-    const shown = shownPresentation(presentation, context);
+    const shown = applyConfirmation(presentation, context);
     const { heading, announcement = heading, isUrgent = false } = shown;
     patchChildren(this.#content, [
-      dialogNodes(shown, { closing: closingLabel(state), close: () => this.close() }, context),
-      historyNode(state, context),
+      renderDialogContent(shown, { closing: closingLabel(state), close: () => this.close() }, context),
+      renderHistorySection(state, context),
     ]);
     this.#key = key;
     const body = this.#content.querySelector('.body');
@@ -166,7 +166,7 @@ export class SvcUpdateDialog extends UpdateElement {
     const { state } = this.store;
     const isWanted = this.hostPage.dispatch('reload', { run: state.watched, version: state.version });
     if (isWanted) {
-      leaveHandover(() => sessionStorage, { run, queued: state.queued });
+      storeReloadHandover(() => sessionStorage, { run, queued: state.queued });
       location.reload();
     } else this.#set({ isReloadPrevented: true });
   }
@@ -201,7 +201,7 @@ export class SvcUpdateDialog extends UpdateElement {
         const { run, order } = request;
         if (order !== null) return store.start(order, run.id);
         store.dismiss(run.id);
-        return isRollback(run) && run.to !== null ? store.askRollback(run.to) : store.check();
+        return isRollbackRun(run) && run.to !== null ? store.askRollback(run.to) : store.check();
       }
       case 'skip':
         return store.skip(request.version);
@@ -233,7 +233,7 @@ export class SvcUpdateDialog extends UpdateElement {
   #start(order: UpdateOrderBody): void {
     const { values } = this.#local;
     const listed = this.store.state.status?.next?.settings ?? [];
-    const [lacking] = missingSettings(listed, values);
+    const [lacking] = findMissingSettings(listed, values);
     if (lacking) {
       this.#set({ lacking: lacking.name, isConfirming: false });
       this.#content.querySelector<HTMLElement>('[aria-invalid]')?.focus();
@@ -252,7 +252,7 @@ export class SvcUpdateDialog extends UpdateElement {
 
   async #copyReport(run: Run): Promise<void> {
     const { store } = this;
-    const text = reportText(run, store.state.version, await store.lines.of(run.id));
+    const text = formatRunReport(run, store.state.version, await store.lines.of(run.id));
     const isCopied = await copyText(text, () => {
       this.#set({ report: text });
       return this.#content.querySelector('textarea');
@@ -263,8 +263,8 @@ export class SvcUpdateDialog extends UpdateElement {
 
 function closingLabel(state: PageState): string {
   const t = texts();
-  if (!state.isUpdating && !pendingStepOf(state)) return t.close;
-  return isRollback(findRunInProgress(state)) ? t.closeDuringRollback : t.closeDuringUpdate;
+  if (!state.isUpdating && !findPendingStep(state)) return t.close;
+  return isRollbackRun(findRunInProgress(state)) ? t.closeDuringRollback : t.closeDuringUpdate;
 }
 
 /** Opens the dialog of an address. If there is none, creates it with the attributes of its opener. */

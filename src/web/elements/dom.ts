@@ -1,4 +1,4 @@
-import { type Child, flattenChildren, type VNode } from './vnode.ts';
+import { flattenChildren, type VNode, type VNodeChild } from './vnode.ts';
 
 const svgTags = new Set(['svg', 'path', 'circle']);
 
@@ -9,7 +9,7 @@ const made = new WeakMap<Node, VNode>();
  * Updates the children of a node. Nodes that match the new description are reused with their focus, selection and
  * scroll position, so that nothing flickers and nothing is announced twice. Text is never inserted as HTML.
  */
-export function patchChildren(parent: Node, children: readonly Child[]): void {
+export function patchChildren(parent: Node, children: readonly VNodeChild[]): void {
   const wanted = flattenChildren(children);
   const old = new Set<Node>(parent.childNodes);
   const nodes = wanted.map((child) => {

@@ -1,7 +1,7 @@
 import { findRunInProgress } from '../model/selectors.ts';
 import type { PageStore } from '../store/store.ts';
 import { wordingAt } from '../texts.ts';
-import { tabTitle } from '../views/tab-title.ts';
+import { formatTabTitle } from '../views/tab-title.ts';
 
 /**
  * The page around the elements. Reports an update to the page: as events for its scripts, and in the title of the tab.
@@ -75,7 +75,7 @@ export class EmbeddingPage {
     const t = wordingAt(null);
     const page = { now: performance.now(), dismissed: dismissed.all() };
     const arrived = this.arrived === null ? null : t.titleUpdated(this.arrived, t.product);
-    this.#setTitle(isWanted ? (tabTitle(state, page, t) ?? arrived) : null);
+    this.#setTitle(isWanted ? (formatTabTitle(state, page, t) ?? arrived) : null);
     // During an outage, the title is updated regularly, because it may contain the duration of the outage.
     if (state.outage !== null && document.visibilityState !== 'hidden')
       this.#timer = setTimeout(() => this.#showTitle(), 1000);

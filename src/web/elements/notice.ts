@@ -1,16 +1,16 @@
 import type { Run } from '../../wire/status.ts';
-import { buildNoticeView, type NoticeView, type Pill } from '../model/notice-view.ts';
-import { type Handover, takeHandover } from '../model/storage.ts';
+import { buildNoticeView, type NoticePill, type NoticeView } from '../model/notice-view.ts';
+import { type ReloadHandover, takeReloadHandover } from '../model/storage.ts';
 import { texts } from '../texts.ts';
 import { openUpdateDialog } from './dialog.ts';
 import { patchChildren } from './dom.ts';
-import { noticeSheet } from './styles.ts';
+import { noticeStyleSheet } from './styles.ts';
 import { Toast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';
 import { h, type VNode } from './vnode.ts';
 
 /** Data from the page before the reload, shown by the first notice of an admin; undefined until read. */
-let handover: Handover | null | undefined;
+let handover: ReloadHandover | null | undefined;
 
 /** `<svc-update-notice>`: shows the running version, and a button to update for admins. */
 export class SvcUpdateNotice extends UpdateElement {
@@ -18,11 +18,11 @@ export class SvcUpdateNotice extends UpdateElement {
   readonly #toast = new Toast(() => this.#closeToast());
   /** Version in the first response. It is considered to be the version of the page if the page does not specify one. */
   #firstVersion: string | null = null;
-  #handover: Handover | null = null;
+  #handover: ReloadHandover | null = null;
   #news: Run | null = null;
 
   constructor() {
-    super(noticeSheet);
+    super(noticeStyleSheet);
     this.#bar.setAttribute('part', 'bar');
     this.shadow.append(this.#bar, this.#toast.element);
   }
@@ -53,7 +53,7 @@ export class SvcUpdateNotice extends UpdateElement {
     if (isAdmin) this.#showToast();
   }
 
-  #pill({ kind, label, isBad, title }: Pill, isButton: boolean): VNode {
+  #pill({ kind, label, isBad, title }: NoticePill, isButton: boolean): VNode {
     if (kind === 'updating' && !isButton) return h('span', { key: kind, class: 'pill' }, label);
     const onclick = () => (kind === 'reload' ? location.reload() : this.openDialog());
     const look = isBad ? 'pill bad' : 'pill';
@@ -62,7 +62,7 @@ export class SvcUpdateNotice extends UpdateElement {
 
   #showToast(): void {
     const { status } = this.store.state;
-    if (handover === undefined) handover = takeHandover(() => sessionStorage);
+    if (handover === undefined) handover = takeReloadHandover(() => sessionStorage);
     if (handover && status?.run?.id === handover.run && status.run.outcome === 'updated') {
       // The number of queued jobs is only updated now, to include jobs created during the update. Jobs created later
       // did not wait for the update.

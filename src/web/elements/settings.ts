@@ -1,12 +1,12 @@
-import { automaticText } from '../../presentation/present-status.ts';
+import { formatAutomaticSettings } from '../../presentation/present-status.ts';
 import { joinSentences } from '../../presentation/wording.ts';
 import type { RequestResult } from '../../wire/reader-answer.ts';
 import type { UserStatus } from '../../wire/reader-shapes.ts';
 import type { Automatic, Status } from '../../wire/status.ts';
-import { automaticChoiceOf, type SettingsDraft, savedSettings } from '../model/settings.ts';
-import { automaticFieldset, channelFields } from '../views/settings.ts';
+import { createAutomaticChoice, type SettingsDraft, savedSettingsOf } from '../model/settings.ts';
+import { renderAutomaticFieldset, renderChannelFields } from '../views/settings.ts';
 import { patchChildren } from './dom.ts';
-import { formSheet } from './styles.ts';
+import { formStyleSheet } from './styles.ts';
 import { UpdateElement } from './update-element.ts';
 import { h } from './vnode.ts';
 
@@ -21,7 +21,7 @@ export class SvcUpdateSettings extends UpdateElement {
   #result: { text: string; look: 'ok' | 'bad' } | null = null;
 
   constructor() {
-    super(formSheet);
+    super(formStyleSheet);
     // The browser must not validate the values, because the server validates them and explains which values it rejects.
     this.#form.noValidate = true;
     this.#form.addEventListener('input', ({ target }) => this.#change(target as HTMLInputElement));
@@ -40,14 +40,14 @@ export class SvcUpdateSettings extends UpdateElement {
   protected draw(): void {
     const t = this.wording;
     const { status } = this.store.state;
-    const chosen: SettingsDraft = { ...(status && savedSettings(status)), ...this.#draft };
+    const chosen: SettingsDraft = { ...(status && savedSettingsOf(status)), ...this.#draft };
     const automatic = status && this.automaticOf(status);
     const { channel: _, ...automaticDraft } = this.#draft;
     const isBusy = this.#isSaving || status === null;
     patchChildren(this.#form, [
-      channelFields(t),
+      renderChannelFields(t),
       automatic &&
-        automaticFieldset(
+        renderAutomaticFieldset(
           automatic,
           { isEnabled: chosen.enabled === true, isChanged: Object.keys(automaticDraft).length > 0 },
           t,
@@ -108,7 +108,7 @@ export class SvcUpdateSettings extends UpdateElement {
   /** Sends the draft. Settings that the server may refuse are sent first, so that nothing is saved after a refusal. */
   async #ask(status: Status, draft: SettingsDraft): Promise<RequestResult<Status | UserStatus>> {
     const { channel = status.channel } = draft;
-    const answer = this.automaticOf(status) && (await this.store.setAutomatic(automaticChoiceOf(draft)));
+    const answer = this.automaticOf(status) && (await this.store.setAutomatic(createAutomaticChoice(draft)));
     if (answer && (answer.kind !== 'ok' || channel === status.channel)) return answer;
     return this.store.setChannel(channel);
   }
@@ -117,7 +117,10 @@ export class SvcUpdateSettings extends UpdateElement {
   #told(status: Status): string {
     const automatic = this.automaticOf(status);
     const t = this.wording;
-    return joinSentences(t.saved(t.channelName(status.channel)), automatic && automaticText(automatic, t));
+    return joinSentences(
+      t.saved(t.channelName(status.channel)),
+      automatic && formatAutomaticSettings(automatic, t),
+    );
   }
 }
 

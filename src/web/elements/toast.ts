@@ -1,10 +1,14 @@
-import { findReleasePageUrl, outdatedServers, warningBox } from '../../presentation/present-result.ts';
+import {
+  createWarningBox,
+  findReleasePageUrl,
+  listOutdatedServers,
+} from '../../presentation/present-result.ts';
 import { createPageLink } from '../../presentation/presentation.ts';
 import { joinFacts, type Wording } from '../../presentation/wording.ts';
-import { withoutBuildServerWarnings } from '../../wire/left-behind.ts';
+import { removeBuildServerWarnings } from '../../wire/left-behind.ts';
 import type { Run, Status } from '../../wire/status.ts';
-import { isRollback } from '../model/selectors.ts';
-import { boxNode, linkNode } from '../views/components.ts';
+import { isRollbackRun } from '../model/selectors.ts';
+import { renderMessageBox, renderPageLink } from '../views/components.ts';
 import { patchChildren } from './dom.ts';
 import { h } from './vnode.ts';
 
@@ -22,10 +26,10 @@ export class Toast {
   show(status: Status, { queued, news }: { queued: number; news: Run | null }, t: Wording): void {
     const link = createPageLink(findReleasePageUrl(status, status.version), t.releaseNotes);
     const { run, version, reason } = status;
-    const outdated = outdatedServers(status);
+    const outdated = listOutdatedServers(status);
     const queuedJobs =
       (reason?.jobs ?? []).length > 0 ? t.queuedJobsRunning(queued) : t.queuedJobsFinished(queued);
-    const warnings = warningBox(withoutBuildServerWarnings(run?.warnings ?? [], outdated), t);
+    const warnings = createWarningBox(removeBuildServerWarnings(run?.warnings ?? [], outdated), t);
     const about = joinFacts(
       news && version,
       run && run.downtimeSeconds !== null && t.downtime(t.seconds(run.downtimeSeconds)),
@@ -36,7 +40,7 @@ export class Toast {
         'div.inner',
         h('div.top', h('b', headingOf(status, news, t))),
         about !== '' && h('span.muted', about),
-        warnings && boxNode(warnings),
+        warnings && renderMessageBox(warnings),
         outdated.length > 0 &&
           h(
             'div',
@@ -46,7 +50,7 @@ export class Toast {
         h(
           'div.row',
           h('button', { type: 'button', class: 'b', onclick: this.#close }, t.close),
-          link && linkNode(link),
+          link && renderPageLink(link),
         ),
       ),
     ]);
@@ -64,5 +68,5 @@ export class Toast {
 
 function headingOf({ run, version }: Status, news: Run | null, t: Wording): string {
   if (news) return t.updatedAutomatically(t.product, t.day(news.endedAt), t.clock(news.endedAt));
-  return isRollback(run) ? t.rolledBackToVersion(version) : t.updatedTo(version);
+  return isRollbackRun(run) ? t.rolledBackToVersion(version) : t.updatedTo(version);
 }

@@ -4,7 +4,7 @@ import { PageStore } from '../store/store.ts';
 import { attributes } from '../tags.ts';
 import { onTexts, wordingAt } from '../texts.ts';
 import { EmbeddingPage } from './host-page.ts';
-import { baseSheet } from './styles.ts';
+import { baseStyleSheet } from './styles.ts';
 
 const usualBase = '/api/v1/instance/update';
 
@@ -35,7 +35,7 @@ export abstract class UpdateElement extends Base {
   constructor(sheet: CSSStyleSheet) {
     super();
     this.shadow = this.attachShadow({ mode: 'open' });
-    this.shadow.adoptedStyleSheets = [baseSheet, sheet];
+    this.shadow.adoptedStyleSheets = [baseStyleSheet, sheet];
   }
 
   protected abstract draw(): void;

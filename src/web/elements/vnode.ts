@@ -11,23 +11,23 @@ export interface VNode {
   children: readonly (VNode | string)[];
 }
 
-export type Child = VNode | string | null | false | undefined | readonly Child[];
+export type VNodeChild = VNode | string | null | false | undefined | readonly VNodeChild[];
 
 /**
  * Describes an element: `h('p.muted', { title: 'x', onclick }, 'text', h('b', 'more'))`. Attributes and children that
  * are false or null are omitted.
  */
-export function h(name: string, first: Attributes | Child = null, ...rest: Child[]): VNode {
+export function h(name: string, first: Attributes | VNodeChild = null, ...rest: VNodeChild[]): VNode {
   const [tag = '', ...classes] = name.split('.');
   const { key, ...given }: Attributes = isAttributes(first) ? first : {};
   const attributes = classes.length > 0 ? { class: classes.join(' '), ...given } : given;
   return { tag, key, attributes, children: flattenChildren(isAttributes(first) ? rest : [first, ...rest]) };
 }
 
-const isAttributes = (given: Attributes | Child): given is Attributes =>
+const isAttributes = (given: Attributes | VNodeChild): given is Attributes =>
   typeof given === 'object' && given !== null && !Array.isArray(given) && !('tag' in given);
 
-export const flattenChildren = (children: readonly Child[]): (VNode | string)[] =>
+export const flattenChildren = (children: readonly VNodeChild[]): (VNode | string)[] =>
   children.flatMap((child) => {
     if (child === null || child === undefined || child === false || child === '') return [];
     return Array.isArray(child) ? flattenChildren(child) : [child as VNode | string];

@@ -1,19 +1,19 @@
 import { presentResult, presentUnknownRun } from '../../presentation/present-result.ts';
-import { presentRefusedRollback, presentRollback } from '../../presentation/present-rollback.ts';
+import { presentRejectedRollback, presentRollback } from '../../presentation/present-rollback.ts';
 import { presentPendingStep, presentRestart, presentRun } from '../../presentation/present-run.ts';
 import { presentStatus, type StatusContext } from '../../presentation/present-status.ts';
 import {
   createButton,
   createMessageBox,
-  mutedText,
+  createMutedText,
   type Presentation,
 } from '../../presentation/presentation.ts';
-import { clockText, joinFacts, type Wording } from '../../presentation/wording.ts';
+import { formatElapsedTime, joinFacts, type Wording } from '../../presentation/wording.ts';
 import { canBeUnavailable } from '../../wire/phase-rows.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { Run } from '../../wire/status.ts';
 import { isRunInProgress, type PageState, type RollbackRequestState } from './page-state.ts';
-import { findRunInProgress, isUneventfulRun, pendingStepOf, pendingStepPosition } from './selectors.ts';
+import { findPendingStep, findPendingStepPosition, findRunInProgress, isUneventfulRun } from './selectors.ts';
 
 /** Context in which a dialog is shown, in addition to the state of the page. */
 interface PageContext extends Omit<StatusContext, 'history'> {
@@ -61,16 +61,16 @@ export function selectDialogPresentation(state: PageState, context: PageContext,
     return version === null
       ? plainView('asking', t.connecting(t.product), t.connectingAbout)
       : plainView('users-only', t.adminsOnly(t.product), t.youAreRunning(version));
-  const step = pendingStepOf(state);
+  const step = findPendingStep(state);
   if (step) {
-    const place = pendingStepPosition(state, step);
+    const place = findPendingStepPosition(state, step);
     return presentPendingStep(step, { ...runContext, version: version ?? '', place }, t);
   }
   const ended = undismissedEnd(state, dismissed);
   if (!ended) return presentStatus(status, { ...context, history }, t);
   const result = presentResult(ended, { status, version }, t);
   const isReloading = result.kind === 'updated' && !context.isReloadPrevented;
-  return isReloading ? { ...result, parts: [...result.parts, mutedText(t.reloading)] } : result;
+  return isReloading ? { ...result, parts: [...result.parts, createMutedText(t.reloading)] } : result;
 }
 
 const plainView = (kind: string, heading: string, about: string | null): Presentation => ({
@@ -92,7 +92,7 @@ function outageView(state: PageState, open: Run | null, now: number, t: Wording)
   const { outage } = state;
   if (outage === null) return null;
   const outageMs = Math.max(0, now - outage.since);
-  const isOn = open !== null || state.isUpdating || pendingStepOf(state) !== null;
+  const isOn = open !== null || state.isUpdating || findPendingStep(state) !== null;
   if (outage.pageSince !== null && now - outage.pageSince >= pageGrace)
     return reloadView('other-page', t.otherPage, isOn ? t.otherPageDuringUpdate : t.otherPageAbout, t);
   if (open && canBeUnavailable(open)) return presentRestart(open, outageMs, t);
@@ -101,7 +101,7 @@ function outageView(state: PageState, open: Run | null, now: number, t: Wording)
   return {
     ...plainView('no-answer', t.noAnswer(t.product), about),
     ...(isOn && { title: t.headingUpdating(t.product) }),
-    outage: clockText(outageMs),
+    outage: formatElapsedTime(outageMs),
     ticks: true,
   };
 }
@@ -128,7 +128,10 @@ function rollbackView(
   const { status, version } = state;
   switch (rollback.kind) {
     case 'asking': {
-      const about = joinFacts(t.checkingRestorePointAbout(rollback.to), clockText(now - rollback.since));
+      const about = joinFacts(
+        t.checkingRestorePointAbout(rollback.to),
+        formatElapsedTime(now - rollback.since),
+      );
       return {
         ...plainView('rollback-asking', t.checkingRestorePoint, about),
         title: t.headingRollback(t.product),
@@ -137,7 +140,7 @@ function rollbackView(
       };
     }
     case 'refused':
-      return presentRefusedRollback(rollback.to, rollback.problem, t);
+      return presentRejectedRollback(rollback.to, rollback.problem, t);
     case 'offer':
       return presentRollback(rollback.offer, { version, jobs: status?.reason?.jobs ?? [] }, t);
   }

@@ -1,17 +1,17 @@
 import type { Texts } from '../../presentation/english.ts';
-import { isSameVersion, resultKind } from '../../presentation/present-result.ts';
-import { orderOf } from '../../presentation/present-status.ts';
+import { isSameVersion, resultKindOf } from '../../presentation/present-result.ts';
+import { createLatestUpdateOrder } from '../../presentation/present-status.ts';
 import { joinFacts } from '../../presentation/wording.ts';
 import { automaticCaller } from '../../wire/codes.ts';
-import { type PathPosition, runPosition } from '../../wire/path.ts';
+import { findUpgradePathPosition, type PathPosition } from '../../wire/path.ts';
 import type { Run } from '../../wire/status.ts';
 import type { PageState } from './page-state.ts';
 import {
+  findPendingStep,
+  findPendingStepPosition,
   findRunInProgress,
-  isRollback,
+  isRollbackRun,
   isUneventfulRun,
-  pendingStepOf,
-  pendingStepPosition,
 } from './selectors.ts';
 
 export interface NoticeView {
@@ -19,12 +19,12 @@ export interface NoticeView {
   version: string | null;
   /** Whether the version is a button that opens the dialog. */
   isButton: boolean;
-  pill: Pill | null;
+  pill: NoticePill | null;
   /** Automatic update to announce, because its message has not been closed yet. */
   news: Run | null;
 }
 
-export interface Pill {
+export interface NoticePill {
   kind: 'updating' | 'failed' | 'reload' | 'recalled' | 'urgent' | 'available';
   label: string;
   isBad?: boolean;
@@ -59,12 +59,12 @@ function pillOf(
   { pageVersion, dismissed, isDialogOpen }: NoticeContext,
   isAdmin: boolean,
   t: Texts,
-): Pill | null {
+): NoticePill | null {
   const { status, version, versionBefore } = state;
   const run = findRunInProgress(state);
-  const pendingStep = pendingStepOf(state);
+  const pendingStep = findPendingStep(state);
   if (run !== null || state.isUpdating || pendingStep) {
-    const place = pendingStep ? pendingStepPosition(state, pendingStep) : runPosition(run);
+    const place = pendingStep ? findPendingStepPosition(state, pendingStep) : findUpgradePathPosition(run);
     return { kind: 'updating', label: updatingText(run, isAdmin ? place : null, isAdmin, t) };
   }
   const isOld =
@@ -81,12 +81,12 @@ function pillOf(
   // server.
   if (
     last &&
-    ['failed', 'broken'].includes(resultKind(last)) &&
+    ['failed', 'broken'].includes(resultKindOf(last)) &&
     !dismissed.has(last.id) &&
     !isUneventfulRun(last)
   )
-    return { kind: 'failed', label: isRollback(last) ? t.rollbackFailed : t.updateFailed, isBad: true };
-  const to = next && skipped === null ? orderOf(status).target : null;
+    return { kind: 'failed', label: isRollbackRun(last) ? t.rollbackFailed : t.updateFailed, isBad: true };
+  const to = next && skipped === null ? createLatestUpdateOrder(status).target : null;
   if (recalled) {
     const label = joinFacts(t.recalled(status.version), to && t.updateTo(to));
     return { kind: 'recalled', label, isBad: true, title: recalled.why };
@@ -99,7 +99,7 @@ function pillOf(
 function updatingText(run: Run | null, place: PathPosition | null, isAdmin: boolean, t: Texts): string {
   if (place) return t.updatingStep(place.at + 1, place.versions.length);
   const percent = isAdmin ? (run?.percent ?? null) : null;
-  if (isRollback(run)) return percent === null ? t.rollingBack : t.rollingBackPercent(percent);
+  if (isRollbackRun(run)) return percent === null ? t.rollingBack : t.rollingBackPercent(percent);
   return percent === null ? t.updating : t.updatingPercent(percent);
 }
 

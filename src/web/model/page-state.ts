@@ -1,7 +1,7 @@
 import { escapeUnprintable, mapTexts } from '../../core/progress/plain-text.ts';
 import type { FailedResult } from '../../wire/reader-answer.ts';
-import type { RunNews } from '../../wire/reader-follow.ts';
-import { isForAdmins, type Problem, type UserStatus } from '../../wire/reader-shapes.ts';
+import type { RunFollowEvent } from '../../wire/reader-follow.ts';
+import { isAdminStatus, type Problem, type UserStatus } from '../../wire/reader-shapes.ts';
 import type { BlockingJob, Reason, RollbackOffer, Run, Status, ToldRun } from '../../wire/status.ts';
 import { advanceServerClock, type ServerClock } from './ages.ts';
 
@@ -80,7 +80,7 @@ export const initialPageState: PageState = {
 
 export type PageAction =
   /** Events of a run, and responses to other requests. Log lines are not part of the state. */
-  | Exclude<RunNews, { kind: 'line' }>
+  | Exclude<RunFollowEvent, { kind: 'line' }>
   | { kind: 'status'; status: Status | UserStatus }
   | { kind: 'history'; runs: readonly Run[] }
   | { kind: 'pressed'; to: string | null; isRollback?: boolean }
@@ -146,7 +146,7 @@ const clean = <T>(value: T): T =>
 function withStatus(state: PageState, status: Status | UserStatus, at: Moment): PageState {
   const { version } = status;
   const common = { ...state, version, versionBefore: state.version, answeredAt: at };
-  if (!isForAdmins(status)) return { ...common, status: null, isUpdating: status.updating };
+  if (!isAdminStatus(status)) return { ...common, status: null, isUpdating: status.updating };
   const kept = state.status?.releases?.[0]?.version === status.next?.version ? state.status?.releases : [];
   const next: PageState = {
     ...common,

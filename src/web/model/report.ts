@@ -1,10 +1,10 @@
 import type { Run } from '../../wire/status.ts';
 
 /** Number of log lines at the end of a report. */
-export const reportedLines = 20;
+export const reportedLineCount = 20;
 
 /** Formats a line of the event stream as a log line; null if the value is not a log line. */
-export function lineText(line: unknown): string | null {
+export function formatLogLine(line: unknown): string | null {
   const { time, level, phase, message } = (line ?? {}) as Record<string, unknown>;
   if (typeof message !== 'string') return null;
   return [time, typeof level === 'string' ? level.toUpperCase() : level, phase, message]
@@ -13,7 +13,7 @@ export function lineText(line: unknown): string | null {
 }
 
 /** Formats facts about a run in Markdown for an issue, always in English. */
-export function reportText(run: Run, version: string | null, lines: readonly string[]): string {
+export function formatRunReport(run: Run, version: string | null, lines: readonly string[]): string {
   const facts: [string, string | null][] = [
     [run.kind === 'rollback' ? 'Rollback' : 'Update', `${run.from ?? '?'} → ${run.to ?? '?'}`],
     ['Running version', version],
@@ -30,7 +30,7 @@ export function reportText(run: Run, version: string | null, lines: readonly str
   ];
   const known = facts.filter(([, fact]) => fact !== null && fact !== '');
   const warnings = run.warnings.map((warning) => `- Warning: ${warning}`);
-  const last = lines.slice(-reportedLines);
+  const last = lines.slice(-reportedLineCount);
   // The fence of the code block must be longer than any fence in the lines, so that no line closes the block.
   const longest = Math.max(2, ...last.flatMap((line) => line.match(/`+/g) ?? []).map(({ length }) => length));
   const fence = '`'.repeat(longest + 1);

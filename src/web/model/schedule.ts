@@ -1,7 +1,7 @@
 /** Time in ms between two status requests if the page is idle. */
 const calmPause = 60_000;
 /** Time in ms between two status requests until the first response, during a run, and while a dialog is open. */
-export const closePause = 5_000;
+export const shortPollIntervalMs = 5_000;
 
 export interface PollingConditions {
   /** Whether the tab is visible and contains an element of this library. */
@@ -39,5 +39,5 @@ export function scheduleRequests(situation: PollingConditions): RequestSchedule 
   if (isDue || askedAt === null) return { askAt: 0, follow };
   if (follow !== null) return { askAt: null, follow };
   const isClose = isDialogOpen || openRun !== null || !hasAnswer;
-  return { askAt: askedAt + (isClose ? closePause : calmPause), follow };
+  return { askAt: askedAt + (isClose ? shortPollIntervalMs : calmPause), follow };
 }

@@ -1,5 +1,5 @@
 import { automaticCaller } from '../../wire/codes.ts';
-import { expectedStep, type PathPosition, runPosition } from '../../wire/path.ts';
+import { findExpectedStep, findUpgradePathPosition, type PathPosition } from '../../wire/path.ts';
 import type { PendingStep, Run } from '../../wire/status.ts';
 import { isRunInProgress, type PageState } from './page-state.ts';
 
@@ -16,7 +16,7 @@ export function findRunInProgress({ watched, status, isWatchedUnknown }: PageSta
  */
 export function findReloadRunId(state: PageState): string | null {
   const { watched, watchedEndedAt, answeredAt } = state;
-  if (watched?.outcome !== 'updated' || watchedEndedAt === null || pendingStepOf(state)) return null;
+  if (watched?.outcome !== 'updated' || watchedEndedAt === null || findPendingStep(state)) return null;
   const isAnswered = answeredAt !== null && answeredAt > watchedEndedAt;
   return isAnswered && isEndKnown(state, watched) ? watched.id : null;
 }
@@ -31,26 +31,27 @@ const isEndKnown = ({ status }: PageState, { id }: Run): boolean =>
  * Returns the pending step between two updates of an upgrade path. It may be unknown for a moment, because a stream
  * reports the end of a step before the status reports the next step.
  */
-export function pendingStepOf(state: PageState): PendingStep | null {
+export function findPendingStep(state: PageState): PendingStep | null {
   const { status, watched, watchedEndedAt, answeredAt } = state;
   if (findRunInProgress(state)) return null;
   const isTold =
     watched === null ||
     watchedEndedAt === null ||
     (answeredAt !== null && answeredAt >= watchedEndedAt && isEndKnown(state, watched));
-  return isTold ? (status?.pendingStep ?? null) : expectedStep(watched);
+  return isTold ? (status?.pendingStep ?? null) : findExpectedStep(watched);
 }
 
 /** Returns the position on an upgrade path while its next step is pending. */
-export const pendingStepPosition = (
+export const findPendingStepPosition = (
   { status, watched }: PageState,
   { to }: PendingStep,
 ): PathPosition | null =>
-  [status?.run, watched].map(runPosition).find((place) => place?.versions[place.at + 1] === to) ?? null;
+  [status?.run, watched].map(findUpgradePathPosition).find((place) => place?.versions[place.at + 1] === to) ??
+  null;
 
 /** Checks whether a run was started automatically and changed nothing, so that its result need not be shown. */
 export const isUneventfulRun = ({ by, outcome }: Run): boolean =>
   by === automaticCaller && (outcome === 'cancelled' || outcome === 'refused');
 
 /** Checks whether a run is a rollback, which restores an older version and its data. */
-export const isRollback = (run: Run | null): boolean => run?.kind === 'rollback';
+export const isRollbackRun = (run: Run | null): boolean => run?.kind === 'rollback';

@@ -14,7 +14,7 @@ export type SettingsDraft = Partial<FormSettings>;
 /**
  * Returns the saved settings. They do not include automatic updates if the server does not support automatic updates.
  */
-export function savedSettings({ channel, automatic }: Status): SettingsDraft {
+export function savedSettingsOf({ channel, automatic }: Status): SettingsDraft {
   if (automatic === null) return { channel };
   const { nextAt: _, blockedBy: __, minAgeHours, ...rest } = automatic;
   return { channel, ...rest, age: String(minAgeHours / 24) };
@@ -23,7 +23,7 @@ export function savedSettings({ channel, automatic }: Status): SettingsDraft {
 /**
  * Creates the request that saves the changed settings. It contains no unchanged settings, and the server validates it.
  */
-export function automaticChoiceOf({ channel: _, age, ...rest }: SettingsDraft): AutomaticChoice {
+export function createAutomaticChoice({ channel: _, age, ...rest }: SettingsDraft): AutomaticChoice {
   const hours = age === undefined ? {} : { minAgeHours: Math.round(Number(age) * 24) };
   return { ...rest, ...hours };
 }

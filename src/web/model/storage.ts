@@ -30,7 +30,7 @@ const keptRuns = 50;
  * Stores the ids of runs whose result was dismissed in this browser. If there is no storage, only this page remembers
  * them.
  */
-export class DismissedRuns {
+export class DismissedRunStorage {
   readonly #storage: GetStorage;
   readonly #own = new Set<string>();
 
@@ -55,7 +55,7 @@ export class DismissedRuns {
 }
 
 /** Data that a page leaves for the page after the reload. */
-export interface Handover {
+export interface ReloadHandover {
   run: string;
   /** Number of queued jobs at the start of the update. */
   queued: number;
@@ -67,12 +67,12 @@ const handoverKey = 'svc-update-farewell';
  * Stores data for the page after the reload.
  * @param storage returns `sessionStorage`, which belongs to the tab
  */
-export const leaveHandover = (storage: GetStorage, handover: Handover): void =>
+export const storeReloadHandover = (storage: GetStorage, handover: ReloadHandover): void =>
   write(storage, handoverKey, handover);
 
 /** Reads and deletes the data from the page before the reload. */
-export function takeHandover(storage: GetStorage): Handover | null {
-  const { run, queued } = (read(storage, handoverKey) ?? {}) as Partial<Handover>;
+export function takeReloadHandover(storage: GetStorage): ReloadHandover | null {
+  const { run, queued } = (read(storage, handoverKey) ?? {}) as Partial<ReloadHandover>;
   write(storage, handoverKey, null);
   return typeof run === 'string' ? { run, queued: typeof queued === 'number' ? queued : 0 } : null;
 }

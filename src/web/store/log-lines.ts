@@ -1,6 +1,6 @@
-import type { Reader } from '../../wire/reader.ts';
+import type { UpdateApiClient } from '../../wire/reader.ts';
 import { followRun } from '../../wire/reader-follow.ts';
-import { lineText, reportedLines } from '../model/report.ts';
+import { formatLogLine, reportedLineCount } from '../model/report.ts';
 
 /** Time limit in ms for requesting log lines. It is short, because a user may be waiting after pressing a button. */
 const deadline = 3_000;
@@ -9,31 +9,31 @@ const deadline = 3_000;
  * Last log lines of a run. They come from the stream that the page has read, or else from a new request to the server.
  */
 export class LogLines {
-  readonly #reader: Reader;
+  readonly #reader: UpdateApiClient;
   #run = '';
   #lines: readonly string[] = [];
 
-  constructor(reader: Reader) {
+  constructor(reader: UpdateApiClient) {
     this.#reader = reader;
   }
 
   add(run: string, line: unknown): void {
-    const text = lineText(line);
+    const text = formatLogLine(line);
     if (text === null) return;
-    this.#lines = [...(this.#run === run ? this.#lines : []), text].slice(-reportedLines);
+    this.#lines = [...(this.#run === run ? this.#lines : []), text].slice(-reportedLineCount);
     this.#run = run;
   }
 
   async of(run: string): Promise<readonly string[]> {
-    if (this.#run !== run || this.#lines.length < reportedLines) {
+    if (this.#run !== run || this.#lines.length < reportedLineCount) {
       let lines: string[] = [];
       // The stream starts at the first line that the server still has.
       const following = { run, after: `${run}:0`, signal: AbortSignal.timeout(deadline) };
       for await (const news of followRun(this.#reader, following)) {
-        if (news.kind === 'line') lines = lines.concat(lineText(news.line) ?? []);
+        if (news.kind === 'line') lines = lines.concat(formatLogLine(news.line) ?? []);
         if (news.kind === 'unheard') break;
       }
-      if (lines.length > 0) [this.#run, this.#lines] = [run, lines.slice(-reportedLines)];
+      if (lines.length > 0) [this.#run, this.#lines] = [run, lines.slice(-reportedLineCount)];
     }
     return this.#run === run ? this.#lines : [];
   }

@@ -1,4 +1,9 @@
-import { type AutomaticChoice, Reader, type RollbackOrder, type UpdateOrderBody } from '../../wire/reader.ts';
+import {
+  type AutomaticChoice,
+  type RollbackOrder,
+  UpdateApiClient,
+  type UpdateOrderBody,
+} from '../../wire/reader.ts';
 import type { RequestResult } from '../../wire/reader-answer.ts';
 import { followRun } from '../../wire/reader-follow.ts';
 import type { Problem, UserStatus } from '../../wire/reader-shapes.ts';
@@ -10,9 +15,9 @@ import {
   type RollbackRequestState,
   reducePageState,
 } from '../model/page-state.ts';
-import { closePause, scheduleRequests } from '../model/schedule.ts';
-import { findRunInProgress, pendingStepOf } from '../model/selectors.ts';
-import { DismissedRuns } from '../model/storage.ts';
+import { scheduleRequests, shortPollIntervalMs } from '../model/schedule.ts';
+import { findPendingStep, findRunInProgress } from '../model/selectors.ts';
+import { DismissedRunStorage } from '../model/storage.ts';
 import { LogLines } from './log-lines.ts';
 
 /** Time in ms that a new server may need to find the run that started the server. */
@@ -25,8 +30,8 @@ const rollbackRefused =
 /** State and requests that all elements with the same address share. */
 export class PageStore {
   readonly lines: LogLines;
-  readonly dismissed = new DismissedRuns(() => localStorage);
-  readonly #reader: Reader;
+  readonly dismissed = new DismissedRunStorage(() => localStorage);
+  readonly #reader: UpdateApiClient;
   readonly #listeners = new Set<() => void>();
   #state: PageState = initialPageState;
   #openDialogs = 0;
@@ -41,7 +46,7 @@ export class PageStore {
   #isChecking = false;
 
   constructor(address: string) {
-    this.#reader = new Reader({ address });
+    this.#reader = new UpdateApiClient({ address });
     this.lines = new LogLines(this.#reader);
     addEventListener('online', () => this.askNow());
     // A page that was restored from the back/forward cache shows an outdated state.
@@ -221,7 +226,7 @@ export class PageStore {
       isLookedAt: this.#listeners.size > 0 && document.visibilityState !== 'hidden',
       isDialogOpen: this.isDialogOpen,
       hasAnswer: this.#state.answeredAt !== null || this.#state.loggedOut,
-      openRun: run?.id ?? (this.#state.isUpdating || pendingStepOf(this.#state) ? '' : null),
+      openRun: run?.id ?? (this.#state.isUpdating || findPendingStep(this.#state) ? '' : null),
       isAsking: this.#isAsking,
       askedAt: this.#askedAt,
       isDue: this.#isDue,
@@ -266,7 +271,7 @@ export class PageStore {
     await this.#readHistory();
     if (this.#state.watched?.outcome !== null) return;
     this.#missingSince ??= performance.now();
-    if (performance.now() - this.#missingSince >= unknownAfter - closePause / 2)
+    if (performance.now() - this.#missingSince >= unknownAfter - shortPollIntervalMs / 2)
       this.#dispatch({ kind: 'unknown' });
   }
 
@@ -279,7 +284,11 @@ export class PageStore {
     const end = new AbortController();
     this.#following = { id, end };
     const { signal } = end;
-    for await (const news of followRun(this.#reader, { run: id, signal, timing: { poll: closePause } })) {
+    for await (const news of followRun(this.#reader, {
+      run: id,
+      signal,
+      timing: { poll: shortPollIntervalMs },
+    })) {
       if (signal.aborted) return;
       if (news.kind === 'line') this.lines.add(id, news.line);
       else this.#dispatch(news);

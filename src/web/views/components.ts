@@ -1,7 +1,7 @@
 import type { ButtonRequest, MessageBox, PageLink, UserAction } from '../../presentation/presentation.ts';
 import type { Wording } from '../../presentation/wording.ts';
 import type { RowOfRun } from '../../wire/phase-rows.ts';
-import { type Child, h, type VNode } from '../elements/vnode.ts';
+import { h, type VNode, type VNodeChild } from '../elements/vnode.ts';
 
 /** Context for creating the nodes of a dialog. */
 export interface DialogContext {
@@ -38,9 +38,9 @@ export interface LocalState {
  * Creates the button of an action. A button with a different key gets a new node, so that pressing Enter never triggers
  * a button that has just changed.
  */
-export function actionNode(action: UserAction, context: DialogContext): Child {
+export function renderUserAction(action: UserAction, context: DialogContext): VNodeChild {
   if ('note' in action) return h(action.isRight ? 'span.muted.end' : 'span.muted', action.note);
-  if ('url' in action) return linkNode(action, 'end');
+  if ('url' in action) return renderPageLink(action, 'end');
   const { key, label, look, press } = action;
   const attributes = {
     key,
@@ -58,21 +58,21 @@ export function actionNode(action: UserAction, context: DialogContext): Child {
 }
 
 /** Creates the nodes of a text with one highlighted part, which may be at any position in a translation. */
-export function highlighted(text: string, piece = ''): Child {
+export function renderHighlightedText(text: string, piece = ''): VNodeChild {
   const at = piece === '' ? -1 : text.indexOf(piece);
   if (at < 0) return text;
   const [before, after] = [text.slice(0, at), text.slice(at + piece.length)];
   return [before && h('span', before), piece, after && h('span', after)];
 }
 
-export const boxNode = ({ look, heading, lines, code, link }: MessageBox): VNode =>
+export const renderMessageBox = ({ look, heading, lines, code, link }: MessageBox): VNode =>
   h(
     'div',
     { class: look ? `box ${look}` : 'box' },
     h('b', heading),
     lines.length > 1 ? h('ul', ...lines.map((line) => h('li', line))) : lines.map((line) => h('span', line)),
     code && h('span.mono', code),
-    link && linkNode(link),
+    link && renderPageLink(link),
   );
 
 /** Returns the label of a copy button. After the button was pressed, its label is the result. */
@@ -82,7 +82,7 @@ function copyLabel(id: string, label: string, { local: { copied }, t }: DialogCo
 }
 
 /** Creates the nodes of commands, each with its own copy button. */
-export const commandNodes = (lines: readonly string[], context: DialogContext): VNode =>
+export const renderCommandList = (lines: readonly string[], context: DialogContext): VNode =>
   h('div.cmds', ...lines.map((line) => commandNode(line, context)));
 
 function commandNode(text: string, context: DialogContext): VNode {
@@ -99,15 +99,15 @@ function commandNode(text: string, context: DialogContext): VNode {
   );
 }
 
-export function linkNode({ url, label, isOwn }: PageLink, place = ''): Child {
+export function renderPageLink({ url, label, isOwn }: PageLink, place = ''): VNodeChild {
   if (isOwn) return h('a', { href: url }, label);
   const attributes = { key: 'link', class: place, href: url, target: '_blank', rel: 'noopener noreferrer' };
   return /^https?:\/\//.test(url) && h('a', attributes, label);
 }
 
 /** Creates the symbol before a phase of a run, or before a version of an upgrade path. */
-export function markNode(mark: RowOfRun['mark']): VNode {
-  const inside: Record<RowOfRun['mark'], Child> = {
+export function renderProgressMark(mark: RowOfRun['mark']): VNode {
+  const inside: Record<RowOfRun['mark'], VNodeChild> = {
     done: h('path', { d: 'M6 9.3 8.2 11.5 12.2 7' }),
     now: h('circle', { cx: 9, cy: 9, r: 3.5, fill: 'currentColor', stroke: 'none' }),
     failed: h('path', { d: 'M6.6 6.6 11.4 11.4M11.4 6.6 6.6 11.4' }),

@@ -1,33 +1,33 @@
-import { warningBox } from '../../presentation/present-result.ts';
+import { createWarningBox } from '../../presentation/present-result.ts';
 import type { JobText, PhaseText, Presentation, PresentationPart } from '../../presentation/presentation.ts';
 import { createMessageBox } from '../../presentation/presentation.ts';
-import { type Child, h, type VNode } from '../elements/vnode.ts';
+import { h, type VNode, type VNodeChild } from '../elements/vnode.ts';
 import {
-  actionNode,
-  boxNode,
-  commandNodes,
   type DialogContext,
-  highlighted,
-  markNode,
+  renderCommandList,
+  renderHighlightedText,
+  renderMessageBox,
+  renderProgressMark,
+  renderUserAction,
 } from './components.ts';
-import { notesNodes } from './notes.ts';
-import { settingFields } from './setting-fields.ts';
+import { renderReleaseNotes } from './notes.ts';
+import { renderSettingFields } from './setting-fields.ts';
 
 /**
  * Returns the presentation to show: with its confirmation while the user is being asked to confirm, otherwise
  * unchanged.
  */
-export const shownPresentation = (
+export const applyConfirmation = (
   shown: Presentation,
   { local }: Pick<DialogContext, 'local'>,
 ): Presentation => (local.isConfirming ? { ...shown, ...shown.confirmation } : shown);
 
 /** Creates the heading, the content and the buttons of the dialog. */
-export function dialogNodes(
+export function renderDialogContent(
   { title, key, kind, heading, highlight, about, look, outage, parts, actions }: Presentation,
   { closing, close }: { closing: string; close: () => void },
   context: DialogContext,
-): Child[] {
+): VNodeChild[] {
   const { t } = context;
   const { report } = context.local;
   const cross = h('path', { d: 'M2.5 2.5 11.5 11.5M11.5 2.5 2.5 11.5' });
@@ -45,10 +45,10 @@ export function dialogNodes(
         'div',
         { key: 'lead', class: outage ? 'unavailable' : look ? `lead ${look}` : 'lead' },
         outage && h('span', { class: 'clock', role: 'timer' }, outage),
-        h('h3', highlighted(heading, highlight)),
+        h('h3', renderHighlightedText(heading, highlight)),
         about && h('p', { class: outage && 'muted' }, about),
       ),
-      ...parts.map((part) => part && partNode(part, context)),
+      ...parts.map((part) => part && renderPresentationPart(part, context)),
       report !== undefined &&
         h('textarea', { key: 'report', readonly: true, 'aria-label': t.report, rows: 10 }, report),
     ),
@@ -56,12 +56,12 @@ export function dialogNodes(
       h(
         'div',
         { key: 'actions', class: 'actions' },
-        ...actions.map((action) => action && actionNode(action, context)),
+        ...actions.map((action) => action && renderUserAction(action, context)),
       ),
   ];
 }
 
-export function partNode(part: PresentationPart, context: DialogContext): Child {
+export function renderPresentationPart(part: PresentationPart, context: DialogContext): VNodeChild {
   switch (part.kind) {
     case 'text':
       return h('p', part.text);
@@ -70,12 +70,12 @@ export function partNode(part: PresentationPart, context: DialogContext): Child 
     case 'advice':
       return h('p', h('b', context.t.next), ' ', part.text);
     case 'box':
-      return boxNode(part);
+      return renderMessageBox(part);
     case 'cause':
-      return boxNode(createMessageBox('bad', part.text, [], { code: part.code }));
+      return renderMessageBox(createMessageBox('bad', part.text, [], { code: part.code }));
     case 'warnings': {
-      const warnings = warningBox(part.warnings, context.t);
-      return warnings && boxNode(warnings);
+      const warnings = createWarningBox(part.warnings, context.t);
+      return warnings && renderMessageBox(warnings);
     }
     case 'path':
       return pathNode(part, context);
@@ -86,17 +86,20 @@ export function partNode(part: PresentationPart, context: DialogContext): Child 
     case 'jobs':
       return part.jobs.length > 0 && h('ul', { key: 'jobs', class: 'jobs' }, ...part.jobs.map(jobNode));
     case 'commands':
-      return part.lines.length > 0 && [h('p', part.heading), commandNodes(part.lines, context)];
+      return part.lines.length > 0 && [h('p', part.heading), renderCommandList(part.lines, context)];
     case 'servers': {
       const { heading, servers } = part;
       const lines = servers.map(({ name, version }) => context.t.serverVersion(name, version));
       const commands = new Set(servers.map(({ command }) => command).filter(Boolean));
-      return [boxNode(createMessageBox('', heading, lines)), commandNodes([...commands], context)];
+      return [
+        renderMessageBox(createMessageBox('', heading, lines)),
+        renderCommandList([...commands], context),
+      ];
     }
     case 'notes':
-      return notesNodes(part.releases, context);
+      return renderReleaseNotes(part.releases, context);
     case 'settings':
-      return settingFields(part.settings, context);
+      return renderSettingFields(part.settings, context);
   }
 }
 
@@ -107,7 +110,7 @@ function pathNode(
   const items = versions.map((version, at) => {
     const mark = at < done ? 'done' : at === done && isRunning ? 'now' : 'ahead';
     const current = mark === 'now' ? 'step' : null;
-    return h('li', { class: mark, 'aria-current': current }, markNode(mark), h('span', version));
+    return h('li', { class: mark, 'aria-current': current }, renderProgressMark(mark), h('span', version));
   });
   return h('ol', { class: 'stations', 'aria-label': t.upgradePath }, ...items);
 }
@@ -116,7 +119,7 @@ function phaseNode({ mark, text, message, time, percent }: PhaseText): VNode {
   return h(
     'li',
     { class: mark, 'aria-current': mark === 'now' ? 'step' : null },
-    markNode(mark),
+    renderProgressMark(mark),
     h('span', mark === 'now' ? h('b', text) : text, ' ', h('span.muted', message)),
     h('span.t', time),
     percent !== null && h('progress', { value: percent, max: 100, 'aria-label': text }),

@@ -1,5 +1,5 @@
 import type { PublishedRelease } from '../../wire/status.ts';
-import { type Child, h, type VNode } from '../elements/vnode.ts';
+import { h, type VNode, type VNodeChild } from '../elements/vnode.ts';
 import { type NotesBlock, type NotesInline, parseReleaseNotes, truncateBlocks } from '../model/notes.ts';
 import type { DialogContext } from './components.ts';
 
@@ -10,7 +10,10 @@ const shownLines = 12;
 const read = new WeakMap<PublishedRelease, NotesBlock[]>();
 
 /** Creates the notes of all releases that an update includes, newest first, each below its version. */
-export function notesNodes(releases: readonly PublishedRelease[], context: DialogContext): Child {
+export function renderReleaseNotes(
+  releases: readonly PublishedRelease[],
+  context: DialogContext,
+): VNodeChild {
   if (releases.length === 0) return null;
   const all = releases.flatMap((release): NotesBlock[] => {
     const blocks = read.get(release) ?? parseReleaseNotes(release.notes ?? '');
@@ -49,7 +52,7 @@ function blockNode(block: NotesBlock): VNode {
   }
 }
 
-function inlineNode(piece: NotesInline): Child {
+function inlineNode(piece: NotesInline): VNodeChild {
   switch (piece.kind) {
     case 'text':
       return piece.text;

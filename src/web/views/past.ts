@@ -1,35 +1,35 @@
 import {
-  downtimeText,
+  formatDowntime,
+  formatOutcome,
   isSuccessfulRun,
-  outcomeText,
-  outdatedServers,
+  listOutdatedServers,
 } from '../../presentation/present-result.ts';
-import { presentBuildServers, rollbackButton } from '../../presentation/present-status.ts';
+import { createRollbackButton, presentBuildServers } from '../../presentation/present-status.ts';
 import { joinFacts, type Wording } from '../../presentation/wording.ts';
 import { automaticCaller } from '../../wire/codes.ts';
 import { findRollbackableRun } from '../../wire/rollback-point.ts';
 import type { Run } from '../../wire/status.ts';
-import { type Child, h, type VNode } from '../elements/vnode.ts';
+import { h, type VNode, type VNodeChild } from '../elements/vnode.ts';
 import { isStartPending, type PageState } from '../model/page-state.ts';
-import { actionNode, type DialogContext, linkNode } from './components.ts';
-import { partNode } from './content.ts';
+import { type DialogContext, renderPageLink, renderUserAction } from './components.ts';
+import { renderPresentationPart } from './content.ts';
 
 const shownRuns = 5;
 
 /**
  * Creates the section at the end of the dialog in every state: the channel, past updates and outdated build servers.
  */
-export function historyNode(state: PageState, context: DialogContext): Child {
+export function renderHistorySection(state: PageState, context: DialogContext): VNodeChild {
   const { t, settingsUrl } = context;
   const { status, history, rollback, isUpdating } = state;
   if (status === null) return null;
   const runs = (history ?? []).filter(({ outcome }) => outcome !== null).slice(0, shownRuns);
   const last = history?.find(({ outcome }) => outcome === 'updated');
-  const outdated = outdatedServers(status);
+  const outdated = listOutdatedServers(status);
   const servers = presentBuildServers(outdated, t);
   const point =
     rollback || isUpdating || isStartPending(state) ? null : findRollbackableRun(history ?? [])?.restorePoint;
-  const downtime = last && downtimeText(last, t);
+  const downtime = last && formatDowntime(last, t);
   const versions = last && t.versions(last.from, last.to) + (downtime && `, ${downtime}`);
   const summary = joinFacts(
     t.currentChannel(t.channelName(status.channel)),
@@ -43,9 +43,10 @@ export function historyNode(state: PageState, context: DialogContext): Child {
     h(
       'div.inner',
       runs.length === 0 ? h('p', t.noUpdates) : runTable(runs, t),
-      point && h('p', actionNode(rollbackButton(point.version, t), context)),
-      servers && partNode(servers, context),
-      settingsUrl !== null && h('p', linkNode({ url: settingsUrl, label: t.changeChannel, isOwn: true })),
+      point && h('p', renderUserAction(createRollbackButton(point.version, t), context)),
+      servers && renderPresentationPart(servers, context),
+      settingsUrl !== null &&
+        h('p', renderPageLink({ url: settingsUrl, label: t.changeChannel, isOwn: true })),
     ),
   );
 }
@@ -67,8 +68,8 @@ function runRow(run: Run, t: Wording): VNode {
     { key: id },
     h('td', t.date(startedAt)),
     h('td', t.versions(from, to)),
-    h('td', { class: isSuccessfulRun(run) ? 'ok' : 'bad' }, outcomeText(run, t)),
-    h('td', downtimeText(run, t) || '–'),
+    h('td', { class: isSuccessfulRun(run) ? 'ok' : 'bad' }, formatOutcome(run, t)),
+    h('td', formatDowntime(run, t) || '–'),
     h('td', by === automaticCaller ? t.automatically : (by ?? t.startedManually)),
   );
 }

@@ -1,9 +1,12 @@
 import type { OfferedSetting } from '../../wire/status.ts';
-import { type Child, h } from '../elements/vnode.ts';
+import { h, type VNodeChild } from '../elements/vnode.ts';
 import type { DialogContext } from './components.ts';
 
 /** Creates the fields for new settings of a release that have no value yet. */
-export function settingFields(settings: readonly OfferedSetting[], { local, set, t }: DialogContext): Child {
+export function renderSettingFields(
+  settings: readonly OfferedSetting[],
+  { local, set, t }: DialogContext,
+): VNodeChild {
   const { values = {}, lacking } = local;
   const asked = settings.filter(({ isSet, generated }) => !isSet && !generated);
   const fields = asked.map(({ name, description, required, secret, default: usual }) => {

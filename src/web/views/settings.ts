@@ -1,12 +1,12 @@
 import type { Channel } from '../../core/release/channel.ts';
-import { automaticText } from '../../presentation/present-status.ts';
+import { formatAutomaticSettings } from '../../presentation/present-status.ts';
 import type { Wording } from '../../presentation/wording.ts';
 import { dayNames } from '../../wire/codes.ts';
 import type { Automatic } from '../../wire/status.ts';
-import { dateFormat } from '../../wire/times.ts';
-import { type Child, h, type VNode } from '../elements/vnode.ts';
+import { createDateFormat } from '../../wire/times.ts';
+import { h, type VNode, type VNodeChild } from '../elements/vnode.ts';
 
-export function channelFields(t: Wording): VNode {
+export function renderChannelFields(t: Wording): VNode {
   return h(
     'fieldset',
     // The label is only for screen readers, because the page has a heading above the element.
@@ -29,7 +29,7 @@ export function channelFields(t: Wording): VNode {
  * @param isEnabled whether automatic updates are enabled in the form
  * @param isChanged whether the form has unsaved changes
  */
-export function automaticFieldset(
+export function renderAutomaticFieldset(
   automatic: Automatic,
   { isEnabled, isChanged }: { isEnabled: boolean; isChanged: boolean },
   t: Wording,
@@ -44,11 +44,11 @@ export function automaticFieldset(
       h('span', t.automaticEnabledAbout),
     ),
     isEnabled && whenFields(t),
-    h('p.muted', isChanged ? t.unsavedChanges : automaticText(automatic, t)),
+    h('p.muted', isChanged ? t.unsavedChanges : formatAutomaticSettings(automatic, t)),
   );
 }
 
-function whenFields(t: Wording): Child {
+function whenFields(t: Wording): VNodeChild {
   const [beforeAge = '', afterAge = ''] = t.minimumAge.split('{days}');
   return h(
     'div',
@@ -81,4 +81,4 @@ const tick = (label: string, name: string, value: string) =>
 
 /** Returns the short name of a weekday, such as `Mon`, by its index, which is 0 for Monday. */
 const weekday = (index: number, locale: string): string =>
-  dateFormat(locale, { weekday: 'short' }, 'UTC').format(Date.UTC(2024, 0, 1 + index));
+  createDateFormat(locale, { weekday: 'short' }, 'UTC').format(Date.UTC(2024, 0, 1 + index));

@@ -2,14 +2,14 @@ import { isSuccessfulRun } from '../../presentation/present-result.ts';
 import type { Wording } from '../../presentation/wording.ts';
 import { canBeUnavailable } from '../../wire/phase-rows.ts';
 import type { PageState } from '../model/page-state.ts';
-import { findRunInProgress, isRollback, isUneventfulRun, pendingStepOf } from '../model/selectors.ts';
+import { findPendingStep, findRunInProgress, isRollbackRun, isUneventfulRun } from '../model/selectors.ts';
 
 /**
  * Returns the title of the tab during and after an update; null to keep the title of the page.
  * @param now current value of the page's counter
  * @param dismissed ids of runs whose result was dismissed in this browser
  */
-export function tabTitle(
+export function formatTabTitle(
   state: PageState,
   { now, dismissed }: { now: number; dismissed: ReadonlySet<string> },
   t: Wording,
@@ -19,12 +19,12 @@ export function tabTitle(
   if (run) {
     if (outage && canBeUnavailable(run)) return t.titleUnavailable(t.duration(now - outage.since), t.product);
     if (run.percent !== null) return t.titlePercent(run.percent, t.product);
-    return isRollback(run) ? t.titleRollback(t.product) : t.titleUpdating(t.product);
+    return isRollbackRun(run) ? t.titleRollback(t.product) : t.titleUpdating(t.product);
   }
-  if (pendingStepOf(state)) return t.titleUpdating(t.product);
+  if (findPendingStep(state)) return t.titleUpdating(t.product);
   if (watched === null || watched.outcome === null || dismissed.has(watched.id) || isUneventfulRun(watched))
     return null;
   if (watched.outcome === 'updated') return version === null ? null : t.titleUpdated(version, t.product);
   if (isSuccessfulRun(watched)) return null;
-  return isRollback(watched) ? t.titleRollbackFailed(t.product) : t.titleFailed(t.product);
+  return isRollbackRun(watched) ? t.titleRollbackFailed(t.product) : t.titleFailed(t.product);
 }

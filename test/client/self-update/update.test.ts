@@ -1,9 +1,9 @@
 import { chmod, chown, copyFile, mkdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { npmCommand } from '../../../src/client/self-update/client-file.ts';
+import { findNpmUpdateCommand } from '../../../src/client/self-update/client-file.ts';
 import { type DownloadLimits, downloadAsset } from '../../../src/client/self-update/download.ts';
-import { checksumsFor } from '../../../src/client/self-update/published.ts';
+import { findChecksums } from '../../../src/client/self-update/published.ts';
 import { endless, json, type Reply, silence, startForge, text } from '../../feed/forge.ts';
 import { clientOf, type Rig, startRig } from './rig.ts';
 
@@ -117,7 +117,7 @@ describe('a file that svc update does not replace', () => {
     ['/srv/web/node_modules/a/node_modules/svc/svc.mjs', 'npm install --prefix /srv/web svc@latest'],
     ['/usr/local/bin/svc', null],
   ])('%s: %s', (path, command) => {
-    expect(npmCommand(path)).toBe(command);
+    expect(findNpmUpdateCommand(path)).toBe(command);
   });
 
   it('is one installed by npm, also through a symlink', async () => {
@@ -226,7 +226,7 @@ describe('a bad release', () => {
     [`${'A'.repeat(64)}  ./svc.mjs\r\n${'b'.repeat(64)}  svc.mjs.sig\r\n`, ['a'.repeat(64)]],
     [`${'a'.repeat(64)}  old/svc.mjs\n${'a'.repeat(65)}  svc.mjs\n${'a'.repeat(64)} svc.mjs`, []],
   ])('has the checksums of svc.mjs in %j', (lines, expected) => {
-    expect(checksumsFor('svc.mjs', lines)).toEqual(expected);
+    expect(findChecksums('svc.mjs', lines)).toEqual(expected);
   });
 });
 

@@ -1,12 +1,12 @@
 import { relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
+  applyEditsToDraft,
+  createDraft,
   describeEdit,
-  draftOf,
   type ProjectDraft,
-  withEdits,
-  withText,
-  withVariable,
+  setDraftFileText,
+  setDraftVariable,
 } from '../../../src/core/compose/draft.ts';
 import type { Edit } from '../../../src/core/compose/edit.ts';
 import type { FileList, ProjectFiles } from '../../../src/core/compose/project-files.ts';
@@ -36,7 +36,7 @@ describe('withEdits', () => {
       edit('.env', 'v1.0.0', 'v1.1.0'),
       edit('compose.yaml', 'v1.0.1', 'v1.1.1'),
     ];
-    const draft = withEdits(draftOf(files), edits);
+    const draft = applyEditsToDraft(createDraft(files), edits);
     const after = composeText({ app: 'acme/svc:v1.1.0', worker: 'acme/svc-worker:v1.1.1' });
     const description = 'compose.yaml line 3: v1.0.0 → v1.1.0; compose.yaml line 5: v1.0.1 → v1.1.1';
     expect(draft.changes).toEqual([
@@ -52,7 +52,7 @@ describe('withEdits', () => {
   });
 
   it('creates an env file, with nothing before it', () => {
-    const draft = withEdits(draftOf(projectFiles({ 'compose.yaml': compose })), [
+    const draft = applyEditsToDraft(createDraft(projectFiles({ 'compose.yaml': compose })), [
       { file: at('.env'), line: 1, start: 0, end: 0, before: '', after: 'V=v1\n' },
     ]);
     const description = '.env line 1: added V=v1';
@@ -61,9 +61,9 @@ describe('withEdits', () => {
   });
 
   it('changes nothing without edits, and refuses one that was made for another text', () => {
-    const draft = draftOf(files);
-    expect(withEdits(draft, [])).toBe(draft);
-    expect(() => withEdits(draft, [{ ...edit('.env', 'v1.0.0', 'v2'), before: 'v0' }])).toThrow(
+    const draft = createDraft(files);
+    expect(applyEditsToDraft(draft, [])).toBe(draft);
+    expect(() => applyEditsToDraft(draft, [{ ...edit('.env', 'v1.0.0', 'v2'), before: 'v0' }])).toThrow(
       '.env line 2 was changed after the update was planned',
     );
   });
@@ -75,14 +75,14 @@ describe('withText', () => {
     ['a new file is an env file', 'more.env', undefined, 1, null],
     ['a new file goes where it is said to', 'compose.cluster.yaml', 'linkedFiles', 2, null],
   ])('%s', (_, name, list, place, before) => {
-    const draft = withText(draftOf(files), { path: at(name), text: 'new' }, 'why', list);
+    const draft = setDraftFileText(createDraft(files), { path: at(name), text: 'new' }, 'why', list);
     expect(texts(draft).map((found) => found[name])[place]).toBe('new');
     expect(draft.changes).toEqual([{ path: at(name), before, after: 'new', description: 'why' }]);
   });
 
   it('remembers that a file which is written twice was not there', () => {
-    const first = withText(draftOf(files), { path: at('new.env'), text: 'A=1' }, 'one');
-    expect(withText(first, { path: at('new.env'), text: 'A=2' }, 'two').changes).toEqual([
+    const first = setDraftFileText(createDraft(files), { path: at('new.env'), text: 'A=1' }, 'one');
+    expect(setDraftFileText(first, { path: at('new.env'), text: 'A=2' }, 'two').changes).toEqual([
       { path: at('new.env'), before: null, after: 'A=2', description: 'one; two' },
     ]);
   });
@@ -98,7 +98,11 @@ describe('withVariable', () => {
     ],
     ['in a new file, where there is none', {}, { '.env': 'V=v2\n' }, '.env line 1: added V=v2'],
   ])('sets it %s', (_, before, after, description) => {
-    const draft = withVariable(draftOf(projectFiles({ 'compose.yaml': compose, ...before })), 'V', 'v2');
+    const draft = setDraftVariable(
+      createDraft(projectFiles({ 'compose.yaml': compose, ...before })),
+      'V',
+      'v2',
+    );
     const [[name, text] = ['', '']] = Object.entries(after);
     expect(draft.changes).toEqual([
       { path: at(name), before: before[name] ?? null, after: text, description },

@@ -1,16 +1,16 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
 import { applyEdits } from '../../../src/core/compose/edit.ts';
-import { findAssignments, setVariableEdit } from '../../../src/core/compose/env-file.ts';
-import { lineAt } from '../../../src/core/compose/project-files.ts';
-import { createSourceMap, sourceSegments } from '../../../src/core/compose/traced.ts';
+import { createVariableEdit, parseAssignments } from '../../../src/core/compose/env-file.ts';
+import { lineNumberOf } from '../../../src/core/compose/project-files.ts';
+import { createSourceMappedText, splitIntoSourceSegments } from '../../../src/core/compose/traced.ts';
 import { createVariableLookup } from '../../../src/core/compose/variables.ts';
 
 const file = (text: string, path = '/srv/svc/.env') => ({ path, text });
 const project = (text: string) => ({ envFiles: [file(text)], newEnvFile: '/srv/svc/.env' });
 const value = (text: string, key: string) => createVariableLookup([file(text)])(key)?.text ?? null;
 const set = (text: string, key = 'V', to = 'v2') => {
-  const edit = setVariableEdit(project(text), key, to);
+  const edit = createVariableEdit(project(text), key, to);
   return { after: applyEdits(text, [edit]), line: edit.line };
 };
 
@@ -71,7 +71,7 @@ describe('the env file as compose reads it', () => {
     ['A=1\n\ufeffB=1', '.env line 2: unexpected "\ufeff" in a variable name'],
     ['A=1\nexport  ', '.env line 2: there is no variable name after export'],
   ])('%j fails as a whole, as it does in compose', (text, message) => {
-    expect(() => findAssignments({ path: '/srv/svc/.env', text })).toThrow(
+    expect(() => parseAssignments({ path: '/srv/svc/.env', text })).toThrow(
       expect.objectContaining({ code: 'compose-invalid', message }),
     );
   });
@@ -79,9 +79,9 @@ describe('the env file as compose reads it', () => {
   it('says the place of each value', () => {
     const text = '\ufeffA=1\r\n# c\r\n\r\nexport B = "two" # c\r\nC:\'\'\r\nD=x # y';
     const file = { path: '/srv/svc/.env', text };
-    const found = findAssignments(file).map(({ key, start, end, quote }) => [
+    const found = parseAssignments(file).map(({ key, start, end, quote }) => [
       key,
-      lineAt(file, start),
+      lineNumberOf(file, start),
       text.slice(start, end),
       quote,
     ]);
@@ -122,7 +122,7 @@ describe('the env file as compose reads it', () => {
   });
 
   it('what compose has from elsewhere wins, and has no place', () => {
-    const given = createSourceMap('given', '', -1, { via: 'variable', variable: 'A' });
+    const given = createSourceMappedText('given', '', -1, { via: 'variable', variable: 'A' });
     const found = createVariableLookup([file('A=1\nB=$A')], (name) => (name === 'A' ? given : null));
     expect(found('A')).toMatchObject({ text: 'given', origins: [{ offset: -1 }, {}, {}, {}, {}] });
     expect(found('B')?.text).toBe('given');
@@ -134,7 +134,7 @@ describe('the env file as compose reads it', () => {
     if (!found) throw new Error('not found');
     expect(found.text).toBe('x\tv1$"');
     expect(
-      sourceSegments(found, 0, found.text.length).map(({ start, end, variable }) => [
+      splitIntoSourceSegments(found, 0, found.text.length).map(({ start, end, variable }) => [
         variable,
         text.slice(start, end),
       ]),

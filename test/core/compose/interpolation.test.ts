@@ -2,20 +2,20 @@
 import { describe, expect, it } from 'vitest';
 import {
   type ComposeVariableLookup,
+  findUnsetRequiredVariables,
   interpolate,
-  requiredIn,
 } from '../../../src/core/compose/interpolation.ts';
-import { createSourceMap, sourceSegments } from '../../../src/core/compose/traced.ts';
+import { createSourceMappedText, splitIntoSourceSegments } from '../../../src/core/compose/traced.ts';
 
 const values: Record<string, string> = { A: 'va', B: 'vb', EMPTY: '', _x9: 'vx' };
 const lookup: ComposeVariableLookup = (name) => {
   const value = Object.hasOwn(values, name) ? values[name] : undefined;
   return value === undefined
     ? null
-    : createSourceMap(value, '.env', 100, { via: 'variable', variable: name });
+    : createSourceMappedText(value, '.env', 100, { via: 'variable', variable: name });
 };
 const resolve = (text: string) =>
-  interpolate(createSourceMap(text, 'compose.yaml', 0, { via: 'text' }), lookup, 'here');
+  interpolate(createSourceMappedText(text, 'compose.yaml', 0, { via: 'text' }), lookup, 'here');
 
 describe('interpolate', () => {
   // What compose 2.26.1 and 2.40.3 make of the same: test/slow/env-file.test.ts asks them.
@@ -84,7 +84,7 @@ describe('interpolate', () => {
 
   const parts = (text: string) => {
     const resolved = resolve(text);
-    return sourceSegments(resolved, 0, resolved.text.length).map(
+    return splitIntoSourceSegments(resolved, 0, resolved.text.length).map(
       ({ text: part, via, variable, source, start, end }) =>
         [part, via, variable, source, start, end].join(' '),
     );
@@ -117,6 +117,6 @@ describe('what a text needs', () => {
     // Compose before 5.0.2 looks at what it does not take.
     ['${A:-${X:?}} ${NONE:+${Y?}}', ['X', 'Y']],
   ])('before compose takes it: %s: %j', (text, expected) =>
-    expect(requiredIn(text, setTo)).toEqual(expected),
+    expect(findUnsetRequiredVariables(text, setTo)).toEqual(expected),
   );
 });

@@ -1,10 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
 import {
-  findServicesReading,
-  includedSources,
+  findServicesByEnvFile,
+  listRootSources,
+  resolveIncludedSources,
   resolveIncludeTree,
-  rootSources,
 } from '../../../src/core/compose/layers.ts';
 import type { ProjectFiles } from '../../../src/core/compose/project-files.ts';
 import { UpdateError } from '../../../src/core/progress/update-error.ts';
@@ -30,7 +30,7 @@ describe('the files that are named', () => {
   it.each<[string, Record<string, string>, Partial<ProjectFiles>, [path: string, base: string][]]>([
     ['one', { 'p/c.yaml': services }, {}, [['p/c.yaml', '/srv/p']]],
   ])('%s', (_, texts, more, expected) => {
-    const found = rootSources({ ...project(texts), ...more });
+    const found = listRootSources({ ...project(texts), ...more });
     expect(found.map(({ file, base }) => [file.file.path, base])).toEqual(
       expected.map(([path, base]) => [`/srv/${path}`, base]),
     );
@@ -43,7 +43,7 @@ describe('the files that are named', () => {
     ['nowhere, though every object has it', 'constructor', undefined],
   ])('see a variable set %s', (_, name, value) => {
     const files = { ...project({ 'p/c.yaml': services, '.env': 'V=v1.4.2\nW=own' }), given: { W: 'given' } };
-    expect(rootSources(files)[0]?.variables(name)?.text).toBe(value);
+    expect(listRootSources(files)[0]?.variables(name)?.text).toBe(value);
   });
 });
 
@@ -104,10 +104,10 @@ describe('the files of an include', () => {
     ],
   ])('%s', (_, include, env, expected, own, V) => {
     const files = project({ 'p/c.yaml': `include: ${include}`, 'p/.env': env }, linked);
-    const [root] = rootSources(files);
+    const [root] = listRootSources(files);
     const [entry] = root?.file.includes ?? [];
     if (!root || !entry) throw new Error('no include');
-    const found = includedSources(files, root, entry).map((layer) => {
+    const found = resolveIncludedSources(files, root, entry).map((layer) => {
       if (layer instanceof UpdateError) throw layer;
       return layer;
     });
@@ -121,11 +121,11 @@ describe('the files of an include', () => {
 
   it('is an error that is told where it is not at hand', () => {
     const files = project({ 'p/c.yaml': 'include:\n  - sub/a.yaml' });
-    const [root] = rootSources(files);
+    const [root] = listRootSources(files);
     const [entry] = root?.file.includes ?? [];
     if (!root || !entry) throw new Error('no include');
     const message = 'c.yaml line 2: include /srv/p/sub/a.yaml does not exist';
-    expect(includedSources(files, root, entry)).toMatchObject([{ code: 'compose-invalid', message }]);
+    expect(resolveIncludedSources(files, root, entry)).toMatchObject([{ code: 'compose-invalid', message }]);
   });
 });
 
@@ -239,7 +239,7 @@ describe('servicesReading', () => {
       ['x'],
     ],
   ])('finds the services by %s', (_, text, linked, expected) => {
-    expect(findServicesReading(project({ 'p/c.yaml': text }, linked), ['/srv/p/.env']).sort()).toEqual(
+    expect(findServicesByEnvFile(project({ 'p/c.yaml': text }, linked), ['/srv/p/.env']).sort()).toEqual(
       expected,
     );
   });

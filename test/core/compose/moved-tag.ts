@@ -1,10 +1,10 @@
 import type { PinTag } from '../../../src/core/release/pin-tag.ts';
-import { nextTagFor } from '../../../src/core/release/retag.ts';
+import { planTagUpdate } from '../../../src/core/release/retag.ts';
 import { type PlannedTarget, parseTarget } from '../../../src/core/release/target.ts';
 
 /** The tag that an edit is tried with: that of the move, and of what only floats the target itself. */
 export function movedTag(tag: PinTag, target: PlannedTarget): string {
-  const retagged = nextTagFor(tag, target);
+  const retagged = planTagUpdate(tag, target);
   if (retagged.kind === 'moved') return retagged.tag;
   return tag.kind === 'latest' ? target.tag : tag.text;
 }

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { applyEdits } from '../../../src/core/compose/edit.ts';
 import { requirePin } from '../../../src/core/compose/find-pin.ts';
-import { pinEdits } from '../../../src/core/compose/pin-edits.ts';
+import { planPinEdits } from '../../../src/core/compose/pin-edits.ts';
 import type { ProjectFiles } from '../../../src/core/compose/project-files.ts';
 import { movedTag, plannedTarget } from './moved-tag.ts';
 
@@ -25,7 +25,7 @@ function project(texts: Record<string, string>, linked: string[] = []): ProjectF
 function move(files: ProjectFiles, to: string, services = ['app'], digest?: string): Record<string, string> {
   const target = plannedTarget(to);
   const pins = services.map((service) => requirePin(files, service));
-  const edits = pinEdits(
+  const edits = planPinEdits(
     files,
     pins.map((pin) => ({ pin, tag: movedTag(pin.tag, target), ...(digest === undefined ? {} : { digest }) })),
   );
@@ -353,7 +353,7 @@ describe('moving a pin', () => {
       { pin: requirePin(files, 'app'), tag: 'v1.5.0' },
       { pin: requirePin(files, 'worker'), tag: 'v1.6.0' },
     ];
-    expect(() => pinEdits(files, moves)).toThrow(
+    expect(() => planPinEdits(files, moves)).toThrow(
       expect.objectContaining({
         code: 'pin-unsupported',
         message: expect.stringMatching(/app and worker share V in \.env line 1/),

@@ -15,10 +15,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
-  aclLossReason,
+  findAclLossReason,
   hasNoFileModes,
   readAttributes,
-  unreadableAttribute,
+  unreadableAclPlaceholder,
 } from '../../../src/core/files/attributes.ts';
 import { checkFileRights } from '../../../src/core/files/check-targets.ts';
 import { diskFileSystem } from '../../../src/core/files/file-system.ts';
@@ -56,7 +56,7 @@ const oneReader = list([owner, 6], [user, 4, 1234], [group, 0], [mask, 4], [othe
 const openToAnother = list([owner, 7], [user, 7, 1235], [group, 5], [mask, 7], [others, 5]);
 
 it('reports beforehand which lists cannot be set on a new file', () => {
-  const says = (attributes: Record<string, string>) => aclLossReason(attributes);
+  const says = (attributes: Record<string, string>) => findAclLossReason(attributes);
   expect(says({})).toBeNull();
   expect(says({ 'user.note': '0sYQ==', [acl]: oneReader })).toBeNull();
   expect(says({ [acl]: list([owner, 6], [group, 4], [others, 0]) })).toBeNull();
@@ -64,7 +64,7 @@ it('reports beforehand which lists cannot be set on a new file', () => {
     const stranger = list([owner, 6], [group, 0], [named, 4, 0xffff_ffff], [mask, 4], [others, 0]);
     expect(says({ [acl]: stranger })).toMatch(/not mapped into this container$/);
   }
-  expect(says({ [acl]: unreadableAttribute })).toMatch(/getfattr is not installed/);
+  expect(says({ [acl]: unreadableAclPlaceholder })).toMatch(/getfattr is not installed/);
 });
 
 describe("by the kernel's numbers for file systems (linux/magic.h)", () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { unifiedDiff } from '../../../src/core/files/unified-diff.ts';
+import { createUnifiedDiff } from '../../../src/core/files/unified-diff.ts';
 
 describe('unifiedDiff', () => {
   it('shows a changed line with three lines of context', () => {
     const text = (version: string) => `1\n2\n3\n4\nSVC_VERSION=${version}\n6\n7\n8\n9\n`;
-    expect(unifiedDiff('.env', text('v1.4.2'), text('v1.5.0'))).toEqual([
+    expect(createUnifiedDiff('.env', text('v1.4.2'), text('v1.5.0'))).toEqual([
       '--- a/.env',
       '+++ b/.env',
       '@@ -2,7 +2,7 @@',
@@ -39,13 +39,13 @@ describe('unifiedDiff', () => {
     ],
     ['CRLF', 'a\r\n', 'b\r\n', ['--- a/f', '+++ b/f', '@@ -1 +1 @@', '-a\r', '+b\r']],
   ])('%s', (_, before, after, diff) => {
-    expect(unifiedDiff('f', before, after)).toEqual(diff);
+    expect(createUnifiedDiff('f', before, after)).toEqual(diff);
   });
 
   it('shows no line that is the same in both, however many are not (docs/contract.md 6.10)', () => {
     const text = (tag: string) =>
       Array.from({ length: 6_000 }, (_, i) => (i % 4 === 0 ? `image: svc:${tag}\n` : `${i}\n`)).join('');
-    const diff = unifiedDiff('f', text('v1.4.2'), text('v1.5.0'), 0);
+    const diff = createUnifiedDiff('f', text('v1.4.2'), text('v1.5.0'), 0);
     expect(diff).toHaveLength(2 + 1_500 * 3);
     expect(diff.filter((line) => line.startsWith(' '))).toEqual([]);
   });

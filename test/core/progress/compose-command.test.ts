@@ -1,21 +1,21 @@
 import { expect, it } from 'vitest';
 import {
-  composeCommand,
-  shortComposeCommand,
-  upCommand,
+  formatComposeCommand,
+  formatShortComposeCommand,
+  formatUpCommand,
 } from '../../../src/core/progress/compose-command.ts';
 
 const project = { name: 'svc', directory: '/opt/svc', files: ['/opt/svc/prod.yml'], envFiles: [] };
 const old = { ...project, oldNames: ['app'] };
 
 it('adds the compatibility flag for old container names', () => {
-  expect(composeCommand({ ...project, oldNames: [] })).toBe('docker compose -p svc -f prod.yml');
-  expect(composeCommand(old)).toBe('docker compose --compatibility -p svc -f prod.yml');
+  expect(formatComposeCommand({ ...project, oldNames: [] })).toBe('docker compose -p svc -f prod.yml');
+  expect(formatComposeCommand(old)).toBe('docker compose --compatibility -p svc -f prod.yml');
 });
 
 it('starts all services or the listed ones', () => {
-  expect(upCommand(project)).toBe('docker compose -p svc -f prod.yml up -d');
-  expect(upCommand(project, ['mailer'])).toBe('docker compose -p svc -f prod.yml up -d mailer');
+  expect(formatUpCommand(project)).toBe('docker compose -p svc -f prod.yml up -d');
+  expect(formatUpCommand(project, ['mailer'])).toBe('docker compose -p svc -f prod.yml up -d mailer');
 });
 
 it.each<[string, string[], string[], string]>([
@@ -35,7 +35,7 @@ it.each<[string, string[], string[], string]>([
     files: files.map(path),
     envFiles: envFiles.map(path),
   };
-  expect(composeCommand(project)).toBe(`docker compose -p acme${flags}`);
+  expect(formatComposeCommand(project)).toBe(`docker compose -p acme${flags}`);
 });
 
 it.each<[string, string, string]>([
@@ -44,5 +44,5 @@ it.each<[string, string, string]>([
   ['docker compose -p svc -f compose.prod.yaml', 'compose.prod.yaml', 'svc'],
 ])('shortens the command to %s for %s of project %s in /opt/svc', (command, file, name) => {
   const project = { name, directory: '/opt/svc', files: [`/opt/svc/${file}`], envFiles: [] };
-  expect(shortComposeCommand(project)).toBe(command);
+  expect(formatShortComposeCommand(project)).toBe(command);
 });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { LegacyResultParser } from '../../../src/core/progress/earlier-updater.ts';
-import type { Level, Phase } from '../../../src/core/progress/event.ts';
+import type { LogLevel, Phase } from '../../../src/core/progress/event.ts';
 import { outcomes } from '../../../src/core/progress/outcome.ts';
 import { formatLastLine, type RunResult } from '../../../src/core/progress/run-result.ts';
 
-const event = (message: string, phase: Phase = 'done', level: Level = 'error') => ({
+const event = (message: string, phase: Phase = 'done', level: LogLevel = 'error') => ({
   ...{ time: '2026-11-21T10:42:18.140Z', level, phase, message },
 });
 const resultOf = (message: string, phase?: Phase) => new LegacyResultParser().resultOf(event(message, phase));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ProgressEvent } from '../../../src/core/progress/event.ts';
-import { formatLine, parseLine, readJsonLine } from '../../../src/core/progress/line.ts';
+import { formatLine, parseJsonLine, parseLine } from '../../../src/core/progress/line.ts';
 
 const time = '2026-11-21T10:42:07.123Z';
 const event = (message: string, more: Partial<ProgressEvent> = {}): ProgressEvent => ({
@@ -72,7 +72,7 @@ describe('a line of JSON', () => {
     ['a warning, and fields of its own', json({ level: 40, file: '.env' }), { ...fetching, level: 'warn' }],
     ['an error', json({ level: 60 }), { ...fetching, level: 'error' }],
     ['with a percent that is none', json({ percent: 'all' }), fetching],
-  ])('%s', (_, text, told) => expect(readJsonLine(text)?.event).toEqual(told));
+  ])('%s', (_, text, told) => expect(parseJsonLine(text)?.event).toEqual(told));
 
   it.each([
     ['text', 'fetching'],
@@ -82,10 +82,10 @@ describe('a line of JSON', () => {
     ['no time', json({ time: 'now' })],
     ['no sentence', json({ msg: 1 })],
     ['no level', json({ level: 'info' })],
-  ])('not %s', (_, text) => expect(readJsonLine(text)).toBeNull());
+  ])('not %s', (_, text) => expect(parseJsonLine(text)).toBeNull());
 
   it('has additional fields', () => {
     const fields = { level: 30, time, phase: 'save', msg: 'kept', restorePoint: { bytes: 1 } };
-    expect(readJsonLine(JSON.stringify(fields))?.fields).toEqual(fields);
+    expect(parseJsonLine(JSON.stringify(fields))?.fields).toEqual(fields);
   });
 });

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import {
   type Channel,
   channelOf,
-  isAhead,
-  isTarget,
-  newestOn,
+  findNewestRelease,
+  isNewerVersion,
+  isRequestableTarget,
   type Release,
   targetFor,
 } from '../../../src/core/release/channel.ts';
@@ -13,8 +13,8 @@ const release = (version: string): Release => ({ version, url: null, notes: null
 
 /** What an instance is offered: the newest of its channel, where that is ahead of what runs. */
 function offered(running: string, channel: Channel, published: readonly string[]): string | null {
-  const newest = newestOn(channel, published.map(release));
-  return newest && isAhead(newest.version, running) ? newest.version : null;
+  const newest = findNewestRelease(channel, published.map(release));
+  return newest && isNewerVersion(newest.version, running) ? newest.version : null;
 }
 
 describe('channelOf', () => {
@@ -71,11 +71,13 @@ describe('the moves between channels', () => {
 });
 
 describe('isTarget', () => {
-  it.each(['v1.5.0', 'v1.5.0-canary.1', 'canary'])('%s is one', (text) => expect(isTarget(text)).toBe(true));
+  it.each(['v1.5.0', 'v1.5.0-canary.1', 'canary'])('%s is one', (text) =>
+    expect(isRequestableTarget(text)).toBe(true),
+  );
 
   it.each(['1.5.0', 'latest', 'v1.5', 'v1.5.0-alpine', 'v1.5.0\n', 'v99999999999999999999.0.0'])(
     '%j is none',
-    (text) => expect(isTarget(text)).toBe(false),
+    (text) => expect(isRequestableTarget(text)).toBe(false),
   );
 });
 

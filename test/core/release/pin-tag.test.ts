@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import {
   parsePinTag,
   parseVersionLabel,
-  statedVersion,
   versionRange,
+  versionTextOf,
 } from '../../../src/core/release/pin-tag.ts';
 
 describe('parsePinTag', () => {
@@ -132,7 +132,7 @@ it.each([
   ['alpine-3.20', 'alpine'],
   ['release-10.11', 'release'],
   ['', ''],
-])('%j states %j', (tag, version) => expect(statedVersion(tag)).toBe(version));
+])('%j states %j', (tag, version) => expect(versionTextOf(tag)).toBe(version));
 
 it.each([
   ['postgresql-v2.15.1-alpine', '2.15.1'],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parsePinTag } from '../../../src/core/release/pin-tag.ts';
-import { formsOf, nextTagFor, wholeForms } from '../../../src/core/release/retag.ts';
+import { listCompleteVersionTags, listPossibleTags, planTagUpdate } from '../../../src/core/release/retag.ts';
 import { type PlannedTarget, parseTarget } from '../../../src/core/release/target.ts';
 
 const goal = (text: string): PlannedTarget => {
@@ -16,7 +16,7 @@ const release = (text: string) => {
 
 /** The new tag, or the word for what becomes of the old one. */
 const moved = (from: string, to: string): string => {
-  const result = nextTagFor(parsePinTag(from), goal(to));
+  const result = planTagUpdate(parsePinTag(from), goal(to));
   return result.kind === 'moved' ? `→ ${result.tag}` : result.kind;
 };
 
@@ -77,7 +77,7 @@ describe('the tags that a release may be published by', () => {
     ['apache', '32.0.1', ['v32.0.1-apache', '32.0.1-apache', 'v32.0.1', '32.0.1']],
     ['apache', '32.0.1-fpm', ['v32.0.1-fpm', '32.0.1-fpm']],
   ])('beside %s, of %s: %j', (tag, to, expected) => {
-    expect(wholeForms(parsePinTag(tag), release(to))).toEqual(expected);
+    expect(listCompleteVersionTags(parsePinTag(tag), release(to))).toEqual(expected);
   });
 
   it.each([
@@ -85,19 +85,19 @@ describe('the tags that a release may be published by', () => {
     ['2.7.4-p1', ['1.5.0-p2', '1.5.0-p0', '1.5.0']],
     ['v1.4.2-php8.2-fpm', ['v1.5.0-php8.3-fpm', 'v1.5.0-php-fpm', 'v1.5.0']],
   ])('may have another variant than %s: %j', (tag, others) => {
-    const found = formsOf(parsePinTag(tag), release('1.5.0'));
+    const found = listPossibleTags(parsePinTag(tag), release('1.5.0'));
     expect(found).toEqual(expect.arrayContaining(others));
     expect(found.length).toBeLessThan(20);
   });
 
   it('are whole first, then parts', () => {
-    expect(formsOf(parsePinTag('31.0.9-apache'), release('32'))).toEqual([
+    expect(listPossibleTags(parsePinTag('31.0.9-apache'), release('32'))).toEqual([
       '32.0.0-apache',
       'v32.0.0-apache',
       '32-apache',
       'v32-apache',
     ]);
-    expect(formsOf(parsePinTag('v2'), release('3.1.2'))).toEqual([
+    expect(listPossibleTags(parsePinTag('v2'), release('3.1.2'))).toEqual([
       'v3.1.2',
       '3.1.2',
       'v3.1',

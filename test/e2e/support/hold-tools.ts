@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { onTestFinished } from 'vitest';
-import type { Verb } from '../../../src/updater/data/tools-protocol.ts';
+import type { HelperVerb } from '../../../src/updater/data/tools-protocol.ts';
 import { isToolsOf } from '../../faults/restore-moments.ts';
 import { startBadEngine } from '../../rig/bad-engine.ts';
 import { askEngine, type ContainerInspection } from '../../rig/engine-api.ts';
@@ -17,7 +17,11 @@ interface HeldTools {
 let count = 0;
 
 /** Holds the tools containers of a run that do this, from the k-th on: several may copy at the same time. */
-export async function holdTools({ directory, project }: Instance, verb: Verb, k = 1): Promise<HeldTools> {
+export async function holdTools(
+  { directory, project }: Instance,
+  verb: HelperVerb,
+  k = 1,
+): Promise<HeldTools> {
   const socket = `${directory}-${++count}.sock`;
   const engine = await startBadEngine(socket);
   onTestFinished(async () => {

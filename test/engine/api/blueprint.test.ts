@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type ContainerSnapshot, snapshotOf } from '../../../src/engine/api/blueprint.ts';
-import { copiedPaths } from '../../../src/engine/api/copied-files.ts';
+import { buildSnapshot, type ContainerSnapshot } from '../../../src/engine/api/blueprint.ts';
+import { listCopiedPaths } from '../../../src/engine/api/copied-files.ts';
 import type { Json } from '../../../src/engine/json.ts';
 
 const id = '0123456789ab'.padEnd(64, 'c');
@@ -11,7 +11,7 @@ function blueprint(
   parts: { config?: Json; host?: Json; mounts?: Json[]; networks?: Json; raw?: Json },
   apiVersion?: string,
 ): ContainerSnapshot {
-  return snapshotOf(
+  return buildSnapshot(
     {
       Id: id,
       Name: '/svc-app-1',
@@ -167,6 +167,6 @@ describe('copiedPaths', () => {
       ['/run/secrets/a', '/run/secrets/b', '/c', '/run/secrets/e'],
     ],
   ])('%j', (service, paths) => {
-    expect(copiedPaths(service)).toEqual(paths);
+    expect(listCopiedPaths(service)).toEqual(paths);
   });
 });

@@ -1,5 +1,9 @@
 import { expect, it } from 'vitest';
-import { listProject, oldNamesOf, separateLeftovers } from '../../../src/engine/api/project-containers.ts';
+import {
+  findServicesWithUnderscoreNames,
+  listProjectContainers,
+  separateLeftovers,
+} from '../../../src/engine/api/project-containers.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { container } from '../../build.ts';
 import { engineThat } from './http-engine.ts';
@@ -23,7 +27,7 @@ it('lists only the containers of the services, by number', async () => {
     } else
       to.end(JSON.stringify({ Id: name, Name: `/${name}`, Config: { Labels: listed[name] }, State: {} }));
   });
-  const { containers, leftovers } = await listProject(engine, 'svc');
+  const { containers, leftovers } = await listProjectContainers(engine, 'svc');
   expect(containers.map(({ name }) => name)).toEqual(['svc-app-1', 'svc-app-2']);
   expect(leftovers).toEqual([]);
 });
@@ -54,7 +58,7 @@ it('inspects only updated and changed containers again', async () => {
     container('proxy-1', { id: 'proxy-1', name: 'proxy-1', labels: labels('proxy'), status: 'exited' }),
     container('gone-1', { id: 'gone-1', name: 'gone-1', labels: labels('gone') }),
   ];
-  const found = await listProject(engine, 'svc', { containers, services: new Set(['app']) });
+  const found = await listProjectContainers(engine, 'svc', { containers, services: new Set(['app']) });
   expect(inspected.sort()).toEqual(['app-1', 'new-1', 'proxy-1']);
   expect(found.containers.map(({ id }) => id).sort()).toEqual(['app-1', 'db-1', 'new-1', 'proxy-1']);
   expect(found.containers.find(({ id }) => id === 'db-1')).toBe(containers[1]);
@@ -88,5 +92,7 @@ it.each<[string, Record<string, string>, string[]]>([
   ["one of its own beside today's", { 'app-1': 'my_app', 'db-1': 'my_svc-db-1' }, []],
   ['not yet given', { 'app-1': '0123456789ab_my_svc_app_1' }, ['app']],
 ])('names are %s', (_, names, expected) => {
-  expect(oldNamesOf(Object.entries(names).map(([place, name]) => called(place, name)))).toEqual(expected);
+  expect(
+    findServicesWithUnderscoreNames(Object.entries(names).map(([place, name]) => called(place, name))),
+  ).toEqual(expected);
 });

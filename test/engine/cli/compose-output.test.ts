@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { composeMessages } from '../../../src/engine/cli/compose-output.ts';
+import { parseComposeMessages } from '../../../src/engine/cli/compose-output.ts';
 import { isConnectionLost } from '../../../src/engine/cli/engine.ts';
 
 const event = (fields: object) => JSON.stringify(fields);
 
 it('omits progress and prints an error once', () => {
   expect(
-    composeMessages(
+    parseComposeMessages(
       [
         event({ id: 'app', text: 'Pulling' }),
         event({ id: 'app', text: 'Error', status: 'manifest for svc:v9 not found: manifest unknown' }),
@@ -27,7 +27,7 @@ it('groups several services that fail with the same error', () => {
   ]);
   const denied = event({ id: 'web', text: 'Error', status: 'denied' });
   const last = event({ error: true, message: 'it failed' });
-  expect(composeMessages([...failures, denied, last].join('\n'))).toEqual([
+  expect(parseComposeMessages([...failures, denied, last].join('\n'))).toEqual([
     'server, worker, cron, jobs no space left on device',
     'web denied',
     'it failed',
@@ -36,13 +36,15 @@ it('groups several services that fail with the same error', () => {
 
 it('reads the error events of compose 5', () => {
   expect(
-    composeMessages(event({ id: 'Image svc:v9', status: 'Error', text: 'Error', details: 'no such tag' })),
+    parseComposeMessages(
+      event({ id: 'Image svc:v9', status: 'Error', text: 'Error', details: 'no such tag' }),
+    ),
   ).toEqual(['Image svc:v9 no such tag']);
 });
 
 it('reads the lines of its logger and plain ones', () => {
   expect(
-    composeMessages(
+    parseComposeMessages(
       'time="2026-11-21T10:00:00Z" level=warning msg="The \\"X\\" variable is not set. Defaulting to a blank string."\nyaml: line 3: mapping values are not allowed\n\n{"id":',
     ),
   ).toEqual([
@@ -82,7 +84,7 @@ it.each<[name: string, lines: object[], messages: string[]]>([
   ['and nothing else', [{ error: true, message: 'context canceled' }], ['context canceled']],
   ['as an engine does that went away', [{ error: true, message: `${lost}EOF` }], [`${lost}EOF`]],
 ])('tells the cause of calls that were cancelled: %s', (_, lines, messages) => {
-  expect(composeMessages(lines.map(event).join('\n'))).toEqual(messages);
+  expect(parseComposeMessages(lines.map(event).join('\n'))).toEqual(messages);
 });
 
 it.each<[printed: string, isLost: boolean]>([

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { notExecutedText, rejectionErrorOf } from '../../../src/engine/cli/rejection.ts';
+import { createRejectionError, notExecutedText } from '../../../src/engine/cli/rejection.ts';
 
 const advice = (stderr: string) =>
-  rejectionErrorOf({ exitCode: 1, stdout: '', stderr, timedOut: false } as never).advice;
+  createRejectionError({ exitCode: 1, stdout: '', stderr, timedOut: false } as never).advice;
 
 it.each([
   ['network proxy_front declared as external, but could not be found', 'docker network create proxy_front'],
@@ -21,7 +21,7 @@ it('does not blame the file for an error of the engine', () => {
 
 it('does not blame the file for the missing plugin of models', () => {
   const stderr = "'models' support requires Docker Model plugin";
-  const { code, message, advice } = rejectionErrorOf({
+  const { code, message, advice } = createRejectionError({
     exitCode: 1,
     stdout: '',
     stderr,
@@ -36,7 +36,12 @@ it('does not blame the file for the missing plugin of models', () => {
 
 it('does not blame the file for an answer of the recorder', () => {
   const stderr = `Error response from daemon: ${notExecutedText} POST /images/create (acme/assets)`;
-  const { code, message } = rejectionErrorOf({ exitCode: 1, stdout: '', stderr, timedOut: false } as never);
+  const { code, message } = createRejectionError({
+    exitCode: 1,
+    stdout: '',
+    stderr,
+    timedOut: false,
+  } as never);
   expect(code).toBe('drift');
   expect(message).toBe(
     'docker compose first needs POST /images/create (acme/assets), so the updater cannot compare the containers with the files',

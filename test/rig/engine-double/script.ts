@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Level, type Phase, phases } from '../../../src/core/progress/event.ts';
+import { type LogLevel, type Phase, phases } from '../../../src/core/progress/event.ts';
 import { formatLine, parseLine } from '../../../src/core/progress/line.ts';
 import { formatLastLine } from '../../../src/core/progress/run-result.ts';
 import type { ContainerDouble } from './container-double.ts';
@@ -18,7 +18,7 @@ export type Script = readonly Step[];
 export interface Saying {
   phase: Phase;
   message: string;
-  level?: Level;
+  level?: LogLevel;
   percent?: number;
   time?: Date;
 }

@@ -6,7 +6,7 @@ import {
   typicalRollback,
   typicalRun,
 } from '../../../src/server/testing/index.ts';
-import { runOf } from '../../../src/wire/reader-shapes.ts';
+import { createRunWithDefaults } from '../../../src/wire/reader-shapes.ts';
 import type { Automatic, RollbackOffer, Run } from '../../../src/wire/status.ts';
 import type { VisitOptions } from './browser.ts';
 
@@ -51,7 +51,7 @@ export const releases = [
 
 /** A completed run. */
 export const pastRun = (change: Partial<Run> = {}): Run =>
-  runOf({
+  createRunWithDefaults({
     id: 'past1',
     state: 'updated',
     phase: 'verify',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   generateTimeWindows,
-  isInWindow,
+  isInTimeWindow,
   type TimeWindowOccurrence,
   type WeeklyTimeWindow,
 } from '../../../src/server/contract/time-window.ts';
@@ -68,5 +68,5 @@ it.each([
   ['23:00', '01:00', '01:00', false],
   ['04:00', '04:00', '12:00', true],
 ])('from %s to %s in the time zone of the server, at %s: %s', (from, to, clock, is) =>
-  expect(isInWindow({ from, to }, at(clock))).toBe(is),
+  expect(isInTimeWindow({ from, to }, at(clock))).toBe(is),
 );

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, expect, it } from 'vitest';
 import { defaultServerTiming } from '../../../src/server/contract/timing.ts';
-import { QueueHold } from '../../../src/server/host/queue-hold.ts';
+import { QueuePauser } from '../../../src/server/host/queue-hold.ts';
 import { retryWithBackoff } from '../../../src/server/host/retry.ts';
 import { HostDouble } from '../../rig/host-double/host-double.ts';
 import { until } from '../updates/rig.ts';
@@ -9,14 +9,14 @@ import { until } from '../updates/rig.ts';
 const timing = { ...defaultServerTiming, retry: 10, longestRetry: 40 };
 let host: HostDouble;
 let closing: AbortController;
-let hold: QueueHold;
+let hold: QueuePauser;
 beforeEach(() => {
   host = new HostDouble();
   closing = new AbortController();
   hold = holdWith(timing);
 });
 const holdWith = (waits: typeof timing) =>
-  new QueueHold({ queue: host.queue, log: host.log }, waits, closing.signal);
+  new QueuePauser({ queue: host.queue, log: host.log }, waits, closing.signal);
 const called = () => host.calls().map(({ part }) => part);
 
 it('holds the queue again if an earlier call finished after its deadline', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bodyLimit } from '../../../src/server/http/read-body.ts';
+import { maxBodyBytes } from '../../../src/server/http/read-body.ts';
 import { door, type Question, stream } from './ask.ts';
 import { MemoryService } from './memory-service.ts';
 
@@ -43,7 +43,7 @@ describe('the size of a body', () => {
       },
     });
     expect((await ask('POST', '', { body: endless })).status).toBe(413);
-    expect(sent).toBeLessThan(bodyLimit + 4_096);
+    expect(sent).toBeLessThan(maxBodyBytes + 4_096);
     expect(isCancelled).toBe(true);
   });
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createLibraryMethods } from '../../../src/server/http/methods.ts';
-import { metricsOf } from '../../../src/server/http/metrics.ts';
+import { formatMetrics } from '../../../src/server/http/metrics.ts';
 import { type Run, runSchema, type Status, statusSchema } from '../../../src/wire/status.ts';
 import { MemoryService } from './memory-service.ts';
 
@@ -107,7 +107,7 @@ it.each<[string, Status, Run[], Record<string, string>]>([
     { ...others, 'info{version="v1.4.2",channel="stable",next="v1\\\\\\"}\\nx 1"}': '1' },
   ],
 ])('reports %s', (_, status, past, metrics) => {
-  expect(read(metricsOf(status, past))).toEqual(metrics);
+  expect(read(formatMetrics(status, past))).toEqual(metrics);
 });
 
 it('asks for nothing except the status and the history', async () => {

@@ -3,7 +3,7 @@ import type { Channel } from '../../../src/core/release/channel.ts';
 import { readFeed } from '../../../src/feed/read-feed.ts';
 import type { ChannelFile } from '../../../src/provenance/channel-file.ts';
 import { validateInstanceOptions } from '../../../src/server/contract/options.ts';
-import { ChannelFiles } from '../../../src/server/offer/channel-files.ts';
+import { ChannelFileReader } from '../../../src/server/offer/channel-files.ts';
 import { StateStore } from '../../../src/server/store/ledger.ts';
 import { attachChannel, channelFile, hostChannel, recallsOf } from '../../feed/channel-copies.ts';
 import { type Api, endless, type Forge, silence, startForge, text } from '../../feed/forge.ts';
@@ -44,7 +44,7 @@ function server(
     store: host.store,
     log: host.log,
   });
-  const files = new ChannelFiles({ settings, ledger: new StateStore(settings, timing), timing });
+  const files = new ChannelFileReader({ settings, ledger: new StateStore(settings, timing), timing });
   const signal = AbortSignal.timeout(30_000);
   return {
     current: () => files.current(channel),

@@ -6,9 +6,9 @@ import {
   resolveFirstStep,
   resolveTarget,
 } from '../../../src/server/offer/offer.ts';
-import { noPublisherNotice } from '../../../src/server/offer/publisher-word.ts';
+import { emptyPublisherNotice } from '../../../src/server/offer/publisher-word.ts';
 import type { UpToDateCode } from '../../../src/wire/codes.ts';
-import { runOf } from '../../../src/wire/reader-shapes.ts';
+import { createRunWithDefaults } from '../../../src/wire/reader-shapes.ts';
 
 const releases = (...versions: string[]): Release[] =>
   versions.map((version) => ({ version, url: null, notes: null, publishedAt: null }));
@@ -28,7 +28,7 @@ function known(
     lastRun: null,
     skipped: null,
     proofs: null,
-    word: noPublisherNotice,
+    word: emptyPublisherNotice,
     withHeld: null,
     ...more,
   };
@@ -92,7 +92,7 @@ describe('why no update is available', () => {
 });
 
 describe('a release that is not rolled out to this instance', () => {
-  const word = { ...noPublisherNotice, held: { version: 'v1.5.0', percent: 10, isAsked: false } };
+  const word = { ...emptyPublisherNotice, held: { version: 'v1.5.0', percent: 10, isAsked: false } };
   const held = (version: string, ...rest: string[]) =>
     known(version, 'stable', rest, { word, withHeld: releases('v1.5.0', ...rest) });
 
@@ -129,7 +129,7 @@ describe('a release that is not rolled out to this instance', () => {
 });
 
 it('a channel whose releases are all recalled has none that is available', () => {
-  const word = { ...noPublisherNotice, recalled: [{ version: 'v1.5.0', why: 'It loses data.' }] };
+  const word = { ...emptyPublisherNotice, recalled: [{ version: 'v1.5.0', why: 'It loses data.' }] };
   expect(chooseAvailableUpdate(known('v1.4.2', 'stable', [], { word }))).toMatchObject({
     upToDate: { code: 'none', message: 'no release is available on the stable channel' },
   });
@@ -230,7 +230,13 @@ describe('required intermediate releases', () => {
       null,
     ],
   ])('after a refused update: %s', (_, running, published, [to, first], next) => {
-    const lastRun = runOf({ id: 'r1', state: 'refused', outcome: 'refused', to, requiredRelease: first });
+    const lastRun = createRunWithDefaults({
+      id: 'r1',
+      state: 'refused',
+      outcome: 'refused',
+      to,
+      requiredRelease: first,
+    });
     const found = chooseAvailableUpdate(facts(running, feed(...published), { lastRun }));
     expect(found.next?.version ?? null).toBe(next);
     if (next === null)

@@ -4,7 +4,7 @@ import { createFeed, type Feed } from '../../../src/feed/feed.ts';
 import type { Trust } from '../../../src/provenance/trust.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 import { validateInstanceOptions } from '../../../src/server/contract/options.ts';
-import { VerifiedReleases } from '../../../src/server/offer/proven-releases.ts';
+import { ReleaseVerifier } from '../../../src/server/offer/proven-releases.ts';
 import { StateStore } from '../../../src/server/store/ledger.ts';
 import { type Api, endless, type Forge, json, startForge, text } from '../../feed/forge.ts';
 import { attach, releaseFile, type Tampering } from '../../feed/proofs.ts';
@@ -51,7 +51,7 @@ function feedOf(
     ...more,
   });
   const ledger = new StateStore(settings, quick);
-  const proven = new VerifiedReleases({ settings, ledger, timing: quick }, trust);
+  const proven = new ReleaseVerifier({ settings, ledger, timing: quick }, trust);
   const feed = createFeed(settings.feed ?? { url: '' }, ({ message }) => logged.push(message), {
     channel: () => channel,
     judge: (releases, signal) => proven.judge(releases, channel, signal),

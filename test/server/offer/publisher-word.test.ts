@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import {
+  emptyPublisherNotice,
+  excludeVersions,
   findRecallReason,
-  noPublisherNotice,
   publisherNoticeOf,
-  withoutVersions,
 } from '../../../src/server/offer/publisher-word.ts';
 import type { RolloutFacts } from '../../../src/server/store/open-run.ts';
 import { channelFile, recallsOf } from '../../feed/channel-copies.ts';
@@ -71,7 +71,7 @@ describe('the word of the publisher', () => {
     ['cannot hold a release back without a signature', { rollout }, { isSigned: false }, {}],
   ])('%s', (_, file, change, expected) => {
     expect(publisherNoticeOf(channelFile(file), { ...facts, ...change })).toEqual({
-      ...noPublisherNotice,
+      ...emptyPublisherNotice,
       ...expected,
     });
   });
@@ -88,7 +88,7 @@ describe('releases without some versions', () => {
     [['v1.6.0-canary.11'], ['v1.5.0', 'v1.4.2']],
   ])('%j', (versions, expected) => {
     const releases = list.map((version) => ({ version, url: null, notes: null, publishedAt: null }));
-    const left = withoutVersions(releases, recallsOf(...versions));
+    const left = excludeVersions(releases, recallsOf(...versions));
     expect(left.map(({ version }) => version)).toEqual(expected);
   });
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { estimateUpdateSeconds } from '../../../src/server/offer/seconds-to-update.ts';
-import { runOf } from '../../../src/wire/reader-shapes.ts';
+import { createRunWithDefaults } from '../../../src/wire/reader-shapes.ts';
 import type { Run, RunStep } from '../../../src/wire/status.ts';
 
 const step = (state: RunStep['state'], from: number, to: number): RunStep => ({
@@ -11,7 +11,7 @@ const step = (state: RunStep['state'], from: number, to: number): RunStep => ({
 });
 /** One that has waited for jobs for 500 s, and has pulled for so long. */
 const run = (pull: number, change: Partial<Run> = {}): Run =>
-  runOf({
+  createRunWithDefaults({
     id: `${pull}`,
     state: 'updated',
     outcome: 'updated',

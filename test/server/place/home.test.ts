@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EngineError, responseError } from '../../../src/engine/http/engine-error.ts';
+import { createResponseError, EngineError } from '../../../src/engine/http/engine-error.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 import { validateInstanceOptions } from '../../../src/server/contract/options.ts';
 import { locateDeployment } from '../../../src/server/place/find-home.ts';
@@ -100,7 +100,7 @@ it('refuses Podman', async () => {
 
 describe('unreachable', () => {
   const page = (status: number, text: string) =>
-    responseError('GET /containers/json', { status, body: Buffer.from(text) });
+    createResponseError('GET /containers/json', { status, body: Buffer.from(text) });
   const denied = Object.assign(new Error('connect EACCES'), { code: 'EACCES' });
   it.each<[string, unknown, string, boolean]>([
     [

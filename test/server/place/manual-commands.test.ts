@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { svcProduct } from '../../../src/core/progress/product.ts';
 import { toListedContainer } from '../../../src/engine/container.ts';
 import { composeLabels, swarmLabels } from '../../../src/engine/labels.ts';
-import { manualCommands, stackCommands } from '../../../src/server/place/manual-commands.ts';
+import {
+  listManualUpdateCommands,
+  listStackUpdateCommands,
+} from '../../../src/server/place/manual-commands.ts';
 
 const started = (files: string, more: Record<string, string> = {}) => ({
   ...toListedContainer({ Id: 'c'.repeat(64), Names: ['/svc-app-1'], Image: 'acme/svc:v1.4.2' }),
@@ -18,7 +21,7 @@ const task = (imageReference: string) => ({
   labels: { [swarmLabels.service]: 'svc_app', [swarmLabels.stack]: 'svc' },
 });
 
-const settings: Parameters<typeof stackCommands>[1] = {
+const settings: Parameters<typeof listStackUpdateCommands>[1] = {
   ...{ product: svcProduct, containerName: 'svc-updater', updaterImage: 'acme/svc-updater:1' },
   ...{ app: null, workers: null },
 };
@@ -46,14 +49,14 @@ describe('manualCommands', () => {
       ],
     ],
   ])('returns compose commands %s', (_, own, commands) => {
-    expect(manualCommands(own)).toEqual(commands);
+    expect(listManualUpdateCommands(own)).toEqual(commands);
   });
 
   it('keeps old container names', () => {
     const labels = { [composeLabels.service]: 'app', [composeLabels.number]: '1' };
     const own = { ...started('/opt/svc/docker-compose.yml', labels), name: 'svc_app_1' };
     const compose = 'docker compose --compatibility -p svc';
-    expect(manualCommands(own)).toEqual(['cd /opt/svc', `${compose} pull`, `${compose} up -d`]);
+    expect(listManualUpdateCommands(own)).toEqual(['cd /opt/svc', `${compose} pull`, `${compose} up -d`]);
   });
 
   it.each([
@@ -63,8 +66,8 @@ describe('manualCommands', () => {
     const own = task(reference);
     const alone = { ...own, labels: { [swarmLabels.service]: 'svc_app' } };
     const expected = [`docker service update --image ${image} svc_app`];
-    expect(stackCommands(alone, settings, [])).toEqual(expected);
-    expect(manualCommands(alone)).toEqual(expected);
+    expect(listStackUpdateCommands(alone, settings, [])).toEqual(expected);
+    expect(listManualUpdateCommands(alone)).toEqual(expected);
   });
 
   const socket = '/var/run/docker.sock';
@@ -81,7 +84,7 @@ describe('manualCommands', () => {
     ],
   ])('returns two stack commands for %s with %j and %j', (reference, workers, more, words) => {
     const order = `acme/svc-updater:1 ${words}`;
-    expect(stackCommands(task(reference), { ...settings, ...more }, workers)).toEqual([
+    expect(listStackUpdateCommands(task(reference), { ...settings, ...more }, workers)).toEqual([
       `${run} ${order}`,
       `${create} ${order}`,
     ]);
@@ -90,7 +93,7 @@ describe('manualCommands', () => {
   it.each([null, toListedContainer({ Id: 'c'.repeat(64), Names: ['/svc'], Image: 'acme/svc' })])(
     'are the usual ones for %j',
     (own) => {
-      expect(manualCommands(own)).toEqual(['docker compose pull', 'docker compose up -d']);
+      expect(listManualUpdateCommands(own)).toEqual(['docker compose pull', 'docker compose up -d']);
     },
   );
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createProduct, svcProduct } from '../../../src/core/progress/product.ts';
 import { composeLabels, swarmLabels } from '../../../src/engine/labels.ts';
 import type { Deployment } from '../../../src/server/place/home.ts';
-import { chooseUpdatedServices, swarmPeers } from '../../../src/server/place/services.ts';
+import { chooseUpdatedServices, findSwarmWorkerServices } from '../../../src/server/place/services.ts';
 import { startAsked } from './engine.ts';
 
 /** Services with the labels of their containers, and of the images of the same names. */
@@ -115,6 +115,6 @@ it('finds the workers of the own Swarm stack by label or name', async () => {
     e: of('other', 'other_worker'),
   });
   const labels = { [swarmLabels.stack]: 'svc', [swarmLabels.service]: 'svc_app' };
-  expect(await swarmPeers(engine, labels, svcProduct)).toEqual(['svc_jobs', 'svc_worker']);
-  expect(await swarmPeers(engine, { [swarmLabels.service]: 'alone' }, svcProduct)).toEqual([]);
+  expect(await findSwarmWorkerServices(engine, labels, svcProduct)).toEqual(['svc_jobs', 'svc_worker']);
+  expect(await findSwarmWorkerServices(engine, { [swarmLabels.service]: 'alone' }, svcProduct)).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ServerState } from '../../../src/server/run/boot-registry.ts';
+import type { ServerProcessState } from '../../../src/server/run/boot-registry.ts';
 import { type FoundUpdater, planResume } from '../../../src/server/run/plan-resume.ts';
 import { createRun } from '../../../src/server/run/run-record.ts';
 
@@ -22,7 +22,7 @@ const container = (
   state,
 });
 
-it.each<[open: 'none' | 'unlaunched' | 'launched', FoundUpdater | null, ServerState, object]>([
+it.each<[open: 'none' | 'unlaunched' | 'launched', FoundUpdater | null, ServerProcessState, object]>([
   ['none', null, 'this', { kind: 'release' }],
   ['none', container('r0', 'made'), 'this', { kind: 'release' }],
   ['none', container('r0', 'ended'), 'this', { kind: 'release' }],

@@ -1,24 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import { applyAutomaticDefaults } from '../../../src/server/contract/automatic.ts';
 import type { AvailableUpdate } from '../../../src/server/offer/offer.ts';
-import { noPublisherNotice, type PublisherNotice } from '../../../src/server/offer/publisher-word.ts';
+import { emptyPublisherNotice, type PublisherNotice } from '../../../src/server/offer/publisher-word.ts';
 import {
   type AutomaticFacts,
   decideAutomaticUpdate,
   isAutomaticWindowOver,
 } from '../../../src/server/schedule/decide.ts';
 import type { EndState } from '../../../src/wire/codes.ts';
-import { runOf } from '../../../src/wire/reader-shapes.ts';
+import { createRunWithDefaults } from '../../../src/wire/reader-shapes.ts';
 import type { Run } from '../../../src/wire/status.ts';
 
 const settings = applyAutomaticDefaults({ enabled: true, timeZone: 'UTC' });
 const urgent: PublisherNotice = {
-  ...noPublisherNotice,
+  ...emptyPublisherNotice,
   urgent: { below: 'v1.5.0', why: 'Passwords can be read.' },
 };
-const stale: PublisherNotice = { ...noPublisherNotice, staleSince: '2026-11-24T00:00:00Z' };
+const stale: PublisherNotice = { ...emptyPublisherNotice, staleSince: '2026-11-24T00:00:00Z' };
 const held: PublisherNotice = {
-  ...noPublisherNotice,
+  ...emptyPublisherNotice,
   held: { version: 'v1.5.0', percent: 10, isAsked: true },
 };
 const minor = {
@@ -47,7 +47,7 @@ const skipped: AvailableUpdate = {
 /** A week before the moments of these tests. */
 const weekBefore = '2026-11-18T12:00:00.000Z';
 const run = (outcome: EndState | null, more: Partial<Run> = {}): Run =>
-  runOf({
+  createRunWithDefaults({
     ...{ id: crypto.randomUUID(), state: outcome ?? 'pull', outcome, to: 'v1.5.0', by: 'anna' },
     ...{ startedAt: '2026-11-20T10:00:00.000Z', endedAt: outcome && '2026-11-20T10:01:00.000Z' },
     ...more,
@@ -56,7 +56,12 @@ const byItself = (outcome: EndState | null, startedAt: string, more: Partial<Run
   run(outcome, { by: 'automatic', startedAt, ...more });
 
 function decided(given: Given = {}) {
-  const { now = '2026-11-25T03:00:00Z', publishedAt = weekBefore, word = noPublisherNotice, ...more } = given;
+  const {
+    now = '2026-11-25T03:00:00Z',
+    publishedAt = weekBefore,
+    word = emptyPublisherNotice,
+    ...more
+  } = given;
   const releases = [{ version: 'v1.5.0', url: null, notes: null, publishedAt }];
   const known = { releases, word };
   const { nextAt, blockedBy } = decideAutomaticUpdate({
@@ -193,7 +198,7 @@ describe('what is offered starts by itself', () => {
     const { blockedBy } = decideAutomaticUpdate({
       settings,
       offer: nothing,
-      known: { releases: [], word: noPublisherNotice },
+      known: { releases: [], word: emptyPublisherNotice },
       past,
       now: 0,
     });

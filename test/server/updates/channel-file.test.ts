@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ChannelFile } from '../../../src/provenance/channel-file.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
-import { runOf } from '../../../src/wire/reader-shapes.ts';
+import { createRunWithDefaults } from '../../../src/wire/reader-shapes.ts';
 import { channelFile, hostChannel, recallsOf } from '../../feed/channel-copies.ts';
 import { attach, releaseFile } from '../../feed/proofs.ts';
 import { publisher } from '../../provenance/sign.ts';
@@ -173,7 +173,7 @@ describe('a recalled release', () => {
 
   it('can be rolled back to, because nothing else may be left', async () => {
     const point = { at: publishedAt, version: 'v1.4.1', bytes: 1, downtimeSeconds: 1 };
-    const run = runOf({
+    const run = createRunWithDefaults({
       id: 'past',
       state: 'updated',
       outcome: 'updated',

@@ -6,7 +6,7 @@ import type { EngineTimeouts } from '../../../src/engine/engine-calls.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 import type { CompleteUpdateOrder } from '../../../src/server/contract/instance-updates.ts';
 import { validateInstanceOptions } from '../../../src/server/contract/options.ts';
-import type { Timing } from '../../../src/server/contract/timing.ts';
+import type { ServerTiming } from '../../../src/server/contract/timing.ts';
 import { createUpdateService, type StartableUpdateService } from '../../../src/server/updates.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { type Forge, startForge } from '../../feed/forge.ts';
@@ -16,7 +16,7 @@ import { goodRun } from '../../rig/engine-double/script.ts';
 import type { ServerDouble, ServerOptions } from '../../rig/engine-double/server.ts';
 import { HostDouble, HostState } from '../../rig/host-double/host-double.ts';
 
-export const quick: Timing = {
+export const quick: ServerTiming = {
   // More than a busy machine takes for an answer of the same process.
   host: 400,
   onEnd: 400,
@@ -82,7 +82,10 @@ export class Rig {
   /** A server with a container of its own, or one more boot in the container of another. */
   async server(
     where: ServerOptions | ServerDouble = {},
-    more: Partial<InstanceOptions> & { timing?: Partial<Timing>; patience?: Partial<EngineTimeouts> } = {},
+    more: Partial<InstanceOptions> & {
+      timing?: Partial<ServerTiming>;
+      patience?: Partial<EngineTimeouts>;
+    } = {},
   ): Promise<Server> {
     const place = 'door' in where ? where : await this.engine.addServer(where);
     const host = new HostDouble({ name: `server ${this.#servers.length + 1}`, state: this.state });

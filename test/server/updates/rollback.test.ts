@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { defaultServerTiming } from '../../../src/server/contract/timing.ts';
-import { runOf } from '../../../src/wire/reader-shapes.ts';
+import { createRunWithDefaults } from '../../../src/wire/reader-shapes.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { badRun, lineOf, type Script } from '../../rig/engine-double/script.ts';
 import { quiet } from './invariants.ts';
@@ -34,7 +34,13 @@ const wentWell: Script = [
 /** A server of v1.4.2, which an update from v1.4.1 has led to. */
 async function booted(past: Partial<Run>[] = [{ restorePoint: point }], more = {}): Promise<Server> {
   const runs = past.map((run, nth) => ({
-    run: runOf({ id: `past${nth}`, state: 'updated', outcome: 'updated', to: 'v1.4.2', ...run }),
+    run: createRunWithDefaults({
+      id: `past${nth}`,
+      state: 'updated',
+      outcome: 'updated',
+      to: 'v1.4.2',
+      ...run,
+    }),
     ...{ updaterStartedAt: null, told: true, attempts: 1, teller: null },
   }));
   rig.state.store.set('history', JSON.stringify(runs));

@@ -7,7 +7,7 @@ import type { ModelService } from '../../../src/engine/cli/compose.ts';
 import {
   type DataFacts,
   evaluateData,
-  proposalLine,
+  formatProposalLine,
   requireDataDeclaration,
 } from '../../../src/updater/data/declare.ts';
 import { container } from '../../build.ts';
@@ -261,7 +261,7 @@ describe('the line of plan', () => {
       'to use restore points (--restore-point), set data: {db: save, log: none} in .svc-updater.yaml; restore points then do not contain the data of log',
     ],
   ])('of %j', (services, line) => {
-    expect(proposalLine(evaluateData(facts(services)))).toBe(line);
+    expect(formatProposalLine(evaluateData(facts(services)))).toBe(line);
   });
 
   it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Container } from '../../../src/engine/container.ts';
-import { hostsIn, outsideDatabases } from '../../../src/updater/data/outside-databases.ts';
+import { findExternalDatabases, hostsIn } from '../../../src/updater/data/outside-databases.ts';
 import { container } from '../../build.ts';
 
 describe('hosts of databases in a variable', () => {
@@ -31,7 +31,7 @@ describe('a database is outside the project', () => {
     container('app-1', { env: new Map(Object.entries(env)), networks: ['svc_default'], ...changes });
   const db = container('db-1', { networks: ['svc_default'], addresses: ['f00d', 'Primary', '172.20.0.5'] });
   const found = (one: Container, others: Container[] = [db]): string[] =>
-    outsideDatabases(['app'], ['app', 'db', 'profile-db'], [one, ...others]).map(
+    findExternalDatabases(['app'], ['app', 'db', 'profile-db'], [one, ...others]).map(
       ({ host, service, variable }) => `${service} ${variable} ${host}`,
     );
 

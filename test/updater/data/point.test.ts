@@ -20,10 +20,10 @@ import type { RestorePointLocation } from '../../../src/updater/data/data-doors.
 import {
   createRestorePointDirectory,
   findRestorePoints,
+  findRestorePointsDirectory,
   isComplete,
   readRestorePoint,
   restorePointLocation,
-  restorePointsDirectory,
   type SavedRestorePoint,
   writeRestorePoint,
 } from '../../../src/updater/data/point.ts';
@@ -283,9 +283,9 @@ describe('the folders of restore points', () => {
     const paths = new HostPaths([
       { type: 'bind', source: '/srv/points', destination: '/points', writable: true },
     ]);
-    expect(restorePointsDirectory(null, paths, owner)).toBe(usual());
-    expect(restorePointsDirectory('/points/a', paths, owner)).toBe('/srv/points/a');
-    expect(() => restorePointsDirectory('/tmp', paths, owner)).toThrow(
+    expect(findRestorePointsDirectory(null, paths, owner)).toBe(usual());
+    expect(findRestorePointsDirectory('/points/a', paths, owner)).toBe('/srv/points/a');
+    expect(() => findRestorePointsDirectory('/tmp', paths, owner)).toThrow(
       expect.objectContaining({ code: 'outside-mounts' }),
     );
   });

@@ -3,9 +3,9 @@ import type { SavedMount } from '../../../src/updater/data/point.ts';
 import {
   bytesToReadOf,
   estimateDuration,
-  inspectionErrors,
+  listInspectionErrors,
+  removeAliasedMounts,
   requireSpace,
-  withoutAliases,
 } from '../../../src/updater/data/survey-point.ts';
 import type { MountInspection } from '../../../src/updater/data/tools-answers.ts';
 import { formatSize } from '../../../src/updater/run/log/wording.ts';
@@ -33,7 +33,7 @@ it.each<[string, Partial<MountInspection>, string | null]>([
   ],
   ['with long paths', { tooLong: ['b'] }, 'app:/a contains a path below "b" that is too long to copy'],
 ])('a mount %s', (_, changes, sentence) => {
-  const refusals = inspectionErrors({ where: 'app:/a', path: '/srv/a' }, look(changes));
+  const refusals = listInspectionErrors({ where: 'app:/a', path: '/srv/a' }, look(changes));
   expect(refusals).toEqual(sentence === null ? [] : [expect.stringContaining(sentence)]);
 });
 
@@ -49,7 +49,7 @@ it('saves once what two paths lead to', () => {
     mount('d', '/x', '8:2'),
     mount('e', '/'),
   ];
-  const of = (...all: SavedMount[]) => withoutAliases(all).map(({ where }) => where);
+  const of = (...all: SavedMount[]) => removeAliasedMounts(all).map(({ where }) => where);
   expect(of(...mounts.slice(0, 4))).toEqual(['b', 'd']);
   expect(of(...mounts)).toEqual(['d', 'e']);
 });

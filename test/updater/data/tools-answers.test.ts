@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { toolsLine, toolsResults } from '../../../src/updater/data/tools-answers.ts';
+import { helperLineSchema, helperResultSchemas } from '../../../src/updater/data/tools-answers.ts';
 import { brokenFields } from '../run/state/broken-fields.ts';
 
 const look = {
@@ -24,10 +24,10 @@ const results = {
 };
 
 it.each(Object.keys(results) as (keyof typeof results)[])('takes a result of %s, and no other', (verb) => {
-  expect(toolsResults[verb].parse(results[verb])).toEqual(results[verb]);
-  expect(toolsResults[verb].safeParse(true).success).toBe(false);
+  expect(helperResultSchemas[verb].parse(results[verb])).toEqual(results[verb]);
+  expect(helperResultSchemas[verb].safeParse(true).success).toBe(false);
   for (const { changed } of brokenFields(results[verb] ?? {}, ['tables']))
-    expect(toolsResults[verb].safeParse(changed).success).toBe(false);
+    expect(helperResultSchemas[verb].safeParse(changed).success).toBe(false);
 });
 
 it.each([
@@ -37,9 +37,9 @@ it.each([
   ['an unknown code', { error: 'x', code: 'broken' }],
   ['a mount that is none', { error: 'x', code: 'failed', at: 1 }],
   ['two things at once', { bytes: 1, result: null }],
-])('takes no line with %s', (_, line) => expect(toolsLine.safeParse(line).success).toBe(false));
+])('takes no line with %s', (_, line) => expect(helperLineSchema.safeParse(line).success).toBe(false));
 
 it.each([{ bytes: 1 }, { result: [] }, { error: 'x', code: 'no-space', at: '/data/0' }])(
   'takes the line %j',
-  (line) => expect(toolsLine.parse(line)).toEqual(line),
+  (line) => expect(helperLineSchema.parse(line)).toEqual(line),
 );

@@ -28,13 +28,13 @@ import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import * as z from 'zod/mini';
 import {
+  type HelperMessage,
+  type HelperProgress,
+  helperLineSchema,
+  helperResultSchemas,
   type MountInspection,
-  type ToolsMessage,
-  type ToolsProgress,
-  toolsLine,
-  toolsResults,
 } from '../../../src/updater/data/tools-answers.ts';
-import type { RequestedMount, ToolsRequest, Verb } from '../../../src/updater/data/tools-protocol.ts';
+import type { HelperRequest, HelperVerb, RequestedMount } from '../../../src/updater/data/tools-protocol.ts';
 
 const repository = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
 const script = fileURLToPath(new URL('in-container.sh', import.meta.url));
@@ -53,7 +53,7 @@ interface Running {
   child: ChildProcess;
   /** The first line that it prints. */
   first: Promise<string>;
-  end: Promise<{ exitCode: number; told: ToolsMessage | ToolsProgress | null }>;
+  end: Promise<{ exitCode: number; told: HelperMessage | HelperProgress | null }>;
 }
 
 /** Folders of one service's mounts, of its restore point and of a bystander. */
@@ -98,9 +98,9 @@ class Place {
     return path;
   }
 
-  start(verb: Verb, mount: Partial<RequestedMount> = {}, more: Setting = {}): Running {
+  start(verb: HelperVerb, mount: Partial<RequestedMount> = {}, more: Setting = {}): Running {
     const trees = more.data === undefined ? this.trees : [more.data];
-    const asked: ToolsRequest = {
+    const asked: HelperRequest = {
       mounts: trees.map(() => ({ ...plain, ...mount })),
       ...more.asked,
     };
@@ -122,16 +122,16 @@ class Place {
     first.catch(() => {});
     const end = once(child, 'close').then(async ([exitCode]) => {
       expect(await errors).toBe('');
-      return { exitCode, told: z.nullable(toolsLine).parse(JSON.parse(said.at(-1) ?? 'null')) };
+      return { exitCode, told: z.nullable(helperLineSchema).parse(JSON.parse(said.at(-1) ?? 'null')) };
     });
     return { child, first, end };
   }
 
   /** The result, of each mount. */
-  async run(verb: Verb, mount: Partial<RequestedMount> = {}, more: Setting = {}): Promise<unknown> {
+  async run(verb: HelperVerb, mount: Partial<RequestedMount> = {}, more: Setting = {}): Promise<unknown> {
     const { exitCode, told } = await this.start(verb, mount, more).end;
     expect({ exitCode, told }).toEqual({ exitCode: 0, told: { result: expect.anything() } } satisfies object);
-    return told && 'result' in told ? toolsResults[verb].parse(told.result) : undefined;
+    return told && 'result' in told ? helperResultSchemas[verb].parse(told.result) : undefined;
   }
 
   async copyTwice(mount: Partial<RequestedMount> = {}, more: Setting = {}): Promise<void> {
@@ -140,7 +140,7 @@ class Place {
     }
   }
 
-  async fails(verb: Verb, mount: Partial<RequestedMount> = {}, more: Setting = {}) {
+  async fails(verb: HelperVerb, mount: Partial<RequestedMount> = {}, more: Setting = {}) {
     const { exitCode, told } = await this.start(verb, mount, more).end;
     expect(exitCode).toBe(1);
     return told;
@@ -191,7 +191,7 @@ const plain: RequestedMount = {
 };
 
 interface Setting {
-  asked?: Partial<ToolsRequest>;
+  asked?: Partial<HelperRequest>;
   data?: string;
   point?: string;
   /** From, to, from, to. */
@@ -531,7 +531,7 @@ describe.skipIf(!isRoot)('tools', () => {
     const device = [{ device: '99:99' }, /^mount 0 is now on device \d+:\d+ instead of 99:99$/] as const;
     const asked = { warm: root, cold: device, restore: root, look: device };
     for (const [verb, [mount, error]] of Object.entries(asked)) {
-      const told = await place.fails(verb as Verb, mount);
+      const told = await place.fails(verb as HelperVerb, mount);
       expect(told).toEqual({ code: 'changed', at: '/data/0', error: expect.stringMatching(error) });
     }
   });

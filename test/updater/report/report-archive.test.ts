@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { reportArchive } from '../../../src/updater/report/report-parts.ts';
+import { createReportArchive } from '../../../src/updater/report/report-parts.ts';
 
 it('writes an archive that tar reads, the same for the same files', () => {
   const files = new Map([
     ['svc-report/a.txt', ''],
     ['svc-report/b.txt', 'é'.repeat(300)],
   ]);
-  const input = reportArchive(files);
-  expect(reportArchive(files).equals(input)).toBe(true);
+  const input = createReportArchive(files);
+  expect(createReportArchive(files).equals(input)).toBe(true);
   const tar = (...args: string[]) => execFileSync('tar', args, { input, encoding: 'utf8' });
   expect(tar('-tz')).toBe('svc-report/a.txt\nsvc-report/b.txt\n');
   expect(tar('-xzO')).toBe('é'.repeat(300));

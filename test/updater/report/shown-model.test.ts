@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { shownModel } from '../../../src/updater/report/shown-model.ts';
+import { maskModelValues } from '../../../src/updater/report/shown-model.ts';
 
 it('shows only what is known to be harmless', () => {
   const model = {
@@ -27,7 +27,7 @@ it('shows only what is known to be harmless', () => {
     configs: { ini: { content: 'q' } },
     networks: { default: { name: 'svc_default', ipam: {} } },
   };
-  expect(shownModel(model)).toEqual({
+  expect(maskModelValues(model)).toEqual({
     name: 'svc',
     'x-settings': '***',
     services: {

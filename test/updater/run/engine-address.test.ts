@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { engineAddress } from '../../../src/updater/run/engine-address.ts';
+import { parseEngineAddress } from '../../../src/updater/run/engine-address.ts';
 
 const tls = (directory: string) => [
   ...['--tlsverify', '--tlscacert', `${directory}/ca.pem`],
@@ -25,5 +25,5 @@ it.each<[string, Record<string, string | undefined>, string, string[]]>([
     [],
   ],
 ])('engineAddress makes flags of %s', (_, env, host, flags) => {
-  expect(engineAddress(env)).toEqual({ host, tls: flags });
+  expect(parseEngineAddress(env)).toEqual({ host, tls: flags });
 });

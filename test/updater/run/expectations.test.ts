@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { withProjectOptions } from '../../../src/updater/compose/inspect/choose-workers.ts';
+import { addProjectOptions } from '../../../src/updater/compose/inspect/choose-workers.ts';
 import { parseCommandLine } from '../../../src/updater/run/command-line.ts';
 import { readExpectedDigests } from '../../../src/updater/run/expectations.ts';
 import { engineWith, runContext, updateOptions } from '../../build-plan.ts';
@@ -126,7 +126,7 @@ describe('expectations of a release', () => {
     const { context } = runContext(await engineWith({}));
     const place = { name: 'svc', directory: folder, mountedAt: folder };
     const target = async () =>
-      (await withProjectOptions({ ...context, line, onCrash: () => {} }, place)).options.target;
+      (await addProjectOptions({ ...context, line, onCrash: () => {} }, place)).options.target;
     expect(await target()).toMatchObject({ tag: 'v1.5.0' });
     await writeFile(join(folder, '.svc-updater.yaml'), 'wait-timeout: 600\n');
     expect(await target()).toMatchObject({ tag: 'v1.5.0' });

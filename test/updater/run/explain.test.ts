@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { adviceText } from '../../../src/core/progress/advice.ts';
+import { formatAdvice } from '../../../src/core/progress/advice.ts';
 import { svcProduct } from '../../../src/core/progress/product.ts';
 import { errorCodes, UpdateError } from '../../../src/core/progress/update-error.ts';
-import { explain, similarNames } from '../../../src/updater/run/explain.ts';
+import { explain, findSimilarNames } from '../../../src/updater/run/explain.ts';
 
 describe('explain', () => {
   it('prints what a code means, why it exists and what to do', () => {
@@ -18,7 +18,7 @@ What to do: Choose a release that is newer than the running version. Downgrades 
     const [head, meaning, ...others] = explain(code, svcProduct).split('\n');
     expect(head).toMatch(new RegExp(`^${code}: outcome ${outcome}, exit code [2-5]$`));
     expect(meaning).toMatch(/^Meaning: [A-Za-z].{15,200}\.$/);
-    expect(others).toContain(`What to do: ${adviceText(advice)}`);
+    expect(others).toContain(`What to do: ${formatAdvice(advice)}`);
   });
 
   it('lists all codes with their meaning if it is given none', () => {
@@ -35,6 +35,6 @@ describe('similarNames', () => {
     ['DRIFT', []],
     ['', []],
   ])('finds codes for %j', (word, codes) => {
-    expect(similarNames(word, errorCodes)).toEqual(codes);
+    expect(findSimilarNames(word, errorCodes)).toEqual(codes);
   });
 });

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { settingsArchive } from '../../../src/server/run/launch.ts';
+import { buildSettingsArchive } from '../../../src/server/run/launch.ts';
 import { promptValues } from '../../../src/updater/run/ask-values.ts';
 import { parseCommandLine, UsageError } from '../../../src/updater/run/command-line.ts';
-import { withGivenSettings } from '../../../src/updater/run/given-settings.ts';
+import { addGivenSettings } from '../../../src/updater/run/given-settings.ts';
 import { updateOptionsOf } from '../../../src/updater/run/options.ts';
 import { engineWith, runContext } from '../../build-plan.ts';
 
@@ -22,7 +22,7 @@ afterEach(() => rm(folder, { recursive: true }));
 /** The settings of a command line, or its mistakes. */
 async function read(args: readonly string[], isTerminal = false, env: Record<string, string> = {}) {
   try {
-    const line = await withGivenSettings(parseCommandLine(args, env), isTerminal);
+    const line = await addGivenSettings(parseCommandLine(args, env), isTerminal);
     const { settings } = updateOptionsOf(line);
     return settings && Object.fromEntries(settings);
   } catch (error) {
@@ -37,7 +37,7 @@ const readFile = async (text: string, ...args: string[]) => {
 
 /** The text of the file that the server writes. */
 function settingsFile(given: Record<string, string>): string {
-  const archive = settingsArchive(given);
+  const archive = buildSettingsArchive(given);
   const size = Number.parseInt(archive.toString('latin1', 124, 136), 8);
   return archive.toString('utf8', 512, 512 + size);
 }

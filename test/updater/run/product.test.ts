@@ -3,11 +3,11 @@ import { createProduct, svcProduct } from '../../../src/core/progress/product.ts
 import { errorCodes, UpdateError } from '../../../src/core/progress/update-error.ts';
 import { parseCommandLine, UsageError } from '../../../src/updater/run/command-line.ts';
 import { explain } from '../../../src/updater/run/explain.ts';
-import { endingOf } from '../../../src/updater/run/log/ending.ts';
-import { unknownEndingFacts } from '../../../src/updater/run/log/ending-facts.ts';
+import { createFailedOutcome } from '../../../src/updater/run/log/ending.ts';
+import { unknownOutcomeFacts } from '../../../src/updater/run/log/ending-facts.ts';
 import { Log } from '../../../src/updater/run/log/log.ts';
 import { updateOptionsOf } from '../../../src/updater/run/options.ts';
-import { usageOf } from '../../../src/updater/run/usage.ts';
+import { formatUsage } from '../../../src/updater/run/usage.ts';
 
 const larder = createProduct({ name: 'larder', services: ['web', 'jobs'], containerName: 'my-larder' });
 const told = JSON.stringify({ name: 'larder', services: ['web', 'jobs'], containerName: 'my-larder' });
@@ -51,12 +51,12 @@ describe('the product in the environment', () => {
 
 describe('texts for users', () => {
   it('do not change for svc', () => {
-    expect(usageOf(svcProduct)).toContain('svc-updater [update] [options]');
-    expect(usageOf(svcProduct)).toContain('[SVC_UPDATER_TARGET]');
+    expect(formatUsage(svcProduct)).toContain('svc-updater [update] [options]');
+    expect(formatUsage(svcProduct)).toContain('[SVC_UPDATER_TARGET]');
   });
 
   it('do not mention svc in the help of another product', () => {
-    const help = usageOf(larder);
+    const help = formatUsage(larder);
     // The settings file has the same name for every product.
     expect(help).toContain('services in .svc-updater.yaml');
     expect(help.replaceAll(/\.svc-updater(?:\.yaml|\/restore)/g, '')).not.toMatch(/svc/i);
@@ -70,9 +70,9 @@ describe('texts for users', () => {
   });
 
   it.each(errorCodes)('do not mention svc in the last line of %s, nor in its explanation', (code) => {
-    const { message } = endingOf(
+    const { message } = createFailedOutcome(
       new UpdateError(code, 'x'),
-      { ...unknownEndingFacts, product: larder },
+      { ...unknownOutcomeFacts, product: larder },
       new Log(() => {}),
     );
     // The state directory has the same name for every product.

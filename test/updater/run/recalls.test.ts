@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { planRun } from '../../../src/updater/compose/begin-update.ts';
 import { prepareFiles } from '../../../src/updater/compose/facts/prepare-files.ts';
 import { emptyProjectRunState } from '../../../src/updater/compose/resume/run-so-far.ts';
-import { recallsOf } from '../../../src/updater/run/recalls.ts';
+import { readRecalls } from '../../../src/updater/run/recalls.ts';
 import { requireStackOptions } from '../../../src/updater/swarm/inspect.ts';
 import { planStack } from '../../../src/updater/swarm/plan.ts';
 import { planServiceUpdates } from '../../../src/updater/swarm/plan-moves.ts';
@@ -57,19 +57,19 @@ async function contextWith(args: readonly string[]) {
 describe('the recalls of a channel file', () => {
   it('are null without the option', async () => {
     const { context } = await contextWith(['--target', 'v1.4.0']);
-    expect(await recallsOf(context)).toBeNull();
+    expect(await readRecalls(context)).toBeNull();
   });
 
   it.each(['v1.4.0', '1.4.0'])('refuse the recalled target %s', async (target) => {
     const { context, lines } = await contextWith([...(await given()), '--target', target]);
-    await expect(recallsOf(context)).rejects.toMatchObject({ code: 'recalled', message });
+    await expect(readRecalls(context)).rejects.toMatchObject({ code: 'recalled', message });
     expect(lines).toEqual([]);
   });
 
   it('are a warning with --accept-recalled', async () => {
     const args = [...(await given()), '--target', 'v1.4.0', '--accept-recalled'];
     const { context, lines } = await contextWith(args);
-    expect(await recallsOf(context)).toMatchObject({ accepted: true });
+    expect(await readRecalls(context)).toMatchObject({ accepted: true });
     expect(lines).toEqual([`warn: ${message}`]);
   });
 
@@ -80,14 +80,14 @@ describe('the recalls of a channel file', () => {
       ...(target === null ? [] : ['--target', target]),
     ];
     const { context, lines } = await contextWith(args);
-    expect(await recallsOf(context)).toEqual({ recalled: channel.recalled, accepted: false });
+    expect(await readRecalls(context)).toEqual({ recalled: channel.recalled, accepted: false });
     expect(lines).toEqual([]);
   });
 
   it('are still used after the file has expired, with a warning', async () => {
     const expires = '2026-11-27T08:00:00Z';
     const { context, lines } = await contextWith([...(await given({ expires })), '--target', 'v1.4.0']);
-    await expect(recallsOf(context)).rejects.toMatchObject({ code: 'recalled' });
+    await expect(readRecalls(context)).rejects.toMatchObject({ code: 'recalled' });
     expect(lines).toEqual([
       `warn: ${at('channel.json')} expired at ${expires}, so newer recalls may be missing; get the current channel file from the publisher`,
     ]);
@@ -111,7 +111,7 @@ describe('the recalls of a channel file', () => {
     ],
   ])('refuse %s', async (_, file, args, why) => {
     const { context } = await contextWith([...(await given(...file)), ...trusting(), ...args]);
-    await expect(recallsOf(context)).rejects.toMatchObject({
+    await expect(readRecalls(context)).rejects.toMatchObject({
       code: 'not-proven',
       message: expect.stringContaining(why),
     });
@@ -119,7 +119,7 @@ describe('the recalls of a channel file', () => {
 
   it('refuse an unsigned file of another product without --trust', async () => {
     const { context } = await contextWith(await given({ product: 'acme' }));
-    await expect(recallsOf(context)).rejects.toMatchObject({ code: 'not-proven' });
+    await expect(readRecalls(context)).rejects.toMatchObject({ code: 'not-proven' });
   });
 });
 

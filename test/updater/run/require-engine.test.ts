@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { EngineError, responseError } from '../../../src/engine/http/engine-error.ts';
+import { createResponseError, EngineError } from '../../../src/engine/http/engine-error.ts';
 import { readUserMapping } from '../../../src/engine/mapped-users.ts';
 import { explainUnusableEngine, requireEngine } from '../../../src/updater/run/require-engine.ts';
 import { engine as engineAt } from '../../build.ts';
@@ -36,7 +36,7 @@ it.each([
 
 it('does not report a blocking proxy as a missing socket', () => {
   const page = { status: 403, body: Buffer.from('<h1>403 Forbidden</h1>') };
-  expect(explainUnusableEngine('tcp://proxy:2375', responseError('GET /version', page))).toMatchObject({
+  expect(explainUnusableEngine('tcp://proxy:2375', createResponseError('GET /version', page))).toMatchObject({
     code: 'socket-denied',
     message: 'tcp://proxy:2375 answers: a proxy in front of the engine blocks GET /version (403 Forbidden)',
     advice: 'Allow all requests in the proxy that SECURITY.md lists for an updater that is started manually.',

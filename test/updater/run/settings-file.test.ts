@@ -7,7 +7,7 @@ import { UpdateError } from '../../../src/core/progress/update-error.ts';
 import { readBumpOptions } from '../../../src/updater/commands/bump.ts';
 import { parseCommandLine } from '../../../src/updater/run/command-line.ts';
 import { updateOptionsOf } from '../../../src/updater/run/options.ts';
-import { withSettings } from '../../../src/updater/run/settings-file.ts';
+import { addFileSettings } from '../../../src/updater/run/settings-file.ts';
 import { rememberingLog, updateOptions } from '../../build-plan.ts';
 
 let directory = '';
@@ -22,7 +22,7 @@ const path = () => join(directory, '.svc-updater.yaml');
 async function read(args: readonly string[] = [], env: Record<string, string> = {}) {
   const { log, lines } = rememberingLog();
   try {
-    const line = await withSettings(parseCommandLine(args, env), directory, log);
+    const line = await addFileSettings(parseCommandLine(args, env), directory, log);
     return { options: updateOptionsOf(line), lines };
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;

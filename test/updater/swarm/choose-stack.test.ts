@@ -4,9 +4,9 @@ import type { SwarmNode, SwarmService, SwarmTask } from '../../../src/engine/swa
 import {
   checkServices,
   chooseStack,
+  listStacksWithApp,
   nodesFor,
-  stacksWithApp,
-  writtenImage,
+  writtenImageOf,
 } from '../../../src/updater/swarm/choose-stack.ts';
 import { amountsOf, specOf } from '../../../src/updater/swarm/specs.ts';
 import { updateOptions } from '../../build-plan.ts';
@@ -77,10 +77,10 @@ describe('chooseStack', () => {
   ])('%s', (_, services, argv, said) => expect(chosen(services, ...argv)).toBe(said));
 
   it('finds the stacks that have an app service', () => {
-    expect(stacksWithApp([...usual, service('two_app'), database], 'app')).toEqual(['svc', 'two']);
+    expect(listStacksWithApp([...usual, service('two_app'), database], 'app')).toEqual(['svc', 'two']);
     // A name like it, of a service that is of no stack, or of another.
-    expect(stacksWithApp([{ ...service('svc_app'), stack: null }], 'app')).toEqual([]);
-    expect(stacksWithApp([{ ...service('svc_app'), stack: 'other' }], 'app')).toEqual([]);
+    expect(listStacksWithApp([{ ...service('svc_app'), stack: null }], 'app')).toEqual([]);
+    expect(listStacksWithApp([{ ...service('svc_app'), stack: 'other' }], 'app')).toEqual([]);
   });
 });
 
@@ -171,5 +171,7 @@ describe('facts about a chosen stack', () => {
   it.each<[Parts, string]>([
     [{ image: 'acme/svc:v1@sha256:a', label: 'acme/svc:v1@sha256:a' }, 'acme/svc:v1@sha256:a'],
     [{ image: 'acme/svc:v1@sha256:a', label: null }, 'acme/svc:v1'],
-  ])('%j was written %s', (parts, text) => expect(writtenImage(service('svc_app', parts))).toBe(whole(text)));
+  ])('%j was written %s', (parts, text) =>
+    expect(writtenImageOf(service('svc_app', parts))).toBe(whole(text)),
+  );
 });

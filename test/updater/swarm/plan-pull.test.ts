@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SwarmNode } from '../../../src/engine/swarm.ts';
-import { createPullServices, pullState } from '../../../src/updater/swarm/plan-pull.ts';
+import { createPullServices, summarizePullState } from '../../../src/updater/swarm/plan-pull.ts';
 import { moveOf, newImage, nodes, nodeWith, specWith, type TaskWord, tasksOf } from '../../build-stack.ts';
 
 const run = '20261125T093536Z';
@@ -80,7 +80,7 @@ describe('pullState', () => {
   const [service] = createPullServices(run, 'svc', [moveOf('app')], nodes('n1'));
   const state = (word: TaskWord | null, now: SwarmNode[] = nodes('n1')): string => {
     if (!service) throw new Error('there is none');
-    const { done, failed, waiting } = pullState(service, word === null ? [] : tasksOf(word), now);
+    const { done, failed, waiting } = summarizePullState(service, word === null ? [] : tasksOf(word), now);
     return [
       ...done.map((name) => `${name} has it`),
       ...failed.map(({ node, error }) => `${node} failed: ${error}`),

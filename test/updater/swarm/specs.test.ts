@@ -4,13 +4,13 @@ import type { SwarmNode } from '../../../src/engine/swarm.ts';
 import {
   type Amounts,
   amountsOf,
+  findOverriddenSettings,
   imageSideOf,
   isActive,
   isDeepEqual,
   isEligibleNode,
   isSideBySide,
   isStopped,
-  overriddenSettings,
   type SpecForm,
   type StackServiceUpdate,
   specOf,
@@ -226,7 +226,7 @@ describe('update settings of a service', () => {
         'order will be "stop-first" instead of "start-first", because no node can run a second task',
       ],
     ],
-  ])('putAside %j: %j', (parts, aside) => expect(overriddenSettings(specWith(parts))).toEqual(aside));
+  ])('putAside %j: %j', (parts, aside) => expect(findOverriddenSettings(specWith(parts))).toEqual(aside));
 });
 
 describe('isSame', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { HostPaths } from '../../../src/core/files/host-paths.ts';
 import { UpdateError } from '../../../src/core/progress/update-error.ts';
 import { type Json, toObject } from '../../../src/engine/json.ts';
-import { imageOf, labelsOf, replicasOf } from '../../../src/engine/swarm.ts';
+import { replicasOf, serviceImageOf, serviceLabelsOf } from '../../../src/engine/swarm.ts';
 import { runSteps, runToGoal } from '../../../src/updater/run/drive.ts';
 import type { PlannedStack } from '../../../src/updater/swarm/plan.ts';
 import { planServiceUpdates } from '../../../src/updater/swarm/plan-moves.ts';
@@ -97,12 +97,12 @@ async function begin({
 const writesTo = ({ written }: SwarmDouble, id: string): string[] =>
   written
     .filter(({ service }) => service === id)
-    .map(({ spec }) => `${imageOf(spec) === newImage ? 'new' : 'old'} x${replicasOf(spec)}`);
+    .map(({ spec }) => `${serviceImageOf(spec) === newImage ? 'new' : 'old'} x${replicasOf(spec)}`);
 
 /** So many tasks of the old version run as the spec asks for, as long as it is the old one's. */
 const oldOf = ({ services }: SwarmDouble, id: string) => {
   const spec = services.get(id)?.Spec ?? {};
-  const count = imageOf(spec) === newImage ? 1 : (replicasOf(spec) ?? 0);
+  const count = serviceImageOf(spec) === newImage ? 1 : (replicasOf(spec) ?? 0);
   return tasksOf(...Array<string>(count).fill('old running')).map((task) => ({
     ...task,
     service: id,
@@ -113,7 +113,7 @@ const oldOf = ({ services }: SwarmDouble, id: string) => {
 /** The app's tasks: once its spec is new, there is one that has no room. */
 const withoutRoom = (double: SwarmDouble) => [
   ...oldOf(double, 'app-id'),
-  ...(imageOf(double.services.get('app-id')?.Spec ?? {}) === newImage
+  ...(serviceImageOf(double.services.get('app-id')?.Spec ?? {}) === newImage
     ? tasksOf(['new pending -', { id: 'new' }])
     : []),
 ];
@@ -190,12 +190,12 @@ describe('StackRun', () => {
       moves: [moveOf('app', { before: specWith({ replicas: 1 }) }), workerMove(1)],
     });
     double.tasks = () => {
-      const isNew = imageOf(double.services.get('app-id')?.Spec ?? {}) === newImage;
+      const isNew = serviceImageOf(double.services.get('app-id')?.Spec ?? {}) === newImage;
       return isNew ? tasksOf(['new preparing', { id: 'new' }]) : oldOf(double, 'app-id');
     };
     double.afterWrite = () => {
       const app = double.services.get('app-id');
-      if (app && imageOf(app.Spec) === newImage) app.Spec = { ...app.Spec, Labels: { tier: 'web' } };
+      if (app && serviceImageOf(app.Spec) === newImage) app.Spec = { ...app.Spec, Labels: { tier: 'web' } };
       return null;
     };
     const error = await forward();
@@ -235,7 +235,7 @@ describe('StackRun', () => {
     };
     const ended = await forward();
     await run.end();
-    const labels = double.written.map(({ spec }) => labelsOf(spec)['svc-updater.nudge']);
+    const labels = double.written.map(({ spec }) => serviceLabelsOf(spec)['svc-updater.nudge']);
     expect([ended, labels]).toEqual([null, [undefined, '1', undefined]]);
     expect(lines.join('\n')).toMatch(
       /warn: \S+ is down, so the state of its task lost of svc_app is unknown/,
@@ -249,7 +249,7 @@ describe('StackRun', () => {
     double.tasks = () => withoutRoom(double);
     double.afterWrite = () => {
       const app = double.services.get('app-id');
-      if (!app || imageOf(app.Spec) !== newImage) return null;
+      if (!app || serviceImageOf(app.Spec) !== newImage) return null;
       app.Spec = { ...app.Spec, TaskTemplate: { ...toObject(app.Spec.TaskTemplate), ForceUpdate: 1 } };
       return null;
     };
@@ -266,7 +266,8 @@ describe('StackRun', () => {
     });
     let looks = 0;
     double.tasks = () => {
-      if (imageOf(double.services.get('app-id')?.Spec ?? {}) !== newImage) return oldOf(double, 'app-id');
+      if (serviceImageOf(double.services.get('app-id')?.Spec ?? {}) !== newImage)
+        return oldOf(double, 'app-id');
       return tasksOf([++looks === 1 ? 'new ready' : 'new shutdown', { id: 'new' }]);
     };
     // What is told of the tasks is a second old when the look is over.

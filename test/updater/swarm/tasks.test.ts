@@ -3,10 +3,10 @@ import { type Json, toObject } from '../../../src/engine/json.ts';
 import type { SwarmNode, SwarmTask } from '../../../src/engine/swarm.ts';
 import { specOf } from '../../../src/updater/swarm/specs.ts';
 import {
+  createObservedTasks,
   isHealthyService,
   isRunOnceService,
   mayHaveMissedTasks,
-  noObservedTasks,
   type ObservedTasks,
   recordObservation,
   summariseTasks,
@@ -39,7 +39,7 @@ interface Look {
 /** Looks at one task every 100 ms, or when a look says so. */
 function seenIn(
   looks: readonly (Told | [Told, Look])[],
-  seen: ObservedTasks = noObservedTasks([]),
+  seen: ObservedTasks = createObservedTasks([]),
 ): ObservedTasks {
   const isLook = (each: Told | [Told, Look]): each is [Told, Look] =>
     Array.isArray(each) && typeof each[1] === 'object' && ('at' in each[1] || 'nodes' in each[1]);
@@ -93,11 +93,11 @@ describe('note: whether a new task has started', () => {
   ])('%s', (_, looks, started) => expect(isStarted(...looks)).toBe(started));
 
   it('does not count tasks that were there before', () => {
-    expect(seenIn(['new running', 'new failed', ''], noObservedTasks(['t1'])).started.size).toBe(0);
+    expect(seenIn(['new running', 'new failed', ''], createObservedTasks(['t1'])).started.size).toBe(0);
   });
 
   it('trusts the record of a previous run that has seen a new task', () => {
-    expect(seenIn([''], noObservedTasks([], true)).started.size).toBe(1);
+    expect(seenIn([''], createObservedTasks([], true)).started.size).toBe(1);
   });
 
   it.each<[word: Told, failures: number]>([
@@ -138,7 +138,7 @@ describe('summarise', () => {
     tasks,
     spec = after,
     nodes: there = allNodes,
-    seen = noObservedTasks([]),
+    seen = createObservedTasks([]),
     forMs = 5_000,
   }: Given): TaskSummary {
     const look = { spec, tasks, nodes: there };
@@ -206,7 +206,7 @@ describe('summarise', () => {
 
   it('reports new tasks on a node that is down until Swarm no longer waits for them', () => {
     const tasks = tasksOf('new running n2', 'old running n3', ['new starting n1', { wanted: 'shutdown' }]);
-    const seen = noObservedTasks([]);
+    const seen = createObservedTasks([]);
     const { lostNew, isStuck } = summary({ tasks, nodes: down, seen });
     expect([lostNew.map(({ id }) => id), isStuck]).toEqual([['t3'], true]);
     seen.passed.add('t3');
@@ -233,7 +233,7 @@ describe('summarise', () => {
     ['the old one had succeeded', tasksOf('old complete'), false, 0],
   ])('a service that ends when it is done: %s', (_, tasks, well, failures) => {
     const once = moveOf('app', { role: 'once' });
-    const seen = noObservedTasks([]);
+    const seen = createObservedTasks([]);
     const look = { spec: scaled(1), tasks, nodes: allNodes };
     recordObservation(seen, once, look, 0);
     const found = summariseTasks(seen, once, look, 0);
@@ -251,7 +251,7 @@ describe('summarise', () => {
   });
 
   it('measures the time since the same tasks have been running', () => {
-    const seen = noObservedTasks([]);
+    const seen = createObservedTasks([]);
     const look = (at: number, ...words: string[]) =>
       summariseTasks(seen, move, { spec: after, tasks: tasksOf(...words), nodes: allNodes }, at);
     expect(look(0, 'new running', 'new running').isWell).toBe(false);
@@ -277,7 +277,7 @@ describe('summarise', () => {
   it('a service that keeps its image is restored when its tasks are running', () => {
     const same = moveOf('worker', { before: specWith({ name: 'svc_worker', image: newImage }) });
     const tasks = tasksOf('new running', 'new running');
-    const seen = noObservedTasks(tasks.map(({ id }) => id));
+    const seen = createObservedTasks(tasks.map(({ id }) => id));
     const look = { spec: same.before, tasks, nodes: allNodes };
     summariseTasks(seen, same, look, 0);
     expect(summariseTasks(seen, same, look, 5_000).isBack).toBe(true);
@@ -286,7 +286,7 @@ describe('summarise', () => {
 
 describe('mayHaveForgotten', () => {
   const forgotten = (history: number, tasks: readonly SwarmTask[], earlier: string[] = []) =>
-    mayHaveMissedTasks(noObservedTasks(earlier), move, tasks, history);
+    mayHaveMissedTasks(createObservedTasks(earlier), move, tasks, history);
   const ended = (...slots: number[]) =>
     slots.flatMap((slot, at) => tasksOf(['new rejected', { id: `e${at}`, slot, node: 'n1' }]));
 
@@ -354,7 +354,7 @@ describe('isWell with one check', () => {
     expect(isHealthyService(global, tasksOf('new running n1', 'new pending n2'), there)).toBe(true);
     expect(isHealthyService(global, tasksOf('new pending n1', 'new pending n2'), there)).toBe(false);
     const told = { spec: before, tasks: tasksOf('new running n1', 'new pending n2'), nodes: there };
-    const seen = noObservedTasks([]);
+    const seen = createObservedTasks([]);
     summariseTasks(seen, global, told, 0);
     expect(summariseTasks(seen, global, told, 6_000).isWell).toBe(true);
   });

@@ -1,13 +1,13 @@
 import { dirname, join, resolve } from 'node:path';
-import { type LinkedFile, missingFileError } from '../../../core/compose/layers.ts';
+import { createMissingFileError, type LinkedFile } from '../../../core/compose/layers.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import { readTextFile, readTextFileIfExists } from '../../../core/files/text-file.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Log } from '../../run/log/log.ts';
 import type { BumpOptions } from '../../run/options.ts';
-import { defaultPaths } from '../inspect/default-files.ts';
+import { findDefaultFiles } from '../inspect/default-files.ts';
 import { maskFileSecrets } from '../inspect/learn-files.ts';
-import { readEnvFiles, withLinkedFiles } from '../inspect/read-files.ts';
+import { addLinkedFiles, readEnvFiles } from '../inspect/read-files.ts';
 
 /** Returns the compose directory: the directory from the options, or by default that of the first file. */
 export const bumpDirectory = ({ dir, files }: Pick<BumpOptions, 'dir' | 'files'>): string =>
@@ -28,7 +28,7 @@ export async function readBumpProject(
   const named = await readEnvFiles(given(options.envFiles), asked);
   const nothing = { composeFiles: [], envFiles: named, newEnvFile: byDefault };
   await maskFileSecrets(log, nothing);
-  const paths = first === undefined ? await defaultPaths(asked, named) : given(options.files);
+  const paths = first === undefined ? await findDefaultFiles(asked, named) : given(options.files);
   if (paths.length === 0)
     throw new UpdateError('compose-invalid', `there is no compose file in ${asked}`, {
       advice: 'Specify the file with --file, or its directory with --dir.',
@@ -48,10 +48,10 @@ export async function readBumpProject(
   await maskFileSecrets(log, files);
   const read = async ({ path, as, where, optional }: LinkedFile) => {
     const file = await readTextFileIfExists(path);
-    if (file === null && !optional) throw missingFileError(path, as, where);
+    if (file === null && !optional) throw createMissingFileError(path, as, where);
     return file;
   };
-  const linked = await withLinkedFiles(files, read, (part) => maskFileSecrets(log, part));
+  const linked = await addLinkedFiles(files, read, (part) => maskFileSecrets(log, part));
   if ((linked.linkedFiles ?? []).length > 0) await maskFileSecrets(log, linked);
   return linked;
 }

@@ -1,22 +1,31 @@
 import { homedir } from 'node:os';
-import { draftOf, withEdits } from '../../../core/compose/draft.ts';
+import { applyEditsToDraft, createDraft } from '../../../core/compose/draft.ts';
 import { checkPinAgainstModel, isPinShared, requirePin } from '../../../core/compose/find-pin.ts';
-import { requiredIn } from '../../../core/compose/interpolation.ts';
+import { findUnsetRequiredVariables } from '../../../core/compose/interpolation.ts';
 import { type ComposeSource, resolveIncludeTree, resolveLinkPath } from '../../../core/compose/layers.ts';
 import type { Pin } from '../../../core/compose/pin.ts';
-import { type PinUpdate, pinEdits, updatedReference } from '../../../core/compose/pin-edits.ts';
-import { allFiles, type ProjectFiles, projectDirectoryOf } from '../../../core/compose/project-files.ts';
+import { type PinUpdate, planPinEdits, updatedReference } from '../../../core/compose/pin-edits.ts';
 import {
+  listProjectFiles,
+  type ProjectFiles,
+  projectDirectoryOf,
+} from '../../../core/compose/project-files.ts';
+import {
+  createNotPinnedToError,
+  createOtherVariantError,
+  createUnversionedTargetError,
   isPinnedTo,
-  notPinnedToError,
-  noVersionError,
-  otherVariantError,
 } from '../../../core/compose/refused-target.ts';
-import { exists } from '../../../core/files/file-system.ts';
+import { isExistingPath } from '../../../core/files/file-system.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { compareSharedNumbers, compareVersions, countOf, cutVersion } from '../../../core/release/order.ts';
+import {
+  compareSharedNumbers,
+  compareVersions,
+  countVersionNumbers,
+  cutVersion,
+} from '../../../core/release/order.ts';
 import { isNumbered } from '../../../core/release/pin-tag.ts';
-import { formatTagLike, nextTagFor } from '../../../core/release/retag.ts';
+import { formatTagLike, planTagUpdate } from '../../../core/release/retag.ts';
 import type { NumberedTag } from '../../../core/release/tag.ts';
 import type { ReleaseTarget, Target } from '../../../core/release/target.ts';
 import { Compose, type ComposeModel } from '../../../engine/cli/compose.ts';
@@ -28,9 +37,9 @@ import { type Placeholders, resolveProposedModel } from '../proof/proposed-model
 import {
   compareModels,
   type ExpectedModelChanges,
+  listVariableLocations,
   requireExpectedChanges,
   substitutionsOf,
-  variablePlaces,
 } from '../proof/prove.ts';
 
 type BumpRequest = Pick<BumpOptions, 'services' | 'to' | 'digest'>;
@@ -61,7 +70,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
   const expected: ExpectedModelChanges = {
     images: new Map(moves.map((move) => [move.pin.service, updatedReference(move)] as const)),
     substitutions: substitutionsOf(files, edits),
-    places: variablePlaces(files, edits),
+    places: listVariableLocations(files, edits),
     shares: (service) => isPinShared(files, service, pins),
   };
   const proof = compareModels(today.value, after, expected);
@@ -76,9 +85,11 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
  */
 export async function createPlaceholders(files: ProjectFiles): Promise<Placeholders> {
   const { layers } = resolveIncludeTree(files);
-  const required = new Set(allFiles(files).flatMap(({ text }) => requiredIn(text, () => null)));
+  const required = new Set(
+    listProjectFiles(files).flatMap(({ text }) => findUnsetRequiredVariables(text, () => null)),
+  );
   const variables = [...required].filter((name) => !layers.some((layer) => isSet(layer, name)));
-  const there = layers.flatMap(envFilesOf).map((path) => path !== null && exists(path));
+  const there = layers.flatMap(envFilesOf).map((path) => path !== null && isExistingPath(path));
   const hasAll = (await Promise.all(there)).every(Boolean);
   return {
     // The placeholder is a number, which compose accepts wherever it accepts text.
@@ -117,7 +128,7 @@ function withoutEnvFiles(layers: readonly ComposeSource[]): string {
  */
 async function givenFiles(files: ProjectFiles, model: Promise<ComposeModel>): Promise<ProjectFiles> {
   const name = 'COMPOSE_PROJECT_NAME';
-  const asks = allFiles(files).some(({ text }) => text.includes(name));
+  const asks = listProjectFiles(files).some(({ text }) => text.includes(name));
   return {
     ...files,
     given: {
@@ -140,8 +151,8 @@ async function proposeEdits(
     shown: pins.flatMap(({ referenceText, reference }) => [referenceText, reference.repository]),
   }));
   const moves = bumpMoves(pins, options, log);
-  const edits = pinEdits(files, moves);
-  const draft = withEdits(draftOf(files), edits);
+  const edits = planPinEdits(files, moves);
+  const draft = applyEditsToDraft(createDraft(files), edits);
   const changed = draft.changes.map(({ path }) => path);
   const after = changed.length === 0 ? null : await model(draft.files, changed);
   return { draft, edits, pins, moves, after };
@@ -187,10 +198,10 @@ function bumpMoves(pins: readonly Pin[], options: BumpRequest, log: Log): PinUpd
 /** Returns the new tag of a pin; null for a floating tag that needs no change. */
 function bumpedTag(pin: Pin, target: Target): string | null {
   const { service, tag, place } = pin;
-  if (target.kind === 'unversioned') throw noVersionError([pin], target.tag);
+  if (target.kind === 'unversioned') throw createUnversionedTargetError([pin], target.tag);
   if (target.kind === 'word') {
     if (isPinnedTo(pin, target.tag)) return null;
-    throw notPinnedToError(pin, target.tag, '--to');
+    throw createNotPinnedToError(pin, target.tag, '--to');
   }
   if (tag.kind === 'latest' || tag.kind === 'canary') return null;
   if (tag.kind === 'part' && target.kind === 'release') return bumpedPart(pin, tag, target);
@@ -199,9 +210,9 @@ function bumpedTag(pin: Pin, target: Target): string | null {
     const advice = 'Set a release tag manually, such as v1.2.3. After that, bump can change it.';
     throw new UpdateError('pin-unsupported', message, { advice });
   }
-  const moved = nextTagFor(tag, target);
+  const moved = planTagUpdate(tag, target);
   if (moved.kind === 'moved') return moved.tag;
-  if (moved.kind === 'variant' && target.kind === 'release') throw otherVariantError(pin, target);
+  if (moved.kind === 'variant' && target.kind === 'release') throw createOtherVariantError(pin, target);
   const message = `${target.tag} does not identify a single release for ${service}, which is pinned to ${tag.text} (${place.description})`;
   const advice =
     'Specify the full version with --to. If the release is published only under a short tag, set that tag manually.';
@@ -214,14 +225,14 @@ function bumpedTag(pin: Pin, target: Target): string | null {
  */
 function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string | null {
   const { version, suffix = '', lead } = target;
-  const count = countOf(tag.version);
+  const count = countVersionNumbers(tag.version);
   if ((suffix !== '' && suffix !== tag.suffix) || (lead !== undefined && lead !== tag.lead))
-    throw otherVariantError(pin, target);
-  if (countOf(version) === count) return formatTagLike(tag, version);
-  if (compareSharedNumbers(version, tag.version) === 0 && countOf(version) > count) return null;
+    throw createOtherVariantError(pin, target);
+  if (countVersionNumbers(version) === count) return formatTagLike(tag, version);
+  if (compareSharedNumbers(version, tag.version) === 0 && countVersionNumbers(version) > count) return null;
   const message = `${pin.service} is pinned to ${tag.text} (${pin.place.description}) and can only be changed to a tag in the same format`;
   const advice =
-    countOf(version) > count
+    countVersionNumbers(version) > count
       ? `Run the update command, which checks the registry, or wait until ${tag.prefix}${cutVersion(version, count)} points to the release and specify that tag with --to.`
       : 'Run the update command, which checks the registry, or wait until a tag in the same format points to the release and specify that tag with --to.';
   throw new UpdateError('pin-unsupported', message, { advice });

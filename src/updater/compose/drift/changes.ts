@@ -1,7 +1,7 @@
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import {
-  type DefinedContainer,
-  gainedRights,
+  type ContainerDefinition,
+  findGainedRights,
   type HostRight,
   type RightsContext,
 } from '../../../engine/rights.ts';
@@ -15,7 +15,7 @@ import { inlineConfig, type TextPosition, type VariableResolver } from './writte
  */
 interface Replaced {
   now: Definition;
-  next: Definition | DefinedContainer;
+  next: Definition | ContainerDefinition;
 }
 
 /** Facts about a service whose containers are replaced. */
@@ -83,7 +83,7 @@ export function changePosition(change: DriftChange): TextPosition | null {
 }
 
 /** Returns, without duplicates, the changes that recreating the containers of a service would make. */
-export function changesOf(
+export function listDriftChanges(
   model: ComposeModel,
   { service: { name: service, pin }, replaced, surroundings, otherImages, copies }: DriftFacts,
   setTo: VariableResolver,
@@ -96,7 +96,7 @@ export function changesOf(
       .flatMap(({ now, next }) => ('networks' in next ? findDifferences(now, next) : []))
       .map((difference) => ({ service, kind: 'difference', difference }) as const),
     ...replaced
-      .flatMap(({ now, next }) => gainedRights(now, next, surroundings))
+      .flatMap(({ now, next }) => findGainedRights(now, next, surroundings))
       .map((right) => ({ service, kind: 'gain', right }) as const),
     ...(inFiles === undefined
       ? []

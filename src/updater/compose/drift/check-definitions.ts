@@ -2,7 +2,7 @@ import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Container } from '../../../engine/container.ts';
 import type { Log } from '../../run/log/log.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
-import { type Installation, replacedServices } from '../inspect/installation.ts';
+import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
 
 /**
  * Checks whether the definitions of networks and volumes in the files were edited after their creation
@@ -13,7 +13,7 @@ import { type Installation, replacedServices } from '../inspect/installation.ts'
  */
 export function checkDefinitions(installation: Installation, log: Pick<Log, 'warn'>): void {
   const { removedNetworks, editedVolumes, containers, model } = installation;
-  const services = replacedServices(installation);
+  const services = replacedServicesOf(installation);
   const used = services.flatMap(({ name }) => model.services[name]?.volumes ?? []);
   const isUsed = (volume: string) =>
     used.some(({ type, source = '' }) => type === 'volume' && model.volumes?.[source]?.name === volume);

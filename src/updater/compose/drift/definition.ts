@@ -1,26 +1,26 @@
-import { copiedPaths } from '../../../engine/api/copied-files.ts';
+import { listCopiedPaths } from '../../../engine/api/copied-files.ts';
 import { finalName } from '../../../engine/api/project-containers.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { isEmpty, type Json, toList, toObject } from '../../../engine/json.ts';
 import { addPodmanDefaults } from '../../../engine/podman.ts';
-import type { DefinedContainer } from '../../../engine/rights.ts';
+import type { ContainerDefinition } from '../../../engine/rights.ts';
 import type { SentContainer } from '../inspect/installation.ts';
 import { applyEngineDefaults, type EngineDefaults } from './engine-choices.ts';
-import { type Definition, definitionMountsOf, withoutNumber, withoutSlash } from './shape.ts';
+import { type Definition, definitionMountsOf, removeContainerNumber, removeTrailingSlash } from './shape.ts';
 
 /**
  * Converts the response of `GET /containers/<id>/json` to a definition.
  * @param names names of the service and of its containers
  */
-export function runningDefinition(raw: Json, names: readonly string[]): Definition {
+export function parseRunningDefinition(raw: Json, names: readonly string[]): Definition {
   const hostConfig = toObject(raw.HostConfig);
   const named = new Set([
     ...definitionMountsOf(hostConfig).map(({ target }) => target),
-    ...Object.keys(toObject(hostConfig.Tmpfs)).map(withoutSlash),
+    ...Object.keys(toObject(hostConfig.Tmpfs)).map(removeTrailingSlash),
   ]);
   // Volumes that the image declares. `HostConfig` does not contain them, but compose mounts them in the new container.
   const ofImage = toList<Json>(raw.Mounts)
-    .filter(({ Type, Destination }) => Type === 'volume' && !named.has(withoutSlash(Destination)))
+    .filter(({ Type, Destination }) => Type === 'volume' && !named.has(removeTrailingSlash(Destination)))
     .map(({ Type, Name: Source, Destination: Target, RW }) => ({
       Type,
       Source,
@@ -30,7 +30,7 @@ export function runningDefinition(raw: Json, names: readonly string[]): Definiti
   const networks = Object.entries(toObject(toObject(raw.NetworkSettings).Networks));
   const shortId = String(raw.Id).slice(0, 12);
   return {
-    name: withoutNumber(finalName({ name: String(raw.Name).replace(/^\//, '') })),
+    name: removeContainerNumber(finalName({ name: String(raw.Name).replace(/^\//, '') })),
     config: toObject(raw.Config),
     hostConfig: { ...hostConfig, Mounts: [...toList(hostConfig.Mounts), ...ofImage] },
     networks: Object.fromEntries(
@@ -83,7 +83,7 @@ export function plannedDefinition(
   const merged = withHostname(withImage(config, image, running.config), host, running);
   return {
     ...running,
-    name: withoutNumber(name),
+    name: removeContainerNumber(name),
     config: defaults.isPodman ? addPodmanDefaults(merged, running.config) : merged,
     hostConfig: applyEngineDefaults(host, running.hostConfig, defaults),
     networks,
@@ -156,14 +156,14 @@ const givingRights = {
  * Returns the settings of a service in compose's model that grant rights, in the engine's format.
  * @param user the user of the image, which applies if the service has none
  */
-export function modelDefinitionOf(model: ComposeModel, name: string, user: string): DefinedContainer {
+export function modelDefinitionOf(model: ComposeModel, name: string, user: string): ContainerDefinition {
   const service = model.services[name] ?? {};
   const raw = service as Json;
   const reservations = toObject(toObject(toObject(raw.deploy).resources).reservations);
   const files = (['secrets', 'configs'] as const).flatMap((kind) =>
     (service[kind] ?? []).flatMap((reference) => {
       const Source = model[kind]?.[reference.source]?.file;
-      const [Target] = copiedPaths({ [kind]: [reference] });
+      const [Target] = listCopiedPaths({ [kind]: [reference] });
       return Source === undefined ? [] : [{ Type: 'bind', Source, Target, ReadOnly: true }];
     }),
   );

@@ -1,34 +1,34 @@
-import { namespaceModes, sharedContainer } from '../../../engine/container.ts';
+import { findSharedContainer, namespaceModes } from '../../../engine/container.ts';
 // Collects the facts for drift detection that the dry run of `up` (`dry-run.ts`) does not contain, from the engine, the
 // files and compose. The facts are evaluated in `judge.ts`.
 
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { canonicalRepository } from '../../../core/compose/reference.ts';
-import { readEnvFile } from '../../../core/compose/variables.ts';
+import { getParsedEnvFile } from '../../../core/compose/variables.ts';
 import { isWithin } from '../../../core/files/host-paths.ts';
 import { readTextFileIfExists, type TextFile } from '../../../core/files/text-file.ts';
 import { readContainerFile } from '../../../engine/api/container-file.ts';
-import { copiedPaths } from '../../../engine/api/copied-files.ts';
+import { listCopiedPaths } from '../../../engine/api/copied-files.ts';
 import { finalName } from '../../../engine/api/project-containers.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { requestedMounts, toContainer } from '../../../engine/container.ts';
 import { takesAllNetworks } from '../../../engine/http/api-version.ts';
 import { type Json, toList, toObject } from '../../../engine/json.ts';
 import { composeLabels } from '../../../engine/labels.ts';
-import type { DefinedContainer, RightsContext } from '../../../engine/rights.ts';
+import type { ContainerDefinition, RightsContext } from '../../../engine/rights.ts';
 import { isContainerOfImage } from '../../../engine/same-image.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { DriftFacts, EditedCopy } from './changes.ts';
-import { modelDefinitionOf, plannedDefinition, runningDefinition } from './definition.ts';
+import { modelDefinitionOf, parseRunningDefinition, plannedDefinition } from './definition.ts';
 import { type EngineDefaults, goneContainer } from './engine-choices.ts';
 import {
   envFilesOf,
+  findWrittenTexts,
   inlineConfig,
   isInEnvironment,
   type TextPosition,
   type VariableResolver,
-  writtenTexts,
 } from './written-text.ts';
 
 /**
@@ -67,7 +67,7 @@ export async function fetchServiceFacts(
       ? []
       : own.map((key) => model.networks?.[key]?.name ?? key);
   const replaced = inspected.map((each) => {
-    const now = runningDefinition(each, [name, ...containers.map(finalName)]);
+    const now = parseRunningDefinition(each, [name, ...containers.map(finalName)]);
     if (planned === undefined) return { now, next: modelDefinitionOf(model, name, String(now.config.User)) };
     const used = imagesInUse.get(String(each.Image));
     // For a multi-platform image, the engine returns the configuration for its own platform, which is not used for a
@@ -88,9 +88,9 @@ export async function fetchServiceFacts(
 export async function fetchRightsContext(
   engine: Engine,
   { paths, project, model }: Pick<Installation, 'paths' | 'project' | 'model'>,
-  replaced: readonly { now: DefinedContainer; next: DefinedContainer }[],
+  replaced: readonly { now: ContainerDefinition; next: ContainerDefinition }[],
 ): Promise<RightsContext> {
-  const volumesOf = ({ hostConfig }: DefinedContainer) =>
+  const volumesOf = ({ hostConfig }: ContainerDefinition) =>
     requestedMounts(hostConfig).flatMap(({ type, source }) => (type === 'volume' ? [source] : []));
   const known = new Set(replaced.flatMap(({ now }) => volumesOf(now)));
   const asked = replaced.flatMap(({ next }) => volumesOf(next)).filter((name) => !known.has(name));
@@ -162,7 +162,7 @@ async function findEditedCopies(
     const { content, environment } = model[of]?.[source] ?? {};
     // In its model, compose writes a dollar sign as two dollar signs.
     const text = content?.replaceAll('$$', '$') ?? (environment ? setTo(environment) : null);
-    const [path = ''] = copiedPaths({ [of]: [reference] });
+    const [path = ''] = listCopiedPaths({ [of]: [reference] });
     if (!text || container === undefined) return [];
     const file = await readContainerFile(engine, container.id, path, maxBytes);
     if (file === 'missing') return [{ of, source, isNew: true }];
@@ -181,7 +181,7 @@ async function findEditedCopies(
 async function nameShared(engine: Engine, project: string, definitions: readonly Json[]): Promise<Json[]> {
   const hosts = definitions.map(({ HostConfig }) => toObject(HostConfig));
   const asked = hosts.flatMap((host) => [
-    ...namespaceModes.flatMap((key) => sharedContainer(host[key]) ?? []),
+    ...namespaceModes.flatMap((key) => findSharedContainer(host[key]) ?? []),
     ...toList(host.VolumesFrom).map((entry) => String(entry).split(':')[0] ?? ''),
   ]);
   const found = [...new Set(asked)].map(async (container) => {
@@ -195,7 +195,7 @@ async function nameShared(engine: Engine, project: string, definitions: readonly
   const names = new Map(await Promise.all(found));
   const named = (host: Json) =>
     namespaceModes.flatMap((key) => {
-      const container = sharedContainer(host[key]);
+      const container = findSharedContainer(host[key]);
       return container === null ? [] : [[key, names.get(container)]];
     });
   const from = (entry: unknown) => {
@@ -232,7 +232,7 @@ export async function readWrittenTexts(
         return about.length > 0 ? about : lines;
       }
       if (section !== 'environment' || isInEnvironment(written, service, item))
-        return writtenTexts(written, service, place);
+        return findWrittenTexts(written, service, place);
       const envFiles = await Promise.all(envFilesOf(written, service).map(readTextFileIfExists));
       return envFiles.flatMap((file) => (file === null ? [] : assigned(file, item)));
     }),
@@ -244,7 +244,7 @@ export async function readWrittenTexts(
  * value from the shell.
  */
 function assigned(file: TextFile, key: string): string[] {
-  const { assignments, byKey } = readEnvFile(file);
+  const { assignments, byKey } = getParsedEnvFile(file);
   const last = assignments[byKey.get(key)?.at(-1) ?? -1];
   if (last) return last.quote === "'" ? ["''"] : [`${file.text.slice(last.start, last.end)} `];
   return file.text.split(/\r?\n/).some((line) => line.trim() === key) ? [`\${${key}}`] : [];

@@ -4,7 +4,7 @@
 //
 // For every container that the update would replace, two definitions are compared:
 // - the definition that the engine reports, without the additions of its image and of the engine
-//   (`runningDefinition`), and
+//   (`parseRunningDefinition`), and
 // - the definition that compose would send for the current files (`plannedDefinition`). To obtain this definition,
 //   compose runs `up` against a recorder instead of the engine (inspect/dry-run.ts, inspect/recorder.ts). The recorder
 //   records the request and creates nothing.
@@ -18,19 +18,19 @@
 // Not checked: containers that are not updated, and changes made by programs inside containers.
 
 import { homedir } from 'node:os';
-import { allEnvFiles } from '../../../core/compose/project-files.ts';
+import { listEnvFiles } from '../../../core/compose/project-files.ts';
 import { createVariableLookup } from '../../../core/compose/variables.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { gainedRights } from '../../../engine/rights.ts';
+import { findGainedRights } from '../../../engine/rights.ts';
 import type { Log } from '../../run/log/log.ts';
-import { type Installation, replacedServices } from '../inspect/installation.ts';
-import { changePosition, changesOf } from './changes.ts';
+import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
+import { changePosition, listDriftChanges } from './changes.ts';
 import { checkDefinitions } from './check-definitions.ts';
 import { modelDefinitionOf } from './definition.ts';
 import { fetchEngineDefaults, fetchRightsContext, fetchServiceFacts, readWrittenTexts } from './facts.ts';
-import { adviceFor, type DriftFinding, editWarnings, evaluateChanges } from './judge.ts';
+import { adviceFor, type DriftFinding, evaluateChanges, formatEditWarnings } from './judge.ts';
 import { requireProvidedVariables } from './refuse-provided.ts';
 import type { VariableResolver } from './written-text.ts';
 
@@ -47,7 +47,7 @@ export async function checkDrift(
   { ownId, accepted, planned }: { ownId: string; accepted: boolean; planned: ReadonlyMap<string, string> },
 ): Promise<void> {
   checkDefinitions(instance, log);
-  const services = replacedServices(instance).filter(({ containers }) => containers.length > 0);
+  const services = replacedServicesOf(instance).filter(({ containers }) => containers.length > 0);
   for (const { name } of services.filter((service) => !instance.sent.has(service.name))) {
     log.warn(
       `${name}: its image is no longer on this machine, so the updater cannot determine what recreating its containers would change`,
@@ -58,11 +58,11 @@ export async function checkDrift(
   const facts = await Promise.all(
     services.map((service) => fetchServiceFacts(engine, instance, service, known)),
   );
-  const changes = facts.flatMap((each) => changesOf(instance.model, each, setTo));
+  const changes = facts.flatMap((each) => listDriftChanges(instance.model, each, setTo));
   const places = changes.map((change) => ({ service: change.service, place: changePosition(change) }));
   const texts = await readWrittenTexts(instance, places);
   const written = changes.map((change, at) => [change, texts[at] ?? []] as const);
-  requireProvidedVariables({ model: instance.model, services: replacedServices(instance) }, written, {
+  requireProvidedVariables({ model: instance.model, services: replacedServicesOf(instance) }, written, {
     planned,
     accepted,
   });
@@ -74,7 +74,7 @@ export async function checkDrift(
  * Returns a lookup for the variables that the files set. It also contains the project name, which compose itself sets.
  */
 function setValues({ files, project }: Installation): VariableResolver {
-  const variables = createVariableLookup(allEnvFiles(files));
+  const variables = createVariableLookup(listEnvFiles(files));
   return (variable) =>
     variables(variable)?.text ?? (variable === 'COMPOSE_PROJECT_NAME' ? project.name : null);
 }
@@ -84,7 +84,7 @@ function report(
   { accepted, log }: { accepted: boolean; log: Log },
   envFile: string,
 ): void {
-  for (const warning of editWarnings(findings)) log.warn(warning);
+  for (const warning of formatEditWarnings(findings)) log.warn(warning);
   const losses = findings.flatMap((finding) => (finding.isLoss ? [finding] : []));
   const detail = [...new Set(losses.map(({ sentence }) => sentence))];
   if (accepted) for (const sentence of detail) log.warn(`accepted: ${sentence}`);
@@ -110,7 +110,7 @@ export async function releaseGains(
   instance: Installation,
   { model, added }: { model: ComposeModel; added: readonly string[] },
 ): Promise<string[]> {
-  const replaced = replacedServices(instance).map(({ name, containers }) => ({
+  const replaced = replacedServicesOf(instance).map(({ name, containers }) => ({
     name,
     image: containers[0]?.imageId,
   }));
@@ -120,7 +120,7 @@ export async function releaseGains(
     const defined = (of: ComposeModel) => modelDefinitionOf(of, name, String(image?.config?.User ?? ''));
     const [now, next] = [defined(instance.model), defined(model)];
     const surroundings = await fetchRightsContext(engine, { ...instance, model }, [{ now, next }]);
-    const gains = gainedRights(now, next, surroundings);
+    const gains = findGainedRights(now, next, surroundings);
     const names = [...new Set(gains.map((gain) => gain.name))];
     return names.length === 0 ? [] : [`the release gives ${name} new rights: ${names.join('; ')}`];
   });

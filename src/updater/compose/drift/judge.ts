@@ -195,7 +195,7 @@ const isIn = (home: string, planned: string | null): boolean =>
   planned !== null && readMount(planned).source.startsWith(`${home}/`);
 
 /** Returns a warning for each service with edits that cause no loss, listing the edited keys. */
-export function editWarnings(findings: readonly DriftFinding[]): string[] {
+export function formatEditWarnings(findings: readonly DriftFinding[]): string[] {
   const edits = findings.flatMap((finding) => (finding.isLoss ? [] : [finding]));
   return [...Map.groupBy(edits, ({ service }) => service)].map(([service, own]) => {
     const keys = joinWithAnd([...new Set(own.map(({ key }) => key))]);

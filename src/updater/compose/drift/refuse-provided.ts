@@ -1,4 +1,4 @@
-import { placesOf } from '../../../core/compose/pin.ts';
+import { formatTagLocations } from '../../../core/compose/pin.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { isNumbered } from '../../../core/release/pin-tag.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
@@ -50,7 +50,8 @@ export function requireProvidedVariables(
     const message = 'the target is already running, but its containers cannot be recreated';
     throw new UpdateError('drift', message, { detail: sentences, advice: 'No update is necessary.' });
   }
-  const set = pins.length > 0 ? `Set the new version manually (${placesOf(pins)}), then run` : 'Run';
+  const set =
+    pins.length > 0 ? `Set the new version manually (${formatTagLocations(pins)}), then run` : 'Run';
   const isSure = lost.some(({ isProvided }) => isProvided);
   const accept = isSure ? '' : ' If no provider sets these variables, use --accept-drift.';
   throw new UpdateError('drift', first, {

@@ -1,10 +1,10 @@
-import { toEnvironment } from '../../../engine/container.ts';
+import { parseEnvironment } from '../../../engine/container.ts';
 import { type Json, toList, toObject, toStrings } from '../../../engine/json.ts';
 import { toolLabels } from '../../../engine/labels.ts';
-import type { DefinedContainer } from '../../../engine/rights.ts';
+import type { ContainerDefinition } from '../../../engine/rights.ts';
 
 /** A container as the engine reports it, or as compose would create it. */
-export interface Definition extends DefinedContainer {
+export interface Definition extends ContainerDefinition {
   /** Container name without the number of the replica. */
   name: string;
   /** Endpoints by network name. */
@@ -92,7 +92,7 @@ const sections: Sections = {
   // Each value is converted to JSON, so that empty values also count: a label without a value, or a variable that is
   // set to an empty value.
   environment: ({ config }) =>
-    byKey([...toEnvironment(toStrings(config.Env))], ([key, value]) => [key, JSON.stringify(value)]),
+    byKey([...parseEnvironment(toStrings(config.Env))], ([key, value]) => [key, JSON.stringify(value)]),
   labels: ({ config }) => {
     const labels = Object.entries(toObject(config.Labels));
     const given = labels.filter(([key]) => !toolLabels.some((beginning) => key.startsWith(beginning)));
@@ -173,7 +173,7 @@ const sections: Sections = {
       .sort(),
   ),
   'network options': endpoints(({ DriverOpts, GwPriority }) => ({ DriverOpts, GwPriority })),
-  links: endpoints(({ Links }) => [...new Set(toStrings(Links).map(withoutNumber))].sort()),
+  links: endpoints(({ Links }) => [...new Set(toStrings(Links).map(removeContainerNumber))].sort()),
 };
 
 const capability = (name: string): string => name.toUpperCase().replace(/^CAP_/, '');
@@ -215,9 +215,9 @@ function endpoints(read: (endpoint: Json, definition: Definition) => unknown): (
  * Removes the container number from the name of a container or a link. Compose adds names and links with this number to
  * those in the files.
  */
-export const withoutNumber = (name: string): string => name.replace(/[-_]\d+$/, '');
+export const removeContainerNumber = (name: string): string => name.replace(/[-_]\d+$/, '');
 
-export const withoutSlash = (path: unknown): string => String(path).replace(/(?<=.)\/+$/, '');
+export const removeTrailingSlash = (path: unknown): string => String(path).replace(/(?<=.)\/+$/, '');
 
 /** A mount without its target. The items of the section `volumes` are mounts in JSON format. */
 export interface DefinitionMount {
@@ -242,7 +242,7 @@ export function definitionMountsOf(
     const [source, target] = second === undefined ? ['', first] : [first, second];
     const words = mode.split(',');
     const mount = shaped(source.startsWith('/') ? 'bind' : 'volume', source, words.includes('ro'));
-    return { target: withoutSlash(target), mount, options: words.filter((word) => !plain.has(word)) };
+    return { target: removeTrailingSlash(target), mount, options: words.filter((word) => !plain.has(word)) };
   });
   const others = toList<Json>(host.Mounts).map((each) => {
     const { Type, Source, Target, ReadOnly, BindOptions, VolumeOptions, TmpfsOptions } = each;
@@ -260,7 +260,7 @@ export function definitionMountsOf(
       ...(Mode ? [`mode ${Mode}`] : []),
     ];
     const mount = shaped(String(Type), String(Source ?? ''), Boolean(ReadOnly));
-    return { target: withoutSlash(Target), mount, options };
+    return { target: removeTrailingSlash(Target), mount, options };
   });
   return [...binds, ...others];
 }
@@ -269,7 +269,8 @@ const shaped = (type: string, source: string, readOnly: boolean): DefinitionMoun
   type,
   // The source of a mounted image is ignored: the image contains no data, and compose 5.5 and later send its name,
   // earlier versions its ID.
-  source: type === 'image' || (type === 'volume' && anonymous.test(source)) ? '' : withoutSlash(source),
+  source:
+    type === 'image' || (type === 'volume' && anonymous.test(source)) ? '' : removeTrailingSlash(source),
   readOnly,
 });
 

@@ -1,8 +1,8 @@
 import { interpolate } from '../../../core/compose/interpolation.ts';
-import { createSourceMap } from '../../../core/compose/traced.ts';
-import { copiedPaths } from '../../../engine/api/copied-files.ts';
+import { createSourceMappedText } from '../../../core/compose/traced.ts';
+import { listCopiedPaths } from '../../../engine/api/copied-files.ts';
 import { type Json, toList, toObject } from '../../../engine/json.ts';
-import { withoutSlash } from './shape.ts';
+import { removeTrailingSlash } from './shape.ts';
 
 /**
  * Position of a setting in a service: the section of the definition, and the item in this section. The item is `''` if
@@ -27,7 +27,11 @@ const alsoInDeploy = ['gpus', 'restart', 'cpus', 'mem_limit', 'mem_reservation',
  * Returns the texts in the files that determine an item of a service, with unresolved variables.
  * @param written the output of `docker compose config --no-interpolate`
  */
-export function writtenTexts(written: unknown, service: string, { section, item }: TextPosition): string[] {
+export function findWrittenTexts(
+  written: unknown,
+  service: string,
+  { section, item }: TextPosition,
+): string[] {
   const whole = toObject(written);
   if (section === inlineConfig) return textsIn(toObject(toObject(whole.configs)[item]).content);
   const own = serviceIn(written, service);
@@ -54,7 +58,7 @@ function volumeTexts(whole: Json, own: Json, target: string): string[] {
   const volumes = toObject(whole.volumes);
   const mounts = toList(own.volumes)
     .map(toObject)
-    .filter((each) => withoutSlash(each.target) === target);
+    .filter((each) => removeTrailingSlash(each.target) === target);
   const sources = mounts.map(({ source }) => String(source ?? ''));
   const isTold = sources.length > 0 && !sources.some((source) => source.includes('$'));
   return isTold ? sources.flatMap((source) => textsIn(volumes[source])) : textsIn(volumes);
@@ -64,7 +68,7 @@ function volumeTexts(whole: Json, own: Json, target: string): string[] {
 const mountedFiles = (whole: Json, own: Json, target: string): string[] =>
   (['configs', 'secrets'] as const).flatMap((kind) =>
     toList(own[kind])
-      .filter((reference) => copiedPaths({ [kind]: [reference] }).includes(target))
+      .filter((reference) => listCopiedPaths({ [kind]: [reference] }).includes(target))
       .flatMap((reference) => {
         const source = typeof reference === 'string' ? reference : String(toObject(reference).source);
         return textsIn(toObject(toObject(whole[kind])[source]).file);
@@ -106,7 +110,7 @@ function itemIn(section: unknown, item: string, bare: Bare): unknown {
     if (entry === item) return [bare(item)];
     if (typeof entry === 'string')
       return entry.startsWith(`${item}=`) || entry.startsWith(`${item}:`) ? [entry] : [];
-    return Object.values(toObject(entry)).some((value) => withoutSlash(value) === item) ? [entry] : [];
+    return Object.values(toObject(entry)).some((value) => removeTrailingSlash(value) === item) ? [entry] : [];
   });
   return found.length > 0 ? found : undefined;
 }
@@ -134,7 +138,7 @@ export function resolveText(
   setTo: VariableResolver,
 ): { resolved: string | null; unset: string[] } {
   const unset = new Set<string>();
-  const plain = (content: string) => createSourceMap(content, '', -1, { via: 'text' });
+  const plain = (content: string) => createSourceMappedText(content, '', -1, { via: 'text' });
   const lookup = (name: string) => {
     const value = setTo(name);
     if (value === null) unset.add(name);

@@ -24,7 +24,7 @@ export interface HostMount extends StorageMount {
  * file system or directory than the running container. For example, a share may have been unmounted, or a directory
  * replaced.
  */
-export function changedMounts(mounts: readonly HostMount[], { tables, directories }: Tables): string[] {
+export function findChangedMounts(mounts: readonly HostMount[], { tables, directories }: Tables): string[] {
   const fresh = parseMountTable(tables.self ?? '');
   return mounts.flatMap(({ where, volume, path: source, destination, besides, pid, dataRoot }, at) => {
     const running = parseMountTable(tables[pid] ?? '');

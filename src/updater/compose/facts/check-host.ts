@@ -4,25 +4,31 @@
 
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { sleepFor } from '../../../core/progress/wait.ts';
-import { tryHelper } from '../../../engine/api/scratch.ts';
+import { tryHelperContainer } from '../../../engine/api/scratch.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { isUp, namespaceModes, serviceOf, sharedContainer, toContainer } from '../../../engine/container.ts';
+import {
+  findSharedContainer,
+  isUp,
+  namespaceModes,
+  serviceOf,
+  toContainer,
+} from '../../../engine/container.ts';
 import { findEngineError, rejectionCodes } from '../../../engine/http/engine-error.ts';
 import { isEmpty, type Json, toObject } from '../../../engine/json.ts';
 import { isOfService, mountOriginOf } from '../../data/choose-mounts.ts';
-import { toolsMount } from '../../data/copies.ts';
+import { createHelperMount } from '../../data/copies.ts';
 import type { DataContext } from '../../data/data-doors.ts';
 import { requireDataDeclaration } from '../../data/declare.ts';
 import { findMountInText } from '../../data/survey-point.ts';
-import { runTools } from '../../data/tools-container.ts';
-import { toolsCommand } from '../../data/tools-protocol.ts';
+import { runHelperContainer } from '../../data/tools-container.ts';
+import { helperCommand } from '../../data/tools-protocol.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import type { Installation } from '../inspect/installation.ts';
-import { changedMounts, type HostMount } from './changed-mounts.ts';
-import { type HostNeed, hostNeeds, withUsedPorts } from './host-needs.ts';
-import { dataFacts } from './plan-point.ts';
+import { findChangedMounts, type HostMount } from './changed-mounts.ts';
+import { type HostRequirement, listHostRequirements, removeUnpublishedPorts } from './host-needs.ts';
+import { dataFactsOf } from './plan-point.ts';
 
 /** `HostConfig` with which a container of a service is started. */
 interface Definition {
@@ -31,7 +37,7 @@ interface Definition {
 }
 
 /** Command of a helper container, without output, because nothing must be sent to a user's log server. */
-const silent = { Entrypoint: [toolsCommand[0], '-e', ''], Cmd: [] };
+const silent = { Entrypoint: [helperCommand[0], '-e', ''], Cmd: [] };
 const confined = {
   CapDrop: ['ALL'],
   SecurityOpt: ['no-new-privileges'],
@@ -57,7 +63,7 @@ export async function checkHost(
 ): Promise<void> {
   if (engine.isPodman) return;
   const { project, containers, sent } = installation;
-  const facts = dataFacts(installation, options.data);
+  const facts = dataFactsOf(installation, options.data);
   const services = [
     ...facts.updated,
     ...(options.data.restorePoint ? requireDataDeclaration(facts).covered : []),
@@ -70,7 +76,7 @@ export async function checkHost(
     const service = serviceOf(toContainer(raw));
     const host = toObject(raw.HostConfig);
     const { Ports } = toObject(raw.NetworkSettings);
-    const next = withUsedPorts(toObject(sent.get(service)?.body.HostConfig), host, toObject(Ports));
+    const next = removeUnpublishedPorts(toObject(sent.get(service)?.body.HostConfig), host, toObject(Ports));
     const both = [
       { ...host, PortBindings: Ports },
       ...(isEmpty(next) ? [] : [{ Runtime: host.Runtime, ...next }]),
@@ -81,7 +87,7 @@ export async function checkHost(
   const info = await engine.getInfo();
   const mounts = await mountsOf(engine, running, info);
   const needs = definitions.flatMap(({ service, host }) =>
-    hostNeeds(host, info.LoggingDriver).map((need) => ({ service, need: JSON.stringify(need) })),
+    listHostRequirements(host, info.LoggingDriver).map((need) => ({ service, need: JSON.stringify(need) })),
   );
   const groups = Map.groupBy(needs, ({ need }) => need);
   const tried = await Promise.all([
@@ -100,7 +106,7 @@ export async function checkHost(
  */
 async function downProviders(engine: Engine, definitions: readonly Definition[]): Promise<string[]> {
   const names = definitions.flatMap(({ host }) =>
-    namespaceModes.flatMap((mode) => sharedContainer(host[mode]) ?? []),
+    namespaceModes.flatMap((mode) => findSharedContainer(host[mode]) ?? []),
   );
   const found = await engine.inspectContainers([...new Set(names)]);
   return found
@@ -128,27 +134,31 @@ async function mountsOf(engine: Engine, running: readonly Json[], info: Json): P
   return mounts.map((mount) => ({ ...mount, ...mountOriginOf(mount, { options }), dataRoot }));
 }
 
-/** Returns a message for each mount that has changed on the host (`changedMounts`). */
+/** Returns a message for each mount that has changed on the host (`findChangedMounts`). */
 function checkMounts(doors: DataContext, services: string, mounts: readonly HostMount[]): Promise<string[]> {
   const start = async (signal: AbortSignal) => {
-    const tables = await runTools(doors, {
+    const tables = await runHelperContainer(doors, {
       verb: 'tables',
       code: 'host-changed',
       asked: { mounts: mounts.map(() => unseen), pids: mounts.map(({ pid }) => pid) },
-      mounts: mounts.map((mount, at) => toolsMount(mount, at, true)),
+      mounts: mounts.map((mount, at) => createHelperMount(mount, at, true)),
       hostConfig: { PidMode: 'host', CapAdd: [] },
       signal,
     });
-    return changedMounts(mounts, tables);
+    return findChangedMounts(mounts, tables);
   };
   const named = (reason: string) => findMountInText(reason, mounts)?.where ?? services;
   return tryStart(doors, start, (reason) => `${named(reason)} cannot be started again`);
 }
 
-function checkNeed(doors: DataContext, services: string, [name, hostConfig]: HostNeed): Promise<string[]> {
+function checkNeed(
+  doors: DataContext,
+  services: string,
+  [name, hostConfig]: HostRequirement,
+): Promise<string[]> {
   const start = async (signal: AbortSignal) => {
     const options = { config: silent, hostConfig: { ...confined, ...hostConfig } };
-    await tryHelper(doors.engine.until(signal), doors.toolsImage, doors.project, options);
+    await tryHelperContainer(doors.engine.until(signal), doors.toolsImage, doors.project, options);
     return [];
   };
   return tryStart(doors, start, () => `${services} cannot be started again${name && ` with ${name}`}`);

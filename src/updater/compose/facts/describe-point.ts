@@ -97,7 +97,7 @@ const longDowntimeSeconds = 15 * 60;
  * @param name the name of the product
  * @throws UpdateError data-unsupported if even the shortest estimate exceeds the limit
  */
-export function downtimeWarning(
+export function formatDowntimeWarning(
   { point, seconds }: Pick<RestorePointSurvey, 'point' | 'seconds'>,
   limit: number | null,
   name: string,

@@ -4,7 +4,7 @@ import { isEmpty, type Json, toList, toObject, toStrings } from '../../../engine
  * Settings that the host may no longer support, with a name for messages. The name is empty if the engine's error
  * already contains a name.
  */
-export type HostNeed = readonly [name: string, hostConfig: Json];
+export type HostRequirement = readonly [name: string, hostConfig: Json];
 
 const provided =
   'Devices DeviceRequests DeviceCgroupRules Runtime CgroupParent CpusetCpus CpusetMems NanoCpus CpuRealtimePeriod CpuRealtimeRuntime BlkioWeightDevice BlkioDeviceReadBps BlkioDeviceWriteBps BlkioDeviceReadIOps BlkioDeviceWriteIOps StorageOpt Ulimits Sysctls SecurityOpt Privileged UsernsMode';
@@ -21,7 +21,7 @@ const everywhere = /^(?:|0\.0\.0\.0|::|127\..*)$/;
  * @param host the container's `HostConfig`
  * @param defaultDriver the log driver of the engine
  */
-export function hostNeeds(host: Json, defaultDriver: unknown): HostNeed[] {
+export function listHostRequirements(host: Json, defaultDriver: unknown): HostRequirement[] {
   const asked: Json = {
     ...host,
     SecurityOpt: toStrings(host.SecurityOpt).filter((each) => !/^(no-new-priv|label=disable)/.test(each)),
@@ -40,10 +40,10 @@ export function hostNeeds(host: Json, defaultDriver: unknown): HostNeed[] {
   const log = untriedDrivers.includes(driver) ? {} : { LogConfig: { Type: driver, Config } };
   // The port number is left out, so that the engine chooses a free port.
   const publish = (HostIp: string) => ({ NetworkMode: 'default', PortBindings: { '1/tcp': [{ HostIp }] } });
-  const needs: HostNeed[] = [
+  const needs: HostRequirement[] = [
     ['', Object.fromEntries(given)],
     [`log driver ${withServer}`, log],
-    ...publishedAddresses(host).map((each): HostNeed => [`published address ${each}`, publish(each)]),
+    ...publishedAddresses(host).map((each): HostRequirement => [`published address ${each}`, publish(each)]),
   ];
   return needs.filter(([, hostConfig]) => !isEmpty(hostConfig));
 }
@@ -61,7 +61,7 @@ function publishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
  * container requests, as in a macvlan network.
  * @param published the ports of the running container, from its `NetworkSettings`
  */
-export const withUsedPorts = (next: Json, { PortBindings }: Json, published: Json): Json =>
+export const removeUnpublishedPorts = (next: Json, { PortBindings }: Json, published: Json): Json =>
   isEmpty(PortBindings) || Object.values(published).some((each) => !isEmpty(each))
     ? next
     : { ...next, PortBindings: {} };

@@ -6,7 +6,7 @@ import { joinWithAnd } from '../../run/log/wording.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { Plan } from '../plan/plan.ts';
 import { type NewSetting, planSettings } from '../plan/plan-settings.ts';
-import { releaseLabel } from '../plan/release-label.ts';
+import { parseReleaseLabel } from '../plan/release-label.ts';
 
 const generators = {
   hex32: () => randomBytes(32).toString('hex'),
@@ -18,7 +18,7 @@ const generators = {
  * Returns the new settings of a release, from its `release.json` or from a label of its app image. The label is known
  * only after the pull.
  */
-export function newSettings(plan: Plan, image?: Image): { settings: NewSetting[]; warnings: string[] } {
+export function findNewSettings(plan: Plan, image?: Image): { settings: NewSetting[]; warnings: string[] } {
   const { installation, expected, given, app } = plan;
   const { containers } = installation.app;
   const isKnown = image !== undefined || (expected?.settings && app.tag !== app.pin.reference.tag);
@@ -27,7 +27,7 @@ export function newSettings(plan: Plan, image?: Image): { settings: NewSetting[]
     const ignored = `${app.to} is installed already, so the given settings are not written`;
     return { settings: [], warnings: given.size > 0 ? [ignored] : [] };
   }
-  const listed = (expected?.settings ?? releaseLabel(plan, image, 'settings') ?? []).filter(
+  const listed = (expected?.settings ?? parseReleaseLabel(plan, image, 'settings') ?? []).filter(
     ({ name }) => name !== installation.versionVariable,
   );
   const variables = createVariableLookup(installation.files.envFiles);

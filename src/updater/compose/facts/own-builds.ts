@@ -1,9 +1,9 @@
-import { placesOf } from '../../../core/compose/pin.ts';
+import { formatTagLocations } from '../../../core/compose/pin.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { updatedServices } from '../inspect/installation.ts';
+import { updatedServicesOf } from '../inspect/installation.ts';
 import type { Plan } from '../plan/plan.ts';
 
 /**
@@ -21,7 +21,8 @@ export async function checkLocalBuilds(
     if (options.acceptOwnBuild || !pull || plan.installation.model.services[service]?.build === undefined)
       continue;
     const found = options.proof.archive === null ? await findPublished(engine, plan, update) : null;
-    if (found === 'none') throw localBuildError(plan, update, 'the registry does not have the running image');
+    if (found === 'none')
+      throw createLocalBuildError(plan, update, 'the registry does not have the running image');
     if (found !== null) continue;
     unconfirmed.push(service);
     log.warn(
@@ -40,7 +41,7 @@ async function findPublished(
   { installation }: Pick<Plan, 'installation'>,
   { service, pin }: ServiceUpdate,
 ): Promise<'all' | 'none' | null> {
-  const facts = updatedServices(installation).find(({ name }) => name === service);
+  const facts = updatedServicesOf(installation).find(({ name }) => name === service);
   const ids = [...new Set(facts?.containers.map(({ imageId }) => imageId))];
   const images = await engine.inspectImages(ids);
   const { repository } = pin.reference;
@@ -55,13 +56,13 @@ async function findPublished(
 }
 
 /** Creates the error for an image that the owner built. Its advice contains the commands that keep this build. */
-export function localBuildError(
+export function createLocalBuildError(
   { updates }: Pick<Plan, 'updates'>,
   { service, pin, to }: ServiceUpdate,
   why: string,
 ): UpdateError {
   const all = updates.map((update) => update.service).join(' ');
   return new UpdateError('own-build', `${service} has "build:" in the compose files, and ${why}`, {
-    advice: `To update your own build, change its Dockerfile or build arguments to the new release, set the new tag (${placesOf([pin])}), then run {compose} build ${service} && {compose} up -d --no-deps ${all}. To install ${to} from the registry instead, or if the image is not your own build, but was loaded from an archive or is no longer in the registry, use --accept-own-build.`,
+    advice: `To update your own build, change its Dockerfile or build arguments to the new release, set the new tag (${formatTagLocations([pin])}), then run {compose} build ${service} && {compose} up -d --no-deps ${all}. To install ${to} from the registry instead, or if the image is not your own build, but was loaded from an archive or is no longer in the registry, use --accept-own-build.`,
   });
 }

@@ -6,12 +6,12 @@ import { composeLabels } from '../../../engine/labels.ts';
 import { type DataFacts, requireDataDeclaration } from '../../data/declare.ts';
 import {
   findRestorePoints,
+  findRestorePointsDirectory,
+  formatRestorePoint,
   isComplete,
   isUsed,
   readRestorePoint,
-  restorePointsDirectory,
   type SavedRestorePoint,
-  savedRestorePointText,
 } from '../../data/point.ts';
 import { readUsableRecord } from '../../data/point-record.ts';
 import {
@@ -24,8 +24,8 @@ import type { DataOptions } from '../../run/options.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { restorePointsPath } from '../../run/state/state-directory.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
-import { type Installation, ownFiles, replacedServices } from '../inspect/installation.ts';
-import { describeRestorePoint, downtimeWarning, usersOf } from './describe-point.ts';
+import { type Installation, ownFiles, replacedServicesOf } from '../inspect/installation.ts';
+import { describeRestorePoint, formatDowntimeWarning, usersOf } from './describe-point.ts';
 
 /**
  * Plans the data in the restore point of the run, checks that it can be saved, and logs the result. If no restore point
@@ -43,7 +43,7 @@ export async function planRestorePoint(
     const lost = await readUsableRecord(restorePointsPath(project.directory), project).catch(() => null);
     if (lost !== null)
       log.info(
-        `${savedRestorePointText(lost.record.point)} cannot be used after this update; to be able to roll back, use --restore-point`,
+        `${formatRestorePoint(lost.record.point)} cannot be used after this update; to be able to roll back, use --restore-point`,
       );
     return null;
   }
@@ -53,8 +53,8 @@ export async function planRestorePoint(
     throw new UpdateError('engine-version', message, { advice });
   }
   const { project, model } = installation;
-  const points = restorePointsDirectory(options.data.restoreDir, paths, project);
-  const facts = dataFacts(installation, options.data);
+  const points = findRestorePointsDirectory(options.data.restoreDir, paths, project);
+  const facts = dataFactsOf(installation, options.data);
   const declared = requireDataDeclaration(facts);
   const [running, ofProject, info] = await Promise.all([
     engine.listContainers({ status: ['running', 'restarting', 'paused'] }),
@@ -84,11 +84,11 @@ export async function planRestorePoint(
   for (const point of earlier) {
     log.info(
       used.has(point)
-        ? `${savedRestorePointText(point)} will be removed before the data is copied`
-        : `${savedRestorePointText(point)} will be removed after this update succeeds`,
+        ? `${formatRestorePoint(point)} will be removed before the data is copied`
+        : `${formatRestorePoint(point)} will be removed after this update succeeds`,
     );
   }
-  const tooLong = downtimeWarning(surveyed, options.data.maxDowntimeSeconds, options.product.name);
+  const tooLong = formatDowntimeWarning(surveyed, options.data.maxDowntimeSeconds, options.product.name);
   for (const warning of [...surveyed.warnings, ...tooLong]) log.warn(warning);
   return surveyed.point;
 }
@@ -132,9 +132,9 @@ async function existing(host: string, paths: HostPaths): Promise<string> {
 }
 
 /** Returns the operator's data settings, and the facts about the installation with which they are compared. */
-export const dataFacts = (installation: Installation, { said }: DataOptions): DataFacts => ({
+export const dataFactsOf = (installation: Installation, { said }: DataOptions): DataFacts => ({
   ...installation,
-  updated: replacedServices(installation).map(({ name }) => name),
+  updated: replacedServicesOf(installation).map(({ name }) => name),
   said,
   files: ownFiles(installation.project),
   directory: installation.project.directory,

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { readComposeFile } from '../../../core/compose/compose-file.ts';
-import { type ProjectDraft, withEdits } from '../../../core/compose/draft.ts';
-import { setVariableEdit } from '../../../core/compose/env-file.ts';
+import { getParsedComposeFile } from '../../../core/compose/compose-file.ts';
+import { applyEditsToDraft, type ProjectDraft } from '../../../core/compose/draft.ts';
+import { createVariableEdit } from '../../../core/compose/env-file.ts';
 import { displayPathOf, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import { checkReplaceableFiles } from '../../../core/files/check-targets.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
@@ -9,7 +9,7 @@ import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
 import { checkPulled } from '../../plan/check-pulled.ts';
-import { tagLookup } from '../../plan/tag-lookup.ts';
+import { createTagLookup } from '../../plan/tag-lookup.ts';
 import type { Log } from '../../run/log/log.ts';
 import { maskRulesOfModel } from '../../run/log/mask-rules.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
@@ -18,15 +18,19 @@ import { type Installation, releaseFileNames } from '../inspect/installation.ts'
 import { maskFileSecrets } from '../inspect/learn-files.ts';
 import { checkPlatforms } from '../plan/check-platforms.ts';
 import { draftFiles, needsImages } from '../plan/draft-files.ts';
-import { emptyVariables, missingVariables, requireSecretValues } from '../plan/needed-variables.ts';
+import {
+  createMissingVariablesError,
+  findEmptyVariables,
+  requireSecretValues,
+} from '../plan/needed-variables.ts';
 import type { Plan, PreparedPlan } from '../plan/plan.ts';
-import { planFiles, pulledVersion } from '../plan/plan-files.ts';
+import { checkPulledVersion, planFiles } from '../plan/plan-files.ts';
 import { runningApp } from '../plan/plan-update.ts';
-import { labelWarnings } from '../plan/release-label.ts';
+import { findLabelWarnings } from '../plan/release-label.ts';
 import type { ReleaseText } from '../plan/release-texts.ts';
 import { resolveProposedModel } from '../proof/proposed-model.ts';
 import { checkSettingsChanges } from '../proof/prove.ts';
-import { newSettings } from './new-settings.ts';
+import { findNewSettings } from './new-settings.ts';
 import { warnOtherProjects } from './other-projects.ts';
 import { takeReleaseFiles } from './release-files.ts';
 
@@ -61,9 +65,9 @@ export async function prepareFiles(
 ): Promise<PreparedPlan> {
   const { installation } = plan;
   const { images, backup, early, proven, log } = pulled;
-  const version = pulledVersion(plan, images);
+  const version = checkPulledVersion(plan, images);
   const image = images.get(plan.app.to);
-  const lookUp = pulled.skipLag ? null : tagLookup(engine);
+  const lookUp = pulled.skipLag ? null : createTagLookup(engine);
   const checked = await checkPulled(plan, images, {
     ...{ version, lookUp },
     running: runningApp(installation, image),
@@ -73,10 +77,10 @@ export async function prepareFiles(
       ? await takeReleaseFiles(engine, installation, image, { backup, proven })
       : { texts: [], warnings: [] };
   const { draft: unsetDraft, expected } = draftFiles(plan, images, taken.texts);
-  const { settings, warnings } = newSettings(plan, image);
+  const { settings, warnings } = findNewSettings(plan, image);
   const draft = settings.reduce(
     (before, { name, value, words }) =>
-      withEdits(before, [{ ...setVariableEdit(before.files, name, value), words }]),
+      applyEditsToDraft(before, [{ ...createVariableEdit(before.files, name, value), words }]),
     unsetDraft,
   );
   if (draft.changes.length > 0) {
@@ -93,7 +97,7 @@ export async function prepareFiles(
   log.addMaskRules(() => maskRulesOfModel(model));
   const platforms = checkPlatforms(plan, model, images);
   if (installation.kind === 'generated') requireSecretValues(installation, draft, model);
-  const empty = emptyVariables(installation, draft, taken.texts);
+  const empty = findEmptyVariables(installation, draft, taken.texts);
   const hashedNetworks = await networksInQuestion(engine, installation, model);
   const planned = planFiles(plan, { draft, expected, model, unset, hashedNetworks, images, version });
   const others = await warnOtherProjects(installation, draft.changes, log);
@@ -104,7 +108,7 @@ export async function prepareFiles(
     ...checked,
     ...warnings,
     ...platforms,
-    ...labelWarnings(plan, image),
+    ...findLabelWarnings(plan, image),
     ...taken.warnings,
     ...gains,
     ...empty,
@@ -134,7 +138,7 @@ function ownUses(files: ProjectFiles, directory: string, message: string): strin
   const all = [...files.composeFiles, ...(files.linkedFiles ?? [])];
   return all.flatMap((file) =>
     [...message.matchAll(/service "([^"]+)"/g)].flatMap(([, name = '']) => {
-      const line = shipped.includes(file.path) ? undefined : readComposeFile(file).service(name)?.line;
+      const line = shipped.includes(file.path) ? undefined : getParsedComposeFile(file).service(name)?.line;
       return line === undefined
         ? []
         : [`services.${name} in ${displayPathOf(files, file.path)} line ${line}`];
@@ -154,7 +158,7 @@ async function modelOf(
   const standIns = { composeFiles: [], envFiles: [], isStrict: kind === 'generated' };
   return resolveProposedModel(compose, draft.files, paths, standIns).catch((error) => {
     if (kind !== 'generated' || !(error instanceof UpdateError)) throw error;
-    const missing = missingVariables(installation, draft, release, error);
+    const missing = createMissingVariablesError(installation, draft, release, error);
     if (missing) throw missing;
     const uses = ownUses(draft.files, installation.project.directory, error.message);
     if (uses.length > 0) {

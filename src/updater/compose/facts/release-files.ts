@@ -6,17 +6,17 @@ import {
   type NoFileReason,
   readContainerFile,
 } from '../../../engine/api/container-file.ts';
-import { createHelper, removeHelper } from '../../../engine/api/scratch.ts';
+import { createHelperContainer, removeHelperContainer } from '../../../engine/api/scratch.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
 import { isContainerOfImage } from '../../../engine/same-image.ts';
 import { type Installation, isGenerated } from '../inspect/installation.ts';
-import { releaseTexts, type ShippedFiles, wantedReleaseFiles } from '../plan/release-texts.ts';
+import { compareReleaseTexts, listRequiredReleaseFiles, type ShippedFiles } from '../plan/release-texts.ts';
 
 const maxBytes = 1024 * 1024;
 
 /** Returns the directory in an image that contains the compose files of the release. */
-export const releaseDirectory = (labels: Readonly<Record<string, string>>, product: Product): string =>
+export const releaseDirectoryOf = (labels: Readonly<Record<string, string>>, product: Product): string =>
   labels[filesLabelOf(product)] || product.releaseDirectory;
 
 /** Reads the compose files of a release and plans which files they overwrite. */
@@ -25,13 +25,14 @@ export async function takeReleaseFiles(
   installation: Installation,
   image: Image,
   { backup, proven = new Map() }: { backup: string; proven?: ReadonlyMap<string, string> | undefined },
-): Promise<ReturnType<typeof releaseTexts>> {
+): Promise<ReturnType<typeof compareReleaseTexts>> {
   const { app, imagesInUse } = installation;
-  const wanted = wantedReleaseFiles(installation);
+  const wanted = listRequiredReleaseFiles(installation);
   const fresh = await readReleaseFiles(engine, image, wanted, installation);
   requireShipped(fresh, proven);
   const running = app.containers.at(-1);
-  if (running && isContainerOfImage(running, image)) return releaseTexts(installation, fresh, fresh, backup);
+  if (running && isContainerOfImage(running, image))
+    return compareReleaseTexts(installation, fresh, fresh, backup);
   const old = imagesInUse.get(running?.imageId ?? '');
   const reading = old === undefined ? null : readReleaseFiles(engine, old, wanted, installation);
   // If the files of the running release cannot be read, the update continues without detecting manual edits.
@@ -39,7 +40,7 @@ export async function takeReleaseFiles(
     if (error instanceof UpdateError) return null;
     throw error;
   });
-  return releaseTexts(installation, fresh, shipped ?? null, backup);
+  return compareReleaseTexts(installation, fresh, shipped ?? null, backup);
 }
 
 /** Requires that the release's files match their verified digests. @throws UpdateError not-proven */
@@ -62,8 +63,8 @@ async function readReleaseFiles(
   names: readonly string[],
   { project, product }: Pick<Installation, 'project' | 'product'>,
 ): Promise<ShippedFiles> {
-  const from = releaseDirectory(image.labels, product);
-  const container = await createHelper(engine, image.id, project.name);
+  const from = releaseDirectoryOf(image.labels, product);
+  const container = await createHelperContainer(engine, image.id, project.name);
   if (container === null)
     throw new UpdateError('engine-unavailable', `the engine no longer has image ${image.id}`);
   try {
@@ -78,7 +79,7 @@ async function readReleaseFiles(
     }
     return texts;
   } finally {
-    await removeHelper(engine.uncancellable(), container).catch(() => {});
+    await removeHelperContainer(engine.uncancellable(), container).catch(() => {});
   }
 }
 

@@ -1,13 +1,13 @@
 import { escapeUnprintable, mapTexts } from '../../../core/progress/plain-text.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { createHelper, removeHelper } from '../../../engine/api/scratch.ts';
+import { createHelperContainer, removeHelperContainer } from '../../../engine/api/scratch.ts';
 import { type AttachedResult, runAttached } from '../../../engine/cli/run-attached.ts';
 import { isContainerOfImage } from '../../../engine/same-image.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import { secretsOfBody } from '../../run/log/mask-rules.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { PreparedPlan } from '../plan/plan.ts';
-import { evaluatePreflight, preflightContainer } from '../plan/preflight.ts';
+import { buildPreflightContainer, evaluatePreflight } from '../plan/preflight.ts';
 import { releaseCommand } from '../plan/release-label.ts';
 
 const limitMs = 60_000;
@@ -25,7 +25,7 @@ export async function runPreflight({ engine, log }: RunContext, plan: PreparedPl
   const command = releaseCommand(plan, image, 'preflight');
   const isInstalled = installation.app.containers.every((each) => isContainerOfImage(each, image));
   if (image === undefined || command === null || (isInstalled && changes.length === 0)) return;
-  const container = preflightContainer(plan, image, command);
+  const container = buildPreflightContainer(plan, image, command);
   log.addMaskRules(() => ({ secrets: secretsOfBody(container.config) }));
   log.info(`running the preflight command of ${plan.to}`);
   const end = await withHeartbeat(log, 'waiting for the preflight command', run());
@@ -36,14 +36,14 @@ export async function runPreflight({ engine, log }: RunContext, plan: PreparedPl
     throw new UpdateError('preflight-failed', shown(failure.message), mapTexts(failure, shown));
 
   async function run(): Promise<AttachedResult> {
-    const id = await createHelper(engine, image?.id ?? '', installation.project.name, container);
+    const id = await createHelperContainer(engine, image?.id ?? '', installation.project.name, container);
     if (id === null) throw new UpdateError('engine-unavailable', `${app.to} was removed`);
     try {
       for (const network of container.moreNetworks) await engine.connectNetwork(network, id, {});
       const asked = ['start', '--attach', id];
       return await runAttached(engine, asked, limitMs);
     } finally {
-      await removeHelper(engine.uncancellable(), id).catch(() => {});
+      await removeHelperContainer(engine.uncancellable(), id).catch(() => {});
     }
   }
 }

@@ -2,10 +2,10 @@ import { roleLabelOf } from '../../../core/progress/product.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { serviceOf } from '../../../engine/container.ts';
 import { composeLabels } from '../../../engine/labels.ts';
-import { withTargetOfArchive } from '../../run/expectations.ts';
+import { addArchiveTarget } from '../../run/expectations.ts';
 import { type UpdateOptions, updateOptionsOf } from '../../run/options.ts';
 import type { FirstContext, RunContext } from '../../run/run-context.ts';
-import { withSettings } from '../../run/settings-file.ts';
+import { addFileSettings } from '../../run/settings-file.ts';
 import type { ProjectLocation } from './labelled-project.ts';
 
 /** Value of the role label of a worker. */
@@ -15,13 +15,13 @@ const workerRole = 'worker';
  * Returns the context with the settings from the compose directory's settings file and with the project's workers.
  * @throws UpdateError settings-invalid, engine-unavailable
  */
-export async function withProjectOptions(
+export async function addProjectOptions(
   { line, ...context }: FirstContext,
   place: ProjectLocation,
 ): Promise<RunContext> {
-  const options = updateOptionsOf(await withSettings(line, place.mountedAt, context.log));
+  const options = updateOptionsOf(await addFileSettings(line, place.mountedAt, context.log));
   context.notifier.addresses = options.notify;
-  return withWorkers({ ...context, options: await withTargetOfArchive(options) }, place.name);
+  return addWorkers({ ...context, options: await addArchiveTarget(options) }, place.name);
 }
 
 /**
@@ -29,7 +29,7 @@ export async function withProjectOptions(
  * (docs/contract.md 2.22). The compose files are read later and usually have the same labels.
  * @throws UpdateError engine-unavailable
  */
-export async function withWorkers(context: RunContext, project: string): Promise<RunContext> {
+export async function addWorkers(context: RunContext, project: string): Promise<RunContext> {
   const { engine, options } = context;
   if (options.servicesNamed) return context;
   const roleLabel = roleLabelOf(options.product);

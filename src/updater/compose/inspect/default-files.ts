@@ -1,9 +1,9 @@
 import { join, resolve } from 'node:path';
-import { defaultNames } from '../../../core/compose/project-files.ts';
+import { defaultComposeFileNames } from '../../../core/compose/project-files.ts';
 import { createVariableLookup } from '../../../core/compose/variables.ts';
 import { isFile } from '../../../core/files/file-system.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
-import { fileFlags } from '../../../core/progress/compose-command.ts';
+import { listFileFlags } from '../../../core/progress/compose-command.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
 
 /**
@@ -21,10 +21,10 @@ const overrideNames = [
  * Returns the paths of the compose files that `docker compose` uses in a directory without `-f`. Empty if there are
  * none.
  */
-export async function defaultPaths(directory: string, envFiles: readonly TextFile[]): Promise<string[]> {
+export async function findDefaultFiles(directory: string, envFiles: readonly TextFile[]): Promise<string[]> {
   const named = filesNamedBy(envFiles, directory);
   if (named.length > 0) return named;
-  const found = await firstFile(directory, defaultNames);
+  const found = await firstFile(directory, defaultComposeFileNames);
   if (found === null) return [];
   const override = await firstFile(directory, overrideNames);
   return override === null ? [found] : [found, override];
@@ -32,7 +32,7 @@ export async function defaultPaths(directory: string, envFiles: readonly TextFil
 
 /** Whether compose may have found the project's files by their default names, without `-f`. */
 export const hasDefaultFiles = (project: ComposeProject): boolean =>
-  fileFlags({ ...project, envFiles: [], profiles: [] }).length === 0;
+  listFileFlags({ ...project, envFiles: [], profiles: [] }).length === 0;
 
 /** Returns the absolute paths of the compose files in `COMPOSE_FILE`; empty if the variable is not set. */
 function filesNamedBy(envFiles: readonly TextFile[], directory: string): string[] {

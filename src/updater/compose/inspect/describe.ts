@@ -9,7 +9,7 @@ import {
   type InspectedProject,
   type Installation,
   type ServiceFacts,
-  updatedServices,
+  updatedServicesOf,
 } from './installation.ts';
 import { migrationsOf } from './services/migrations.ts';
 
@@ -18,11 +18,11 @@ export function describeInstallation(installation: Installation, log: Log): void
   const { app, workers, kind, files, runningVersion, followers } = installation;
   const migrations = migrationsOf(installation);
   const isLasting = ({ name }: ServiceFacts) => !migrations.includes(name);
-  const moved = updatedServices(installation).filter(isLasting);
+  const moved = updatedServicesOf(installation).filter(isLasting);
   const names = joinWithAnd(moved.map(({ name }) => name));
   const file = basename(files.composeFiles[0]?.path ?? '');
   const pinnedBy = joinWithAnd([...new Set(moved.map(({ pin }) => pin.place.description))]);
-  const from = runningVersionText(installation);
+  const from = formatRunningVersion(installation);
   // A variable may contain this version without the variant of the tag. The version is not a secret, so it is not
   // masked.
   log.addMaskRules(() => ({ shown: [from] }));
@@ -73,7 +73,7 @@ function describeReplicas({ name, containers }: ServiceFacts, left: readonly Con
  * Returns the running version, such as `v1.4.2`. If the version is unknown, or known only from a partial tag, returns
  * the tag.
  */
-export const runningVersionText = ({ runningVersion, prefix, app }: InspectedProject): string => {
+export const formatRunningVersion = ({ runningVersion, prefix, app }: InspectedProject): string => {
   const reference = parseReference(app.containers[0]?.imageReference ?? '');
   const tag = parsePinTag(reference?.tag ?? 'latest');
   if (runningVersion && !(tag.kind === 'part' && tag.version === runningVersion))

@@ -6,7 +6,7 @@ import { finalName } from '../../../engine/api/project-containers.ts';
 import type { CommandResult } from '../../../engine/cli/command.ts';
 import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { rejectionErrorOf } from '../../../engine/cli/rejection.ts';
+import { createRejectionError } from '../../../engine/cli/rejection.ts';
 import { composeLabels } from '../../../engine/labels.ts';
 import type { DryRun, SentContainer, ServiceFacts } from './installation.ts';
 import { type RecordedWrite, startRecorder, type WriteListener } from './recorder.ts';
@@ -84,7 +84,7 @@ export async function recordUp(
   );
   for (const call of calls) {
     if (call.status === 'rejected') throw call.reason;
-    if (!sent.has(call.value.name)) throw rejectionErrorOf(call.value.result);
+    if (!sent.has(call.value.name)) throw createRejectionError(call.value.result);
   }
   return recorded;
 }

@@ -2,17 +2,26 @@ import { HostPaths } from '../../../core/files/host-paths.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Container, ListedContainer } from '../../../engine/container.ts';
-import { claimFor, claimOf, findForeign } from '../../../engine/foreign-containers.ts';
-import { ownTraces } from '../../../engine/own-container.ts';
+import {
+  composeOriginOf,
+  expectedComposeOriginFor,
+  findForeignContainers,
+} from '../../../engine/foreign-containers.ts';
+import { readOwnTraces } from '../../../engine/own-container.ts';
 import type { UpdateOptions } from '../../run/options.ts';
 import { requireEngine } from '../../run/require-engine.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
-import { isPending, type JournalData, journalsIn } from '../../run/state/journal.ts';
+import { isPending, type JournalData, readJournals } from '../../run/state/journal.ts';
 import { readProgramVersions, version } from '../../run/versions.ts';
 import { createHostInspection } from './host-look.ts';
 import { explainMissingProject, requireComposeContainers, requireTestedPodman } from './kept-by-others.ts';
-import { type KnownProject, knownProjects, listComposed, type ProjectLocation } from './labelled-project.ts';
+import {
+  groupKnownProjects,
+  type KnownProject,
+  listComposed,
+  type ProjectLocation,
+} from './labelled-project.ts';
 import { directoriesOf, locateProject, projectOfJournal } from './locate-project.ts';
 
 /** The updater's own container and the project to update. */
@@ -48,7 +57,9 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
   const paths = new HostPaths(own.mounts);
   const told = composed.find(({ id }) => id === options.container) ?? null;
   const isGone = options.container !== null && told === null;
-  const known = isGone ? [await projectOf(own, paths, options)] : knownProjects(told ? [told] : composed);
+  const known = isGone
+    ? [await projectOf(own, paths, options)]
+    : groupKnownProjects(told ? [told] : composed);
   const place = await locateProject(known, paths, options, createHostInspection(engine, own.imageId)).catch(
     async (error) => {
       throw await explainMissingProject(engine, error);
@@ -83,14 +94,14 @@ export function requireNoUnrelatedContainers(
   // env file.
   const run = journal !== null && (isPending(journal) || journal.containerId === own.id) ? journal : null;
   const before = new Set(run?.containers.map(({ id }) => id));
-  const foreign = findForeign(containers, {
+  const foreign = findForeignContainers(containers, {
     project: place.name,
     directory: place.directory,
     app,
     claims: new Set([
-      ...(told === null ? [] : [claimOf(told)]),
-      ...(run === null ? [] : [claimFor(run.project)]),
-      ...containers.filter(({ id }) => before.has(id)).map(claimOf),
+      ...(told === null ? [] : [composeOriginOf(told)]),
+      ...(run === null ? [] : [expectedComposeOriginFor(run.project)]),
+      ...containers.filter(({ id }) => before.has(id)).map(composeOriginOf),
     ]),
     serverId: container,
     isHalfReplaced: run !== null && run.changeover !== null,
@@ -105,7 +116,7 @@ export function requireNoUnrelatedContainers(
  * @throws UpdateError no-app if there is no such journal
  */
 async function projectOf(own: Container, paths: HostPaths, options: UpdateOptions): Promise<KnownProject> {
-  const journals = await journalsIn(directoriesOf(paths, options));
+  const journals = await readJournals(directoriesOf(paths, options));
   const ours = journals.find(({ containerId }) => containerId === own.id);
   if (ours) return projectOfJournal(ours);
   const message = `no compose project contains container ${options.container?.slice(0, 12)}`;
@@ -115,7 +126,7 @@ async function projectOf(own: Container, paths: HostPaths, options: UpdateOption
 
 /** Inspects the container that this process runs in. @throws UpdateError own-container */
 export async function requireOwnContainer(engine: Engine): Promise<Container> {
-  const traces = await ownTraces();
+  const traces = await readOwnTraces();
   const { id } = traces;
   const own = await engine.findOwnContainer(traces);
   if (own) return own;

@@ -1,13 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { defaultNames } from '../../../core/compose/project-files.ts';
+import { defaultComposeFileNames } from '../../../core/compose/project-files.ts';
 import { type HostPaths, isWithin } from '../../../core/files/host-paths.ts';
 import { mountAdviceFor } from '../../../core/progress/advice.ts';
 import { stateDirectoryName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { readContainerFile } from '../../../engine/api/container-file.ts';
-import { createHelper, removeHelper, removeHelpers } from '../../../engine/api/scratch.ts';
+import {
+  createHelperContainer,
+  removeHelperContainer,
+  removeHelperContainers,
+} from '../../../engine/api/scratch.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { NamedMount } from '../../../engine/engine-api.ts';
 
@@ -58,7 +62,7 @@ export const createHostInspection = (engine: Engine, image: string): HostInspect
    * directory and is never started. Returns null if the host has no such directory.
    */
   const through = async <T>(path: string, look: (has: Has) => Promise<T>): Promise<T | null> => {
-    await removeHelpers(engine, path);
+    await removeHelperContainers(engine, path);
     const scratch = await makeScratch(engine, image, path);
     if (scratch === null) return null;
     try {
@@ -67,12 +71,12 @@ export const createHostInspection = (engine: Engine, image: string): HostInspect
         async (name) => (await readContainerFile(engine, scratch, join(inScratch, name), 1)) !== 'missing',
       );
     } finally {
-      await removeHelper(engine.uncancellable(), scratch).catch(() => {});
+      await removeHelperContainer(engine.uncancellable(), scratch).catch(() => {});
     }
   };
   return {
     mounts: (path) => engine.listMounts(path),
-    hasCompose: async (path, names = defaultNames) =>
+    hasCompose: async (path, names = defaultComposeFileNames) =>
       (await through(path, (has) => someOf(names, has))) ?? false,
     async compare(path, here, files = []) {
       const names = await readdir(here);
@@ -89,7 +93,7 @@ export const createHostInspection = (engine: Engine, image: string): HostInspect
         const inside = files.filter((each) => isWithin(each, path)).map((each) => relative(path, each));
         // If all compose files of the project are elsewhere, the directory cannot be recognized by a compose file.
         const isElsewhere = files.length > 0 && inside.length === 0;
-        const possible = [...names.filter(isComposeFile), ...defaultNames, ...inside];
+        const possible = [...names.filter(isComposeFile), ...defaultComposeFileNames, ...inside];
         return isElsewhere || (await someOf(possible, has)) ? 'another' : 'nothing';
       });
       return likeness ?? 'nothing';
@@ -109,7 +113,7 @@ async function someOf(names: readonly string[], has: Has): Promise<boolean> {
 async function makeScratch(engine: Engine, image: string, path: string): Promise<string | null> {
   const Mounts = [{ Type: 'bind', Source: path, Target: inScratch, ReadOnly: true }];
   try {
-    return await createHelper(engine, image, path, { hostConfig: { Mounts } });
+    return await createHelperContainer(engine, image, path, { hostConfig: { Mounts } });
   } catch (error) {
     if (error instanceof UpdateError && /bind source path does not exist/.test(error.message)) return null;
     throw error;

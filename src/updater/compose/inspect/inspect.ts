@@ -2,10 +2,10 @@ import { basename, join } from 'node:path';
 import { requirePin } from '../../../core/compose/find-pin.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import { createVariableLookup } from '../../../core/compose/variables.ts';
-import { exists } from '../../../core/files/file-system.ts';
+import { isExistingPath } from '../../../core/files/file-system.ts';
 import { readTextFile, type TextFile } from '../../../core/files/text-file.ts';
 import { fillFields, quoteForShell } from '../../../core/progress/advice.ts';
-import { shortComposeCommand } from '../../../core/progress/compose-command.ts';
+import { formatShortComposeCommand } from '../../../core/progress/compose-command.ts';
 import type { Product } from '../../../core/progress/product.ts';
 import { settingsFileName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
@@ -17,7 +17,7 @@ import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import type { InterruptionTest } from '../../run/state/changeover.ts';
 import { workersOf } from './choose-workers.ts';
-import { defaultPaths, hasDefaultFiles } from './default-files.ts';
+import { findDefaultFiles, hasDefaultFiles } from './default-files.ts';
 import { dryRunUp } from './dry-run.ts';
 import type { FoundInstance } from './find-instance.ts';
 import {
@@ -29,10 +29,10 @@ import {
   type PinnedService,
   type ServiceFacts,
 } from './installation.ts';
-import { labelledProject, projectsBeside } from './labelled-project.ts';
+import { listOtherProjects, parseProjectLabels } from './labelled-project.ts';
 import { maskFileSecrets } from './learn-files.ts';
 import { readEnvFiles } from './read-files.ts';
-import { newestRunningVersionOf, versionPrefix } from './running-version.ts';
+import { findVersionPrefix, newestRunningVersionOf } from './running-version.ts';
 import { checkSpecifiedServices } from './services/check-named.ts';
 import { chooseServices, profilesOf } from './services/choose-services.ts';
 import { findMigrations } from './services/migrations.ts';
@@ -63,7 +63,7 @@ export async function inspectInstallation(
   const { paths, place, told } = instance;
   const app = lastRunningContainerOf(containers.filter((each) => serviceOf(each) === options.app));
   if (app === undefined) throw await explainMissingApp(context, instance, containers);
-  const labelled = labelledProject(told ?? app, { place, containers });
+  const labelled = parseProjectLabels(told ?? app, { place, containers });
   await linkProjectPaths(labelled, paths, log);
   const project = await withCurrentFiles(labelled, context, containers);
   if (project !== labelled) await linkProjectPaths(project, paths, log);
@@ -84,14 +84,14 @@ async function withCurrentFiles(
   containers: readonly Container[],
 ): Promise<ComposeProject> {
   const { name, directory, files, envFiles } = project;
-  const isThere = await Promise.all([...files, ...envFiles].map(exists));
+  const isThere = await Promise.all([...files, ...envFiles].map(isExistingPath));
   const gone = [...files, ...envFiles].filter((_, at) => !isThere[at]);
   if (gone.length === 0) return project;
   const missing = joinWithAnd(gone.map((path) => basename(path)));
   if (hasDefaultFiles(project) && !envFiles.some((path) => gone.includes(path))) {
     const read = await readEnvFiles(envFiles, directory);
     await maskFileSecrets(log, { composeFiles: [], envFiles: read, newEnvFile: '' });
-    const found = await defaultPaths(directory, read);
+    const found = await findDefaultFiles(directory, read);
     const names = joinWithAnd(found.map((path) => basename(path)));
     if (found.length > 0) log.info(`${missing} no longer exists; the update uses ${names}`);
     if (found.length > 0) return { ...project, files: found };
@@ -108,7 +108,7 @@ async function withCurrentFiles(
 function withCommandsOf(project: ComposeProject, error: unknown): unknown {
   if (!(error instanceof UpdateError)) return error;
   const { code, message, detail, cause } = error;
-  const compose = shortComposeCommand(project);
+  const compose = formatShortComposeCommand(project);
   const advice = fillFields(error.advice, { compose, up: `${compose} up -d` });
   return new UpdateError(code, message, { advice, detail, cause });
 }
@@ -187,7 +187,7 @@ async function inspectProject(
     workers: asked.filter(isThere).map(pinned),
     followers,
     runningVersion: newestRunningVersionOf([app, ...workers].flatMap((facts) => facts.containers)),
-    prefix: versionPrefix(pinnedApp.pin, app.containers, product),
+    prefix: findVersionPrefix(pinnedApp.pin, app.containers, product),
   };
   onRead(read);
   // Since compose 5, the model does not contain the values of env files. The requests of the dry run contain them, so
@@ -197,7 +197,7 @@ async function inspectProject(
   const known = new Set([own, ...containers].map(({ id }) => id));
   const outside = (await running).filter(({ id }) => !known.has(id));
   const nextFiles = await filesOfNextUp(project, files);
-  return { ...read, ...answer, beside: projectsBeside(composed, project.name), outside, nextFiles };
+  return { ...read, ...answer, beside: listOtherProjects(composed, project.name), outside, nextFiles };
 }
 
 const nameOf = ({ name }: ServiceFacts): string => name;
@@ -208,7 +208,7 @@ const nameOf = ({ name }: ServiceFacts): string => name;
  */
 async function filesOfNextUp(project: ComposeProject, { envFiles }: ProjectFiles): Promise<TextFile[]> {
   if (!hasDefaultFiles(project)) return [];
-  const paths = await defaultPaths(project.directory, envFiles);
+  const paths = await findDefaultFiles(project.directory, envFiles);
   if (paths.join() === project.files.join()) return [];
   return Promise.all(paths.map(readTextFile)).catch(() => []);
 }

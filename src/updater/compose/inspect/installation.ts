@@ -97,11 +97,11 @@ export interface Installation extends InspectedProject, DryRun {
 }
 
 /** Returns the services that are updated to another release, the app first. */
-export const updatedServices = ({ app, workers }: InspectedProject): PinnedService[] => [app, ...workers];
+export const updatedServicesOf = ({ app, workers }: InspectedProject): PinnedService[] => [app, ...workers];
 
 /** Returns all services whose containers the update replaces. */
-export const replacedServices = (installation: Installation): ServiceFacts[] => [
-  ...updatedServices(installation),
+export const replacedServicesOf = (installation: Installation): ServiceFacts[] => [
+  ...updatedServicesOf(installation),
   ...installation.followers,
 ];
 
@@ -116,8 +116,8 @@ export const ownFiles = ({ directory, files, envFiles }: ComposeProject): string
 ];
 
 /** Returns the project's containers of services that the update does not replace. */
-export function otherContainers(installation: Installation): Container[] {
-  const replaced = replacedServices(installation).map(({ name }) => name);
+export function unchangedContainersOf(installation: Installation): Container[] {
+  const replaced = replacedServicesOf(installation).map(({ name }) => name);
   return installation.containers.filter((each) => !replaced.includes(serviceOf(each)));
 }
 

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { isHook, oldNamesOf } from '../../../engine/api/project-containers.ts';
+import { findServicesWithUnderscoreNames, isHook } from '../../../engine/api/project-containers.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Container, ListedContainer } from '../../../engine/container.ts';
@@ -20,11 +20,11 @@ export interface KnownProject {
  * Returns the projects other than the project `name`, with the files in their labels.
  * @param composed the containers of all projects
  */
-export function projectsBeside(composed: readonly ListedContainer[], name: string): ComposeProject[] {
+export function listOtherProjects(composed: readonly ListedContainer[], name: string): ComposeProject[] {
   const found = new Map<string, ComposeProject>();
   for (const { labels } of composed) {
     const directory = labels[composeLabels.directory] ?? '';
-    const paths = labelledPaths({ labels }, directory);
+    const paths = parseLabelPaths({ labels }, directory);
     const project = { name: labels[composeLabels.project] ?? '', directory, ...paths };
     if (project.name !== name) found.set(JSON.stringify(project), project);
   }
@@ -40,13 +40,13 @@ export async function listComposed(engine: Engine): Promise<ListedContainer[]> {
 }
 
 /** Groups containers into projects by name and directory. @param composed the containers of all projects */
-export function knownProjects(composed: readonly ListedContainer[]): KnownProject[] {
+export function groupKnownProjects(composed: readonly ListedContainer[]): KnownProject[] {
   const rows = new Map<string, KnownProject>();
   for (const { labels } of composed) {
     const { project, directory: from, service: of } = composeLabels;
     const [name = '', directory = '', service = ''] = [project, from, of].map((label) => labels[label]);
     const key = `${name}\n${directory}`;
-    const { files } = labelledPaths({ labels }, directory);
+    const { files } = parseLabelPaths({ labels }, directory);
     const row = rows.get(key) ?? { name, directory, services: new Set<string>(), files };
     row.services.add(service);
     rows.set(key, row);
@@ -74,17 +74,17 @@ interface LabelledProject {
  * Reads the project, with absolute paths, from the labels of a container.
  * @throws UpdateError compose-invalid if the labels list no compose file, or a compose file without an absolute path
  */
-export function labelledProject(telling: Pick<Container, 'labels'>, of: LabelledProject): ComposeProject {
+export function parseProjectLabels(telling: Pick<Container, 'labels'>, of: LabelledProject): ComposeProject {
   const { name, directory } = of.place;
-  const labelled = labelledPaths(telling, directory);
+  const labelled = parseLabelPaths(telling, directory);
   if (labelled.files.length === 0 || !labelled.files.every((file) => isAbsolute(file)))
     throw notFound(labelled.files);
-  const oldNames = oldNamesOf(of.containers);
+  const oldNames = findServicesWithUnderscoreNames(of.containers);
   return { name, directory, ...labelled, ...(oldNames.length > 0 && { oldNames }) };
 }
 
 /** Reads the paths of the compose files and env files from the labels of a container. */
-export function labelledPaths({ labels }: Pick<Container, 'labels'>, directory: string): LabelledPaths {
+export function parseLabelPaths({ labels }: Pick<Container, 'labels'>, directory: string): LabelledPaths {
   const list = (label: string) => splitPaths(labels[label] ?? '', directory);
   return { files: list(composeLabels.files), envFiles: list(composeLabels.envFiles) };
 }

@@ -1,16 +1,24 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { allFiles, type ProjectFiles, projectDirectoryOf } from '../../../core/compose/project-files.ts';
-import { keyedSecrets, secretsOfContent, secretsOfRawEnvFile } from '../../../core/compose/secret-lines.ts';
 import {
-  readableNames,
+  listProjectFiles,
+  type ProjectFiles,
+  projectDirectoryOf,
+} from '../../../core/compose/project-files.ts';
+import {
+  findKeyedSecrets,
+  secretsOfContent,
+  secretsOfRawEnvFile,
+} from '../../../core/compose/secret-lines.ts';
+import {
+  listUnmaskedTexts,
   secretFilesOf,
   secretsOfEnvFiles,
   secretsOfProject,
 } from '../../../core/compose/secret-texts.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 import type { Log } from '../../run/log/log.ts';
-import { imageNames } from '../../run/log/mask-rules.ts';
+import { imageNamesOf } from '../../run/log/mask-rules.ts';
 
 const maxBytes = 5 * 1024 * 1024;
 
@@ -25,13 +33,18 @@ export async function maskFileSecrets(
   find: (path: string) => string | null = (path) => path,
 ): Promise<void> {
   const { envFiles, secretFiles, configFiles } = secretFilesOf(files);
-  const paths = [...allFiles(files).map(({ path }) => path), ...envFiles, ...secretFiles, ...configFiles];
+  const paths = [
+    ...listProjectFiles(files).map(({ path }) => path),
+    ...envFiles,
+    ...secretFiles,
+    ...configFiles,
+  ];
   log.addMaskRules(() => {
-    const { services, images } = readableNames(files);
+    const { services, images } = listUnmaskedTexts(files);
     const places = [projectDirectoryOf(files), ...paths.flatMap((path) => [path, basename(path)])];
     return {
       secrets: secretsOfProject(files),
-      shown: [...places, ...services, ...images.flatMap(imageNames)],
+      shown: [...places, ...services, ...images.flatMap(imageNamesOf)],
     };
   });
   const [env = [], secret = [], config = []] = await Promise.all(
@@ -46,7 +59,7 @@ export async function maskFileSecrets(
       ...secret.flatMap(({ text }) => secretsOfContent(text)),
       // Only values after names that look secret are masked: most of a config is not secret and is needed to understand
       // container logs.
-      ...config.flatMap(({ text }) => keyedSecrets(text)),
+      ...config.flatMap(({ text }) => findKeyedSecrets(text)),
     ],
   }));
 }

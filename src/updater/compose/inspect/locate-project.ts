@@ -4,7 +4,7 @@ import { type HostPaths, isWithin } from '../../../core/files/host-paths.ts';
 import { mountAdviceFor, samePathMountsAdviceFor } from '../../../core/progress/advice.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { UpdateOptions } from '../../run/options.ts';
-import { isPending, type JournalData, journalsIn } from '../../run/state/journal.ts';
+import { isPending, type JournalData, readJournals } from '../../run/state/journal.ts';
 import {
   aliasProjectDirectory,
   type DirectoryMatch,
@@ -35,7 +35,7 @@ export async function locateProject(
   options: UpdateOptions,
   look: HostInspection,
 ): Promise<ProjectLocation> {
-  const pending = (await journalsIn(directoriesOf(paths, options))).filter(isPending);
+  const pending = (await readJournals(directoriesOf(paths, options))).filter(isPending);
   const projects = withHalfReplaced(known, pending.map(projectOfJournal));
   const search = { projects, paths, options, look, candidates: await candidatesOf(paths, options) };
   if (options.project) return byName(search, options.project);

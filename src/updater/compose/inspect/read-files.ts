@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type LinkedFile, resolveIncludeTree } from '../../../core/compose/layers.ts';
-import { allFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import { listProjectFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import { readTextFile, readTextFileIfExists, type TextFile } from '../../../core/files/text-file.ts';
 
 /** Reads the specified env files. If none are specified, reads the `.env` of the directory if it exists. */
@@ -15,12 +15,12 @@ export async function readEnvFiles(named: readonly string[], directory: string):
  * @param read reads a linked file; returns null if the file does not exist
  * @param learn called with each file, as a separate project, before the file is parsed
  */
-export async function withLinkedFiles(
+export async function addLinkedFiles(
   files: ProjectFiles,
   read: (linked: LinkedFile) => Promise<TextFile | null>,
   learn: (part: ProjectFiles) => Promise<void> = async () => {},
 ): Promise<ProjectFiles> {
-  const asked = new Set(allFiles(files).map(({ path }) => path));
+  const asked = new Set(listProjectFiles(files).map(({ path }) => path));
   let linkedFiles: readonly TextFile[] = files.linkedFiles ?? [];
   let linkedEnvFiles: readonly TextFile[] = files.linkedEnvFiles ?? [];
   const readOne = async (link: LinkedFile) => {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { notExecutedText } from '../../../engine/cli/rejection.ts';
-import { openRequest } from '../../../engine/http/request.ts';
+import { createClientRequest } from '../../../engine/http/request.ts';
 import type { EngineTarget } from '../../../engine/http/target.ts';
 import { type Json, parseObject } from '../../../engine/json.ts';
 
@@ -80,7 +80,7 @@ function handOn(target: EngineTarget, request: IncomingMessage, response: Server
   const { method = 'GET', url = '/' } = request;
   // The engine ignores the body of a GET, so the body is not forwarded.
   request.resume();
-  const asked = openRequest(target, url, { method, headers: endToEnd(request.headers) });
+  const asked = createClientRequest(target, url, { method, headers: endToEnd(request.headers) });
   asked.on('error', () => request.socket.destroy());
   asked.on('response', (answer) => {
     response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers, 'content-length'));

@@ -11,7 +11,7 @@ import { hasInheritedVersion, isOfProduct } from '../../plan/release-plan.ts';
  * Returns the known versions of the containers, such as `1.4.2`, oldest first. The version of a container is in the
  * release tag of its image, or otherwise in the version label.
  */
-export function runningVersions(containers: readonly Container[]): string[] {
+export function listRunningVersions(containers: readonly Container[]): string[] {
   const versions = containers.flatMap((container) => {
     const tag = tagOf(container);
     if (tag.kind === 'release') return [tag.version];
@@ -30,14 +30,18 @@ export const hasOtherLabel = (container: Container): boolean =>
  */
 export function newestRunningVersionOf(containers: readonly Container[]): string | null {
   const parts = containers.map(tagOf).flatMap((tag) => (tag.kind === 'part' ? [tag.version] : []));
-  return runningVersions(containers).at(-1) ?? parts.sort(compareVersions).at(-1) ?? null;
+  return listRunningVersions(containers).at(-1) ?? parts.sort(compareVersions).at(-1) ?? null;
 }
 
 /**
  * Returns the prefix of the product's versions, as in its tags or otherwise in its version label. Null if neither
  * contains a version.
  */
-export function versionPrefix(pin: Pin, containers: readonly Container[], product: Product): 'v' | '' | null {
+export function findVersionPrefix(
+  pin: Pin,
+  containers: readonly Container[],
+  product: Product,
+): 'v' | '' | null {
   if (isOfProduct(pin, product)) return 'v';
   const tag = [pin.tag, ...containers.map(tagOf)].find(isNumbered);
   if (tag) return tag.prefix;

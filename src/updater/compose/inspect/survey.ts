@@ -5,8 +5,8 @@ import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { majorityOfContainers } from '../../../engine/foreign-containers.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { FoundInstance } from './find-instance.ts';
-import { labelledProject } from './labelled-project.ts';
-import { type Choice, choiceLines, choicesOf } from './services/choices.ts';
+import { parseProjectLabels } from './labelled-project.ts';
+import { type Choice, choicesOf, formatChoiceLines } from './services/choices.ts';
 import { imagesOf } from './services/together.ts';
 import { linkProjectPaths, viewProject } from './view-project.ts';
 
@@ -36,7 +36,7 @@ export async function explainMissingApp(
       ? 'Start the instance once with {up}, or specify the app service with --service.'
       : `Add one of the lines above to ${settingsFileName}, or specify the same services with --service, starting with the app.`;
   return new UpdateError('no-app', `project ${name} in ${directory} has no container for service ${app}`, {
-    detail: choiceLines(choices),
+    detail: formatChoiceLines(choices),
     advice: `Services with containers: ${names || 'none'}. ${next}`,
   });
 }
@@ -52,7 +52,7 @@ async function choicesIn(
 ): Promise<Choice[]> {
   const telling = told ?? lastRunningContainerOf(majorityOfContainers(containers, place.directory));
   if (telling === undefined) return [];
-  const project = labelledProject(telling, { place, containers });
+  const project = parseProjectLabels(telling, { place, containers });
   await linkProjectPaths(project, paths, log);
   const about = { containers, services: [] };
   const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);

@@ -1,15 +1,15 @@
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { readComposeFile } from '../../../core/compose/compose-file.ts';
+import { getParsedComposeFile } from '../../../core/compose/compose-file.ts';
 import {
   formatLocation,
   type LinkedFile,
   resolveIncludeTree,
-  resolveLayerText,
   resolveLinkPath,
+  resolveSourceText,
 } from '../../../core/compose/layers.ts';
-import { allFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
-import { exists } from '../../../core/files/file-system.ts';
+import { listProjectFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import { isExistingPath } from '../../../core/files/file-system.ts';
 import type { HostPaths } from '../../../core/files/host-paths.ts';
 import { linkAllPaths, linkPath } from '../../../core/files/link-paths.ts';
 import { readTextFile, requireRegularFile } from '../../../core/files/text-file.ts';
@@ -22,7 +22,7 @@ import { maskRulesOfContainers, maskRulesOfModel } from '../../run/log/mask-rule
 import { startEarly } from '../../run/start-early.ts';
 import { clusterFile, composeFile } from './installation.ts';
 import { maskFileSecrets } from './learn-files.ts';
-import { readEnvFiles, withLinkedFiles } from './read-files.ts';
+import { addLinkedFiles, readEnvFiles } from './read-files.ts';
 
 /**
  * Reads a project's files and compose's model of them, and masks its secrets in the log. Call `linkProjectPaths` first.
@@ -48,7 +48,7 @@ export async function viewProject(
   const own = await readFiles(project);
   // Errors of the parser and of compose may quote values from the files, so these values are masked first.
   await learn(own);
-  for (const file of own.composeFiles) readComposeFile(file);
+  for (const file of own.composeFiles) getParsedComposeFile(file);
   const files = await readMountedLinks(own, paths, learn);
   await learn(files);
   const checkEnv = (known: ComposeModel | null) => checkEnvFiles(files, known, services, paths);
@@ -89,11 +89,11 @@ export async function linkProjectPaths(project: ComposeProject, paths: HostPaths
 }
 
 /** Returns the paths of all files of a project, including linked files if they can be read. */
-export async function pathsOfProject(project: ComposeProject, paths: HostPaths): Promise<string[]> {
+export async function listProjectPaths(project: ComposeProject, paths: HostPaths): Promise<string[]> {
   const usual = ['.env', composeFile, clusterFile].map((name) => join(project.directory, name));
   const linked = await readFiles(project)
     .then((own) => readMountedLinks(own, paths))
-    .then((files) => allFiles(files).map(({ path }) => path))
+    .then((files) => listProjectFiles(files).map(({ path }) => path))
     .catch(() => []);
   return [...project.files, ...project.envFiles, ...usual, ...linked];
 }
@@ -129,9 +129,9 @@ async function readMountedLinks(
       return null;
     }
     await linkPath(paths, dirname(link.path));
-    return (await exists(link.path)) ? readTextFile(link.path) : null;
+    return (await isExistingPath(link.path)) ? readTextFile(link.path) : null;
   };
-  const linked = await withLinkedFiles(files, read, learn);
+  const linked = await addLinkedFiles(files, read, learn);
   refuseOutside(outside);
   return linked;
 }
@@ -150,7 +150,7 @@ function checkEnvFiles(
   paths: HostPaths,
 ): void {
   const closure = new Set(
-    model ? services : files.composeFiles.flatMap((file) => readComposeFile(file).services),
+    model ? services : files.composeFiles.flatMap((file) => getParsedComposeFile(file).services),
   );
   for (const name of closure) {
     for (const other of Object.keys(model?.services[name]?.depends_on ?? {})) closure.add(other);
@@ -164,7 +164,7 @@ function checkEnvFiles(
       const entry = layer.file.service(name);
       const base = entry?.extends;
       if (base?.file === null)
-        wanted.add(resolveLayerText(layer, base.service, formatLocation(layer, base.line)));
+        wanted.add(resolveSourceText(layer, base.service, formatLocation(layer, base.line)));
       for (const link of entry?.envFiles ?? []) {
         const path = resolveLinkPath(layer, link);
         if (paths.fromHost(path) === null) outside.push({ path, as: `env_file of ${name}` });

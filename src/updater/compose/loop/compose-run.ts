@@ -1,7 +1,7 @@
 import { Interrupted } from '../../../core/progress/stops.ts';
 import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
 import { type DrivenRun, type Goal, TryAgain } from '../../run/drive.ts';
-import type { Ending } from '../../run/log/ending.ts';
+import type { RunOutcome } from '../../run/log/ending.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { Journal } from '../../run/state/journal.ts';
 import { isReplacing } from '../../run/state/run-state.ts';
@@ -11,9 +11,9 @@ import { executeStep, isRestoreStep } from './executors.ts';
 import {
   type ComposeStep,
   type ComposeView,
-  containersNotRestoredError,
   nextStep,
   stepName,
+  toContainersNotRestoredError,
 } from './next-step.ts';
 import { decideRollback } from './turn-back.ts';
 import { finishUnchanged } from './unchanged.ts';
@@ -57,7 +57,7 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
   /** Lists the containers. If the engine does not respond during a rollback, the error is `containers-not-restored`. */
   #containers(goal: Goal): Promise<ProjectContainers> {
     return this.#work.containers().catch((error: unknown) => {
-      throw goal === 'rollback' ? containersNotRestoredError(error, this.journal.data) : error;
+      throw goal === 'rollback' ? toContainersNotRestoredError(error, this.journal.data) : error;
     });
   }
 
@@ -84,7 +84,7 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
     return decideRollback(this.#work, error);
   }
 
-  end(): Promise<Ending> {
+  end(): Promise<RunOutcome> {
     const { context, found, freed, record } = this.#work;
     if (found === 'no change') return finishUnchanged(context, this.#work.prepared());
     return finishUpdated(this.#work.replacement(), freed, record);
@@ -96,7 +96,7 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
 
   #explained({ kind }: ComposeStep, error: unknown): unknown {
     const isStart = kind === 'start-data-services' || kind === 'end-stops';
-    return isStart ? containersNotRestoredError(error, this.journal.data) : error;
+    return isStart ? toContainersNotRestoredError(error, this.journal.data) : error;
   }
 }
 

@@ -1,13 +1,13 @@
 import { watchStops } from '../../../engine/api/events.ts';
-import { listProject, type ProjectContainers } from '../../../engine/api/project-containers.ts';
+import { listProjectContainers, type ProjectContainers } from '../../../engine/api/project-containers.ts';
 import { Compose, type ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Container } from '../../../engine/container.ts';
 import type { RestorePointRecord } from '../../data/point-record.ts';
 import type { Goal } from '../../run/drive.ts';
-import type { EndingFacts } from '../../run/log/ending-facts.ts';
+import type { OutcomeFacts } from '../../run/log/ending-facts.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { type Changeover, hasNewVersionStarted } from '../../run/state/changeover.ts';
-import { type Journal, type JournalData, journalEndingFactsOf } from '../../run/state/journal.ts';
+import { type Journal, type JournalData, journalOutcomeFactsOf } from '../../run/state/journal.ts';
 import { isReplacing, rollbackOf } from '../../run/state/run-state.ts';
 import type { Plan, PreparedPlan } from '../plan/plan.ts';
 import type { EarlyPull } from '../pull/early-pull.ts';
@@ -16,7 +16,7 @@ import type { UnusedImages } from '../replace/end-updated.ts';
 import { StartTimes } from '../replace/health.ts';
 import type { JournaledContext, Replacement } from '../replace/replacement.ts';
 import type { RestoreContext } from '../replace/rollback/restore-containers.ts';
-import { startsWhileRestoring } from '../replace/rollback/restore-data.ts';
+import { createRestoreStartCounter } from '../replace/rollback/restore-data.ts';
 import type { PreviousTexts } from '../replace/rollback/restore-files-and-tags.ts';
 import type { PendingStops } from '../replace/rollback/restore-steps.ts';
 import type { ProjectObservation } from '../replace/same-containers.ts';
@@ -51,7 +51,7 @@ interface UpdatePreparation {
 export interface WorkOptions {
   preparation?: UpdatePreparation;
   /** Returns the facts for the last log line of a run that ends before it replaces containers. */
-  facts?: () => EndingFacts;
+  facts?: () => OutcomeFacts;
   /** Whether this process rolls back an update whose process was killed. */
   wasKilled?: boolean;
   /** Steps that this run skips. */
@@ -66,14 +66,14 @@ export class ComposeWork {
   readonly lasting: JournaledContext;
   readonly journal: Journal;
   readonly #preparation: UpdatePreparation | null;
-  readonly facts: () => EndingFacts;
+  readonly facts: () => OutcomeFacts;
   /** Record of the restore point that this process has created; null if there is none. */
   record: RestorePointRecord | null = null;
   freed: Promise<UnusedImages | null> = Promise.resolve(null);
   readonly #upTries = new Map<string, UpAttempts>();
   readonly #starts = new StartTimes();
   /** Counter of the starts of each container while data is restored. */
-  readonly startsWhileRestoring = startsWhileRestoring();
+  readonly startsWhileRestoring = createRestoreStartCounter();
   readonly #wasKilled: boolean;
   #watch: ReturnType<typeof watchStops> | null = null;
   #seen: ProjectObservation | null = null;
@@ -100,7 +100,7 @@ export class ComposeWork {
     this.lasting = { ...this.context, engine: context.engine.uncancellable() };
     this.journal = journal;
     this.#preparation = preparation ?? null;
-    this.facts = facts ?? (() => journalEndingFactsOf(journal.data));
+    this.facts = facts ?? (() => journalOutcomeFactsOf(journal.data));
     this.#wasKilled = wasKilled;
     this.memory.without = new Set(without);
   }
@@ -129,7 +129,7 @@ export class ComposeWork {
     const { changeover, point, project } = this.journal.data;
     const moved = changeover?.moved.map(({ name }) => name) ?? [];
     const services = new Set([...moved, ...(point?.services ?? [])]);
-    return listProject(this.lasting.engine, project.name, { containers: earlier, services });
+    return listProjectContainers(this.lasting.engine, project.name, { containers: earlier, services });
   }
 
   /**

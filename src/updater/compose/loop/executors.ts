@@ -3,30 +3,30 @@ import { TryAgain } from '../../run/drive.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
 import { startEarly } from '../../run/start-early.ts';
 import { isAlreadyReached } from '../../run/state/changeover.ts';
-import { runningVersionText } from '../inspect/describe.ts';
-import { replacedServices } from '../inspect/installation.ts';
+import { formatRunningVersion } from '../inspect/describe.ts';
+import { replacedServicesOf } from '../inspect/installation.ts';
 import { planRollout } from '../plan/plan-changeover.ts';
 import { reachedVersionNameOf } from '../plan/version-sentences.ts';
 import { pullAndPrepare } from '../pull/pull-and-prepare.ts';
 import { awaitServices } from '../replace/await-services.ts';
 import { replaceService } from '../replace/bring-up.ts';
 import {
-  namesOf,
+  containerNamesOf,
   removeLeftovers,
   renameContainers,
   stopAllContainers,
   stopAndRemove,
 } from '../replace/containers.ts';
-import { dataContextOf, writeRestorePointState } from '../replace/data-services.ts';
+import { createDataContext, writeRestorePointState } from '../replace/data-services.ts';
 import { findUnusedImages } from '../replace/end-updated.ts';
 import { StartTimes } from '../replace/health.ts';
 import { finishRestorePoint } from '../replace/rollback/end-restore-point.ts';
 import { restoreExecutors } from '../replace/rollback/restore-containers.ts';
 import {
-  failNotWritten,
   restartDataServices,
   restoreData,
   stopCoveredServices,
+  throwJournalNotWritten,
 } from '../replace/rollback/restore-data.ts';
 import { restoreFilesAndTags } from '../replace/rollback/restore-files-and-tags.ts';
 import { findStoppingContainers, type RestoreStep } from '../replace/rollback/restore-steps.ts';
@@ -59,7 +59,7 @@ const executors: Executors = {
     if (isUnchanged(preparation.prepared)) return;
     await preparation.checked;
     context.notifier.start(
-      runningVersionText(preparation.plan.installation),
+      formatRunningVersion(preparation.plan.installation),
       reachedVersionNameOf(preparation.prepared),
     );
   },
@@ -69,7 +69,7 @@ const executors: Executors = {
   'record-containers': async (_, work) => {
     const { context, preparation } = work;
     const { installation } = preparation.plan;
-    const replaced = replacedServices(installation);
+    const replaced = replacedServicesOf(installation);
     const same = await requireSameContainers(context, installation.project.name, replaced, preparation);
     preparation.changeover = planRollout(work.prepared(), same.containers);
     preparation.look = same.look;
@@ -105,7 +105,7 @@ const executors: Executors = {
   'remove-old': async ({ service, containers }, { lasting }) => {
     await stopAndRemove(lasting, containers);
     lasting.log.info(
-      `removed ${namesOf(containers)}, because the release no longer has the service ${service}`,
+      `removed ${containerNamesOf(containers)}, because the release no longer has the service ${service}`,
     );
   },
   'await-healthy': async ({ service: name, dependent }, work) => {
@@ -125,19 +125,19 @@ const executors: Executors = {
   verify: async (_, work, { now }) => {
     const { lasting, record } = work;
     // The hashes of the restore point are computed while the new version starts, and not during the downtime.
-    record?.hash(await dataContextOf(lasting));
+    record?.hash(await createDataContext(lasting));
     // Unused old images are searched for now, because the engine has time for that while the new version starts.
     work.freed = startEarly(findUnusedImages(lasting.engine, work.changeover()));
     await verifyReplacement(work.replacement(), now);
   },
 
   'restore-data': (_, { lasting, startsWhileRestoring }) =>
-    restoreData(lasting, startsWhileRestoring).catch(failNotWritten),
+    restoreData(lasting, startsWhileRestoring).catch(throwJournalNotWritten),
   'restore-files': (_, work) => restoreFilesAndTags(work.lasting, work.oldTexts()),
   'restore-again': async (_, work) => {
     const { lasting, journal } = work;
     // The state `saved` makes the next run restore the data again if this run ends here.
-    await writeRestorePointState(journal, { state: 'saved' }).catch(failNotWritten);
+    await writeRestorePointState(journal, { state: 'saved' }).catch(throwJournalNotWritten);
     work.restoreAgain([]);
     work.overtakings += 1;
     if (work.overtakings < rounds) {

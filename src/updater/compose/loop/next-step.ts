@@ -4,12 +4,12 @@ import type { Goal, NextStep } from '../../run/drive.ts';
 import { hasNewVersionStarted } from '../../run/state/changeover.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 import { isBeforeReplacing } from '../../run/state/run-state.ts';
-import { type ReplaceStep, replaceSteps } from '../replace/replace-steps.ts';
+import { listReplaceSteps, type ReplaceStep } from '../replace/replace-steps.ts';
 import {
+  listRemovedContainers,
+  listRestoreSteps,
   type RestoreStep,
-  removedContainers,
-  restoreSteps,
-  withOldIds,
+  restoreOldIds,
 } from '../replace/rollback/restore-steps.ts';
 
 /** Step of an update to the new version. */
@@ -122,7 +122,7 @@ function nextForward({ data, now, known }: ComposeView): NextStep<ComposeStep> {
       if (changeover === null) return { kind: 'blocked', why: new Error('the journal has no changeover') };
       const isReplaced = (service: string) =>
         known.done.has(`up ${service}`) || known.done.has(`run-once ${service}`);
-      const steps = replaceSteps(changeover, now, isReplaced);
+      const steps = listReplaceSteps(changeover, now, isReplaced);
       return first({ kind: 'announce' }, ...steps, { kind: 'verify' });
     }
     default:
@@ -159,11 +159,11 @@ function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep>
   const { successors, rebuilt, failures, before } = known;
   const endStops = { kind: 'end-stops' } as const;
   if (!known.done.has(stepName(endStops))) return endStops;
-  const containers = withOldIds(now, successors);
+  const containers = restoreOldIds(now, successors);
   const started = new Set(
     changeover.containers.map(({ id }) => id).filter((id) => known.done.has(`start ${id}`)),
   );
-  for (const step of restoreSteps(changeover, { containers, blueprints }, { rebuilt, started })) {
+  for (const step of listRestoreSteps(changeover, { containers, blueprints }, { rebuilt, started })) {
     const service = 'service' in step ? step.service : null;
     // If a service cannot be restored, the other services are still started. Steps for several services are then
     // skipped.
@@ -172,9 +172,9 @@ function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep>
   }
   if (failures.size === 0) return null;
   const [first] = failures.values();
-  const failure = containersNotRestoredError(first, data);
+  const failure = toContainersNotRestoredError(first, data);
   const there = new Set([...before, ...successors.keys()]);
-  const names = removedContainers(changeover, there, containers);
+  const names = listRemovedContainers(changeover, there, containers);
   return names.length > 0 ? { kind: 'restore-removed', names, failure } : { kind: 'blocked', why: failure };
 }
 
@@ -182,7 +182,7 @@ function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep>
  * Converts an `UpdateError` to the error of a run that could not restore the old containers. Returns other errors as
  * is.
  */
-export function containersNotRestoredError(error: unknown, { from, state }: JournalData): unknown {
+export function toContainersNotRestoredError(error: unknown, { from, state }: JournalData): unknown {
   if (!(error instanceof UpdateError)) return error;
   return new UpdateError('containers-not-restored', error.message, {
     ...(state.at === 'restoring' && {

@@ -1,16 +1,20 @@
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
 import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
-import { listProject } from '../../../engine/api/project-containers.ts';
-import { type SavedRestorePoint, savedAt } from '../../data/point.ts';
+import { listProjectContainers } from '../../../engine/api/project-containers.ts';
+import { formatRestorePointTime, type SavedRestorePoint } from '../../data/point.ts';
 import type { RestorePointRecord } from '../../data/point-record.ts';
-import { type Ending, endingOf, storedEnding } from '../../run/log/ending.ts';
+import { createFailedOutcome, maskOutcome, type RunOutcome } from '../../run/log/ending.ts';
 import { hasNewVersionStarted } from '../../run/state/changeover.ts';
-import { journalEndingFactsOf } from '../../run/state/journal.ts';
+import { journalOutcomeFactsOf } from '../../run/state/journal.ts';
 import { isReplacing, openOf } from '../../run/state/run-state.ts';
-import { dataContextOf } from '../replace/data-services.ts';
+import { createDataContext } from '../replace/data-services.ts';
 import { findUserEdits } from '../replace/find-saved.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { beginRollback, cannotRollBackError, openRestorePoint } from '../replace/rollback/restore-data.ts';
+import {
+  beginRollback,
+  createRollbackImpossibleError,
+  openRestorePoint,
+} from '../replace/rollback/restore-data.ts';
 import type { ComposeWork } from './compose-work.ts';
 
 /**
@@ -39,7 +43,7 @@ async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() =>
   // If the engine does not respond, the journal gets no outcome, so that a restarted container begins the update again.
   if (isThere) {
     const facts = { ...work.facts(), product: options.product };
-    await markRollback(lasting, endingOf(error, facts, log, cancellation.signalNumber));
+    await markRollback(lasting, createFailedOutcome(error, facts, log, cancellation.signalNumber));
   }
   const message = 'another version was started while the data was being saved';
   return () => (work.isOvertaken ? new UpdateError('containers-changed', message, { cause: error }) : error);
@@ -49,7 +53,7 @@ async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() =>
 async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => unknown> {
   const { lasting, journal, record } = work;
   const { engine, log, options } = lasting;
-  const now = await listProject(engine, journal.data.project.name).catch((cause) => {
+  const now = await listProjectContainers(engine, journal.data.project.name).catch((cause) => {
     if (cause instanceof Interrupted) throw cause;
     throw new UpdateError('engine-lost', (error as Error).message, { cause });
   });
@@ -64,7 +68,11 @@ async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => 
   }
   record?.cancel();
   const failure = isBroken ? error.withCode('recreate-failed') : error;
-  const ending = endingOf(failure, { ...journalEndingFactsOf(journal.data), product: options.product }, log);
+  const ending = createFailedOutcome(
+    failure,
+    { ...journalOutcomeFactsOf(journal.data), product: options.product },
+    log,
+  );
   for (const line of ending.lines) log.error(line);
   log.warn('no container of the new version has started; restoring the old version');
   await markRollback(lasting, ending);
@@ -89,31 +97,33 @@ async function withData(
   const { log, options, cancellation, journal } = context;
   cancellation.tooLate();
   const { from } = journal.data;
-  const facts = { ...journalEndingFactsOf(journal.data), product: options.product };
-  for (const line of endingOf(error, facts, log).lines) log.error(line);
+  const facts = { ...journalOutcomeFactsOf(journal.data), product: options.product };
+  for (const line of createFailedOutcome(error, facts, log).lines) log.error(line);
   const found = await openRestorePoint(journal).catch((cause) => {
-    throw cause instanceof UpdateError ? cannotRollBackError(cause) : cause;
+    throw cause instanceof UpdateError ? createRollbackImpossibleError(cause) : cause;
   });
-  if (found === null) throw cannotRollBackError(new Error("the restore point's record is missing"));
+  if (found === null) throw createRollbackImpossibleError(new Error("the restore point's record is missing"));
   const { point } = found;
-  log.warn(`${point.next} failed; rolling back to ${from} with the data saved at ${savedAt(point)}`);
-  const rolledBack = rolledBackToRestorePointError(point, error.message, { isLogged: true, cause: error });
+  log.warn(
+    `${point.next} failed; rolling back to ${from} with the data saved at ${formatRestorePointTime(point)}`,
+  );
+  const rolledBack = createRestorePointRollbackError(point, error.message, { isLogged: true, cause: error });
   const target = { record: found, back: journal.data };
-  await beginRollback(context, target, endingOf(rolledBack, facts, log));
+  await beginRollback(context, target, createFailedOutcome(rolledBack, facts, log));
   // The hashes that this run is already computing are awaited, so that they are not computed again.
-  await record?.hashed(await dataContextOf(context)).catch(() => {});
+  await record?.hashed(await createDataContext(context)).catch(() => {});
   return () => rolledBack;
 }
 
 /** Builds the error for a run that rolls back to a restore point. */
-export const rolledBackToRestorePointError = (
+export const createRestorePointRollbackError = (
   { version, at }: SavedRestorePoint,
   message: string,
   more: { isLogged?: boolean; cause?: unknown } = {},
 ): UpdateError =>
   new UpdateError('rolled-back', message, {
     ...more,
-    state: `${version} is running again with the data saved at ${savedAt({ at })}`,
+    state: `${version} is running again with the data saved at ${formatRestorePointTime({ at })}`,
     fields: { rolledBack: { version, at } },
   });
 
@@ -141,7 +151,7 @@ const unlessCancelled = (error: unknown): unknown =>
  */
 async function isOverSaved({ engine, journal: { data } }: JournaledContext): Promise<boolean> {
   if (data.changeover === null || data.point?.state !== 'saved') return false;
-  const { containers } = await listProject(engine, data.project.name);
+  const { containers } = await listProjectContainers(engine, data.project.name);
   return hasNewVersionStarted(data.changeover, containers);
 }
 
@@ -149,10 +159,13 @@ async function isOverSaved({ engine, journal: { data } }: JournaledContext): Pro
  * Records in the journal that a rollback has begun.
  * @param ending outcome of the run after the rollback; null if the update then starts over
  */
-export async function markRollback({ journal, log }: JournaledContext, ending: Ending | null): Promise<void> {
+export async function markRollback(
+  { journal, log }: JournaledContext,
+  ending: RunOutcome | null,
+): Promise<void> {
   const open = openOf(journal.data.state);
   if (open === null || open.at === 'rolling-back' || open.at === 'restoring') return;
-  const kept = ending && storedEnding(log, ending);
+  const kept = ending && maskOutcome(log, ending);
   const failure = await journal.note({ state: { at: 'rolling-back', from: open.at, ending: kept } });
   if (failure !== null) log.warn(failure);
 }

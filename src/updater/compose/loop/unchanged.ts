@@ -1,12 +1,12 @@
 import { isUp } from '../../../engine/container.ts';
 import { canKeepContainer } from '../../../engine/same-image.ts';
 import { logUnchanged } from '../../run/last-lines.ts';
-import type { Ending } from '../../run/log/ending.ts';
+import type { RunOutcome } from '../../run/log/ending.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
-import { updatedServices } from '../inspect/installation.ts';
+import { updatedServicesOf } from '../inspect/installation.ts';
 import type { PreparedPlan } from '../plan/plan.ts';
 import { releaseCommand } from '../plan/release-label.ts';
-import { describeRunningServices, versionWarnings } from '../plan/version-sentences.ts';
+import { describeRunningServices, findVersionWarnings } from '../plan/version-sentences.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 import { verifyUnchanged } from '../replace/verify.ts';
 
@@ -15,7 +15,7 @@ export function isUnchanged({ installation, changes, references, images }: Prepa
   return (
     changes.length === 0 &&
     installation.app.running > 0 &&
-    updatedServices(installation).every(
+    updatedServicesOf(installation).every(
       ({ name, containers, running }) =>
         running === containers.filter(isUp).length &&
         containers.every((container) => canKeepContainer(container, images.get(references.get(name) ?? ''))),
@@ -27,13 +27,13 @@ export function isUnchanged({ installation, changes, references, images }: Prepa
  * Verifies that the services are healthy, and ends a run that has nothing to do.
  * @throws UpdateError unhealthy
  */
-export async function finishUnchanged(context: JournaledContext, plan: PreparedPlan): Promise<Ending> {
+export async function finishUnchanged(context: JournaledContext, plan: PreparedPlan): Promise<RunOutcome> {
   const { log } = context;
-  const services = updatedServices(plan.installation);
+  const services = updatedServicesOf(plan.installation);
   const ready = releaseCommand(plan, plan.images.get(plan.app.to), 'ready');
   await verifyUnchanged(context, services, ready);
   log.enter('done');
-  for (const warning of versionWarnings(plan)) log.warn(warning);
+  for (const warning of findVersionWarnings(plan)) log.warn(warning);
   const lasting = services.filter(({ name }) => !plan.migrations.includes(name));
   const stopped = lasting.filter(({ running }) => running === 0).map(({ name }) => name);
   const alone = lasting

@@ -1,5 +1,5 @@
 import { basename, join } from 'node:path';
-import { allEnvFiles, allFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import { listEnvFiles, listProjectFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import { checkReplaceableFiles } from '../../../core/files/check-targets.ts';
 import { readHash } from '../../../core/files/file-record.ts';
 import { diskFileSystem } from '../../../core/files/file-system.ts';
@@ -8,7 +8,7 @@ import { stateDirectoryName } from '../../../core/progress/state-name.ts';
 import type { SavedRestorePoint } from '../../data/point.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
 import { pruneBackups } from '../../run/state/kept-runs.ts';
-import { backupsOf } from '../../run/state/state-directory.ts';
+import { backupDirectoryOf } from '../../run/state/state-directory.ts';
 import type { PreparedPlan } from '../plan/plan.ts';
 import { updateTags } from '../pull/tags.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
@@ -44,8 +44,8 @@ export async function writeUpdate(
  * edited after the update.
  */
 function composeHashes(files: ProjectFiles): Promise<SavedRestorePoint['fileHashes']> {
-  const envFiles = allEnvFiles(files);
-  const own = allFiles(files).filter(({ path }) => !envFiles.some((each) => each.path === path));
+  const envFiles = listEnvFiles(files);
+  const own = listProjectFiles(files).filter(({ path }) => !envFiles.some((each) => each.path === path));
   return Promise.all(own.map(async ({ path }) => ({ path, sha256: await readHash(diskFileSystem, path) })));
 }
 
@@ -61,14 +61,14 @@ async function writeFiles(
   cancellation.signal.throwIfAborted();
   const { run } = journal.data;
   // The paths of backups are host paths, because a later run may mount the compose directory elsewhere.
-  const backups = backupsOf(installation.project.directory);
+  const backups = backupDirectoryOf(installation.project.directory);
   if (changes.length > 0) log.enter('write');
   const records = await replaceFiles(changes, {
     run,
     backup: changes.length > 0 ? join(backups, run) : null,
     // All project files are checked, even files that are not written, because any file may have been edited during the
     // pull.
-    planned: allFiles(installation.files),
+    planned: listProjectFiles(installation.files),
     warn: (sentence) => log.warn(sentence),
     prepared: (files) => journal.write({ state: { at: 'writing' }, files }),
   });

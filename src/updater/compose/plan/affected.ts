@@ -3,8 +3,8 @@ import { displayPathOf } from '../../../core/compose/project-files.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 import { type Container, isUp, type StorageMount, serviceOf } from '../../../engine/container.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
-import { type Installation, replacedServices } from '../inspect/installation.ts';
-import { candidateFiles } from './candidate-files.ts';
+import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
+import { listCandidateFiles } from './candidate-files.ts';
 import type { Plan } from './plan.ts';
 
 /**
@@ -14,8 +14,8 @@ import type { Plan } from './plan.ts';
 export function affectedContainerWarningsOf(plan: Plan): string[] {
   const { installation } = plan;
   const { files, outside } = installation;
-  const updated = replacedServices(installation).flatMap(({ containers }) => containers);
-  const written = candidateFiles(plan);
+  const updated = replacedServicesOf(installation).flatMap(({ containers }) => containers);
+  const written = listCandidateFiles(plan);
   const ofContainers = notUpdated(installation).flatMap((each) => {
     const { name, networkMode, pidMode, ipcMode, storage } = each;
     const joins = (mode: string) => updated.find(({ id }) => mode === `container:${id}`);
@@ -64,10 +64,10 @@ function filesOfNextUp({ installation, updates }: Plan): string[] {
  * Returns the addresses of updated containers that a reverse proxy may have cached. A container that is not updated,
  * publishes a web port and is in the same network counts as a reverse proxy.
  */
-export function knownAddresses(installation: Installation) {
+export function findCachedAddresses(installation: Installation) {
   const isWeb = (port: string) => /^(?:80|443|8080|8443)\//.test(port);
   const published = notUpdated(installation).filter((each) => each.published.some(isWeb));
-  return replacedServices(installation).flatMap(({ containers }) =>
+  return replacedServicesOf(installation).flatMap(({ containers }) =>
     containers.flatMap(({ name, ips, networks }) => {
       const shares = (network: string) => network !== 'bridge' && networks.includes(network);
       const proxies = published.filter((each) => each.networks.some(shares)).map((each) => each.name);
@@ -78,7 +78,7 @@ export function knownAddresses(installation: Installation) {
 
 /** Returns all running containers on the engine that are not updated. */
 function notUpdated(installation: Installation): Container[] {
-  const updated = replacedServices(installation).map(({ name }) => name);
+  const updated = replacedServicesOf(installation).map(({ name }) => name);
   const own = installation.containers.filter((each) => isUp(each) && !updated.includes(serviceOf(each)));
   return [...own, ...installation.outside];
 }

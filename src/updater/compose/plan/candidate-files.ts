@@ -5,7 +5,7 @@ import { releaseFileNames } from '../inspect/installation.ts';
 import type { Plan } from './plan.ts';
 
 /** Returns the paths of the files that the update may write, as far as they are known before the pull. */
-export function candidateFiles({ installation, updates }: Plan): string[] {
+export function listCandidateFiles({ installation, updates }: Plan): string[] {
   const { files, kind, project } = installation;
   const candidates = new Set<string>();
   for (const update of updates) {

@@ -1,7 +1,7 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { type Image, serviceOf } from '../../../engine/container.ts';
-import { parsePlatform, platformInUse } from '../../../engine/platform.ts';
+import { findContainerPlatform, parsePlatform } from '../../../engine/platform.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { Plan } from './plan.ts';
@@ -39,7 +39,7 @@ function judge(
   const old = imagesInUse.get(container?.imageId ?? '');
   const told = container?.platform ?? (old?.platforms.length === 1 ? old.platforms[0] : undefined);
   const runs = told ?? own;
-  const gets = platformInUse(here, chosen, own);
+  const gets = findContainerPlatform(here, chosen, own);
   if (gets === null) {
     const message = `${to} was built for ${here.join(', ')}, but the compose files specify ${chosen} for ${service}`;
     throw new UpdateError('pull-platform', message);

@@ -4,7 +4,7 @@ import { serviceOf } from '../../../engine/container.ts';
 import { changesTag, type ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Log } from '../../run/log/log.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
-import { replacedServices } from '../inspect/installation.ts';
+import { replacedServicesOf } from '../inspect/installation.ts';
 import { excludeAll } from '../inspect/services/check-named.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
 import type { Plan } from './plan.ts';
@@ -15,7 +15,7 @@ export function describePlan(plan: Plan, log: Log): void {
   const bumps = plan.updates.filter(changesTag);
   const places = [...new Set(bumps.map((update) => describeBump(update, installation.files.newEnvFile)))];
   const migrations = migrationsOf(installation);
-  const all = replacedServices(installation).map(({ name }) => name);
+  const all = replacedServicesOf(installation).map(({ name }) => name);
   const moved = all.filter((name) => !migrations.includes(name));
   const known = [...all, ...migrations];
   const stay = [...new Set(installation.containers.map(serviceOf))]

@@ -1,18 +1,18 @@
 import {
-  draftOf,
+  applyEditsToDraft,
+  createDraft,
   type ProjectDraft,
-  withEdits,
-  withText,
-  withVariable,
+  setDraftFileText,
+  setDraftVariable,
 } from '../../../core/compose/draft.ts';
 import { isPinShared, requirePin } from '../../../core/compose/find-pin.ts';
 import type { Pin } from '../../../core/compose/pin.ts';
-import { pinEdits, updatedReference } from '../../../core/compose/pin-edits.ts';
+import { planPinEdits, updatedReference } from '../../../core/compose/pin-edits.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Image } from '../../../engine/container.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { Installation } from '../inspect/installation.ts';
-import { type ExpectedModelChanges, substitutionsOf, variablePlaces } from '../proof/prove.ts';
+import { type ExpectedModelChanges, listVariableLocations, substitutionsOf } from '../proof/prove.ts';
 import type { Plan } from './plan.ts';
 import { isOverride, pinsOf } from './plan-update.ts';
 import type { ReleaseText } from './release-texts.ts';
@@ -34,12 +34,13 @@ export function draftFiles(
 ): { draft: ProjectDraft; expected: ExpectedModelChanges } {
   const { kind, files, versionVariable } = installation;
   const released = release.reduce(
-    (draft, { path, text, description }) => withText(draft, { path, text }, description, 'linkedFiles'),
-    draftOf(files),
+    (draft, { path, text, description }) =>
+      setDraftFileText(draft, { path, text }, description, 'linkedFiles'),
+    createDraft(files),
   );
   const begun =
-    kind === 'generated' && target ? withVariable(released, versionVariable, target.tag) : released;
-  const edits = pinEdits(
+    kind === 'generated' && target ? setDraftVariable(released, versionVariable, target.tag) : released;
+  const edits = planPinEdits(
     begun.files,
     updates.flatMap((update) => {
       const pin = pinOf(begun, installation, update.service);
@@ -50,7 +51,7 @@ export function draftFiles(
       return moved.tag === (tag ?? 'latest') && (moved.digest ?? null) === digest ? [] : [moved];
     }),
   );
-  const draft = withEdits(begun, edits);
+  const draft = applyEditsToDraft(begun, edits);
   const expected: ExpectedModelChanges = {
     images: new Map(
       updates.flatMap((update) => {
@@ -59,7 +60,7 @@ export function draftFiles(
       }),
     ),
     substitutions: substitutionsOf(draft.files, edits),
-    places: variablePlaces(draft.files, edits),
+    places: listVariableLocations(draft.files, edits),
     shares: (service) => isPinShared(files, service, pinsOf(installation)),
   };
   return { draft, expected };

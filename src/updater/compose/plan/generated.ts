@@ -1,5 +1,5 @@
 import { parseReference } from '../../../core/compose/reference.ts';
-import { upCommand } from '../../../core/progress/compose-command.ts';
+import { formatUpCommand } from '../../../core/progress/compose-command.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { ComposeModel, ModelService } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
@@ -7,9 +7,9 @@ import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
 import {
   type Installation,
-  otherContainers,
-  replacedServices,
-  updatedServices,
+  replacedServicesOf,
+  unchangedContainersOf,
+  updatedServicesOf,
 } from '../inspect/installation.ts';
 import { findMajorChanges } from '../inspect/services/major-changes.ts';
 import type { ExpectedModelChanges } from '../proof/prove.ts';
@@ -56,7 +56,7 @@ export function checkGenerated(
 
 /** Returns the services that have containers and are not replaced by the update. */
 export const stayingServices = (installation: Installation): string[] =>
-  [...new Set(otherContainers(installation).map(serviceOf))].sort();
+  [...new Set(unchangedContainersOf(installation).map(serviceOf))].sort();
 
 /**
  * Returns the changes of networks and volumes in the release's files. A fatal change would stop the instance or lose
@@ -65,9 +65,11 @@ export const stayingServices = (installation: Installation): string[] =>
 function sharedChanges(installation: Installation, { model, hashedNetworks }: NewDefinitions) {
   // The hint is only useful for a network with a hash in its label. Any other network is recreated only after `down`,
   // which also detaches unnamed volumes.
-  const isSafe = findMajorChanges(otherContainers(installation), model).size === 0;
+  const isSafe = findMajorChanges(unchangedContainersOf(installation), model).size === 0;
   const hint = (name: string) =>
-    isSafe && hashedNetworks.has(name) ? `. To recreate it, run ${upCommand(installation.project)}` : '';
+    isSafe && hashedNetworks.has(name)
+      ? `. To recreate it, run ${formatUpCommand(installation.project)}`
+      : '';
   const before = installation.model;
   const changed = (kind: 'networks' | 'volumes') =>
     Object.entries(before[kind] ?? {}).flatMap(([key, old]) => {
@@ -76,7 +78,7 @@ function sharedChanges(installation: Installation, { model, hashedNetworks }: Ne
       if (now === undefined || now?.external || JSON.stringify(old) === JSON.stringify(now)) return [];
       return [{ key, name: old?.name ?? key, isRenamed: old?.name !== now?.name }];
     });
-  const users = replacedServices(installation).map(({ name }) => name);
+  const users = replacedServicesOf(installation).map(({ name }) => name);
   const networks = new Set(
     users.flatMap((name) => [...networkKeys(before.services[name]), ...networkKeys(model.services[name])]),
   );
@@ -113,7 +115,7 @@ function refuseLostNeighbours(
 ): void {
   const networksOf = (containers: readonly Container[]) => containers.flatMap(({ networks }) => networks);
   const up = Map.groupBy(installation.containers.filter(isUp), serviceOf);
-  for (const { name, containers } of updatedServices(installation).filter(
+  for (const { name, containers } of updatedServicesOf(installation).filter(
     (each) => each.name in model.services,
   )) {
     const today = networksOf(containers);

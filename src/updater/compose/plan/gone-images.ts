@@ -1,15 +1,15 @@
 import { parseReference } from '../../../core/compose/reference.ts';
 import { type Container, serviceOf } from '../../../engine/container.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
-import { type Installation, replacedServices } from '../inspect/installation.ts';
+import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
 
 /**
  * Returns warnings about images of running containers that are no longer on this machine. With the containerd store,
  * rebuilding a tag has this effect. Containers cannot be recreated from a missing image.
  */
-export function missingImages(installation: Installation): string[] {
+export function findMissingImages(installation: Installation): string[] {
   const { imagesInUse, product } = installation;
-  const containers = replacedServices(installation).flatMap((service) => service.containers);
+  const containers = replacedServicesOf(installation).flatMap((service) => service.containers);
   const gone = containers.filter(({ imageId }) => !imagesInUse.has(imageId));
   return [...Map.groupBy(gone, ({ imageId }) => imageId)].map(([id, those]) => {
     const names = [...new Set(those.map(serviceOf))];

@@ -8,7 +8,7 @@ import { cleanPath } from '../../../engine/api/blueprint.ts';
 import type { ComposeModel, ModelMount } from '../../../engine/cli/compose.ts';
 import { type Container, type Image, type StorageMount, serviceOf } from '../../../engine/container.ts';
 import { toObject } from '../../../engine/json.ts';
-import { looksSaved } from '../../data/choose-mounts.ts';
+import { isSavableMount } from '../../data/choose-mounts.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
 import { ownFiles } from '../inspect/installation.ts';
 import type { PreparedPlan } from './plan.ts';
@@ -41,7 +41,7 @@ export function findUnmountedData(plan: PreparedPlan, service: string, image: Im
   const declared = declaredPaths(image);
   return containers.flatMap((container) => {
     if (serviceOf(container) !== service) return [];
-    const data = container.storage.filter((mount) => looksSaved(mount, ownFiles(project)));
+    const data = container.storage.filter((mount) => isSavableMount(mount, ownFiles(project)));
     const known = [
       ...[...mounted.keys(), ...inMemory, ...provided],
       ...declaredPaths(imagesInUse.get(container.imageId)).map(cleanPath),

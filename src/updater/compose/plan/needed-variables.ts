@@ -1,18 +1,18 @@
 import type { ProjectDraft } from '../../../core/compose/draft.ts';
 import { resolveIncludeTree } from '../../../core/compose/layers.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
-import { createVariableLookup, unsetVariables } from '../../../core/compose/variables.ts';
+import { createVariableLookup, findUnsetVariables } from '../../../core/compose/variables.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
-import { type Installation, replacedServices } from '../inspect/installation.ts';
+import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
 import type { ReleaseText } from './release-texts.ts';
 
 /**
  * Creates the missing-variable error if compose rejects the release's files because of unset variables; otherwise
  * returns null.
  */
-export function missingVariables(
+export function createMissingVariablesError(
   installation: Installation,
   draft: ProjectDraft,
   release: readonly ReleaseText[],
@@ -42,7 +42,7 @@ export function requireSecretValues(
   model: ComposeModel,
 ): void {
   const variables = createVariableLookup(draft.files.envFiles);
-  const names = replacedServices(installation).flatMap(({ name }) =>
+  const names = replacedServicesOf(installation).flatMap(({ name }) =>
     (['secrets', 'configs'] as const).flatMap((kind) =>
       (model.services[name]?.[kind] ?? []).flatMap(({ source }) => model[kind]?.[source]?.environment ?? []),
     ),
@@ -55,7 +55,7 @@ export function requireSecretValues(
 }
 
 /** Returns a warning about unset variables without a default that the release's files use for the first time. */
-export function emptyVariables(
+export function findEmptyVariables(
   installation: Installation,
   draft: ProjectDraft,
   release: readonly ReleaseText[],
@@ -72,7 +72,7 @@ function unsetIn(files: ProjectFiles, release: readonly ReleaseText[], kind: 're
   const paths = new Set(release.map(({ path }) => path));
   const layers = resolveIncludeTree(files).layers.filter(({ file }) => paths.has(file.file.path));
   return [
-    ...new Set(layers.flatMap(({ file, variables }) => unsetVariables(file.file, variables)[kind])),
+    ...new Set(layers.flatMap(({ file, variables }) => findUnsetVariables(file.file, variables)[kind])),
   ].filter((name) => name !== 'PATH');
 }
 

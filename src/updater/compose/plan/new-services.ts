@@ -1,21 +1,21 @@
 import { isSamePublisher, parseReference } from '../../../core/compose/reference.ts';
-import { upCommand } from '../../../core/progress/compose-command.ts';
+import { formatUpCommand } from '../../../core/progress/compose-command.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { ComposeModel, ModelService } from '../../../engine/cli/compose.ts';
 import { serviceOf } from '../../../engine/container.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
 import type { MovedService } from '../../run/state/changeover.ts';
-import { completedDependencies, type Installation, updatedServices } from '../inspect/installation.ts';
+import { completedDependencies, type Installation, updatedServicesOf } from '../inspect/installation.ts';
 
 /**
  * Returns the services without a container on which updated services depend, directly or indirectly. Services with 0
  * replicas and provider services do not count, because they never have containers.
  */
-export function missingServices(installation: Installation, { services }: ComposeModel): string[] {
+export function findMissingServices(installation: Installation, { services }: ComposeModel): string[] {
   const known = [...installation.exclude, ...installation.containers.map(serviceOf)];
   const hasContainers = ({ deploy, scale, provider }: ModelService): boolean =>
     (deploy?.replicas ?? scale ?? 1) > 0 && provider === undefined;
-  const updated = updatedServices(installation).map(({ name }) => name);
+  const updated = updatedServicesOf(installation).map(({ name }) => name);
   const missing = new Set(updated);
   // The set grows during the loop, so that it also contains indirect dependencies.
   for (const name of missing)
@@ -53,14 +53,14 @@ export function describeAdded(
  */
 export function requireExistingDependencies(installation: Installation): void {
   const { kind, model, project, containers } = installation;
-  const needed = updatedServices(installation).flatMap(({ name }) =>
+  const needed = updatedServicesOf(installation).flatMap(({ name }) =>
     Object.keys(model.services[name]?.depends_on ?? {}),
   );
   const isStarted = containers.some((each) => needed.includes(serviceOf(each)));
   const ending = Object.values(model.services).flatMap(completedDependencies);
-  const names = missingServices(installation, model).filter((name) => !ending.includes(name));
+  const names = findMissingServices(installation, model).filter((name) => !ending.includes(name));
   if (kind === 'generated' || names.length === 0 || !isStarted) return;
   const message = `the updated services depend on ${joinWithAnd(names)}, but ${joinWithAnd(names)} ${names.length > 1 ? 'have' : 'has'} no container`;
-  const advice = `Run ${upCommand(project, names)} first. Then run {command} again.`;
+  const advice = `Run ${formatUpCommand(project, names)} first. Then run {command} again.`;
   throw new UpdateError('missing-service', message, { advice });
 }

@@ -6,19 +6,19 @@ import type { Changeover, ContainerRecord, MovedService } from '../../run/state/
 import {
   completedDependencies,
   type Installation,
-  replacedServices,
+  replacedServicesOf,
   type ServiceFacts,
-  updatedServices,
+  updatedServicesOf,
 } from '../inspect/installation.ts';
-import { affectedContainerWarningsOf, knownAddresses } from './affected.ts';
+import { affectedContainerWarningsOf, findCachedAddresses } from './affected.ts';
 import { describeAdded } from './new-services.ts';
 import type { PreparedPlan } from './plan.ts';
 import { releaseCommand } from './release-label.ts';
 import {
   describeRunningServices,
+  findVersionWarnings,
   previousVersionNameOf,
   reachedVersionNameOf,
-  versionWarnings,
 } from './version-sentences.ts';
 
 /**
@@ -52,7 +52,7 @@ export function planRollout(plan: PreparedPlan, containers: readonly ContainerRe
   const toRunManually = manualMigrations(plan, running);
   const ready = releaseCommand(plan, images.get(plan.app.to), 'ready');
   return {
-    moved: [...inOrder(updatedServices(installation).map(nameOf), plan), ...following].map(moved),
+    moved: [...inOrder(updatedServicesOf(installation).map(nameOf), plan), ...following].map(moved),
     // Migrations are recorded as stopped, so that a rollback does not start them: they would run on data of another
     // version.
     containers: containers.map((each) =>
@@ -64,8 +64,8 @@ export function planRollout(plan: PreparedPlan, containers: readonly ContainerRe
       goal: plan.to,
       reached: reachedVersionNameOf(plan),
       runs: describeRunningServices(plan, stoppedWorkers),
-      warnings: [...versionWarnings(plan), ...affectedContainerWarningsOf(plan)],
-      addresses: knownAddresses(installation),
+      warnings: [...findVersionWarnings(plan), ...affectedContainerWarningsOf(plan)],
+      addresses: findCachedAddresses(installation),
       alsoMoved: plan.alsoMoved,
       newServices: plan.newServices,
       changedServices: plan.changedServices,
@@ -127,7 +127,7 @@ function restartedByHand(
   { services }: ComposeModel,
   running: ReadonlySet<string>,
 ): string[] {
-  const moved = new Set(replacedServices(installation).map(nameOf));
+  const moved = new Set(replacedServicesOf(installation).map(nameOf));
   const asks = ({ depends_on }: ModelService) =>
     Object.entries(depends_on ?? {}).some(([name, { restart }]) => restart === true && moved.has(name));
   return Object.keys(services).filter(
@@ -140,7 +140,7 @@ function manualMigrations(
   { installation, model, alsoMoved, migrations }: PreparedPlan,
   running: ReadonlySet<string>,
 ): string[] {
-  const moved = updatedServices(installation).map(nameOf);
+  const moved = updatedServicesOf(installation).map(nameOf);
   const once = new Set(moved.flatMap((name) => completedDependencies(model.services[name])));
   return [...new Set([...moved, ...alsoMoved])].filter(
     (name) => once.has(name) && !migrations.includes(name) && !running.has(name),

@@ -1,22 +1,22 @@
-import { findServicesReading } from '../../../core/compose/layers.ts';
+import { findServicesByEnvFile } from '../../../core/compose/layers.ts';
 import { parseVersionLabel } from '../../../core/release/pin-tag.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Image } from '../../../engine/container.ts';
-import { labelledVersion, requireNoDowngrade, type ServiceUpdate } from '../../plan/release-plan.ts';
+import { labelledVersionOf, requireNoDowngrade, type ServiceUpdate } from '../../plan/release-plan.ts';
 import {
   completedDependencies,
   type Installation,
-  otherContainers,
-  replacedServices,
+  replacedServicesOf,
+  unchangedContainersOf,
 } from '../inspect/installation.ts';
 import { findMajorChanges } from '../inspect/services/major-changes.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
 import { compareModels, requireExpectedChanges } from '../proof/prove.ts';
 import type { draftFiles } from './draft-files.ts';
 import { checkGenerated, type NewDefinitions, stayingServices } from './generated.ts';
-import { missingServices } from './new-services.ts';
+import { findMissingServices } from './new-services.ts';
 import type { Plan, PreparedPlan } from './plan.ts';
-import { majorWarnings } from './plan-update.ts';
+import { findMajorVersionWarnings } from './plan-update.ts';
 
 /** Drafted new files, and compose's model of them. */
 interface Proposal
@@ -37,16 +37,16 @@ export function planFiles(whole: Plan, proposal: Proposal): PreparedPlan {
   // Services that a release no longer has are not updated: their containers are removed.
   const plan = { ...whole, updates: whole.updates.filter(({ service }) => service in model.services) };
   const proof = draft.changes.length > 0 ? proven(plan, proposal) : { alsoMoved: [], warnings: [] };
-  const before = missingServices(installation, installation.model);
-  const needed = missingServices(installation, model).filter((name) => !before.includes(name));
+  const before = findMissingServices(installation, installation.model);
+  const needed = findMissingServices(installation, model).filter((name) => !before.includes(name));
   // A new service that must complete before other services start is a migration, whatever its image is.
   const ending = needed.filter((name) =>
     Object.values(model.services).flatMap(completedDependencies).includes(name),
   );
   const migrations = [...new Set([...migrationsOf(installation, model), ...ending])];
   const added = needed.filter((name) => !migrations.includes(name));
-  const own = [...replacedServices(installation).map(({ name }) => name), ...migrations, ...added];
-  const dumpFirst = findMajorChanges(otherContainers(installation), model);
+  const own = [...replacedServicesOf(installation).map(({ name }) => name), ...migrations, ...added];
+  const dumpFirst = findMajorChanges(unchangedContainersOf(installation), model);
   const others = (names: readonly string[]) =>
     names.filter((name) => !own.includes(name) && !dumpFirst.has(name));
   return {
@@ -62,7 +62,7 @@ export function planFiles(whole: Plan, proposal: Proposal): PreparedPlan {
     dumpFirst: [...dumpFirst.values()],
     laterWarnings: [
       // With a floating tag, a new major version is detected only after the pull.
-      ...(plan.release ? [] : majorWarnings(plan.prefix, installation.runningVersion, version)),
+      ...(plan.release ? [] : findMajorVersionWarnings(plan.prefix, installation.runningVersion, version)),
       ...proof.warnings,
       ...dumpFirst.values(),
     ],
@@ -93,7 +93,7 @@ function proven(
  */
 function changedServices(installation: Installation, { draft, model }: Proposal): string[] {
   const { services: before } = installation.model;
-  const reading = findServicesReading(
+  const reading = findServicesByEnvFile(
     draft.files,
     draft.changes.map(({ path }) => path),
   );
@@ -107,11 +107,11 @@ function changedServices(installation: Installation, { draft, model }: Proposal)
  * Returns the version label of the pulled app image, such as `1.5.0`; null if the image has none.
  * @throws UpdateError downgrade
  */
-export function pulledVersion(plan: Plan, images: ReadonlyMap<string, Image>): string | null {
+export function checkPulledVersion(plan: Plan, images: ReadonlyMap<string, Image>): string | null {
   const { installation, app } = plan;
   const image = images.get(app.to);
   const used = installation.imagesInUse.get(installation.app.containers[0]?.imageId ?? '');
-  const label = labelledVersion(app, image);
+  const label = labelledVersionOf(app, image);
   // Images inherit the version variable of their base image, so a tag or label is never compared with a variable.
   const [running, pulled] =
     installation.runningVersion || label

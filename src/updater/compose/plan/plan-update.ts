@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { checkPinAgainstModel } from '../../../core/compose/find-pin.ts';
 import type { Pin } from '../../../core/compose/pin.ts';
-import { countOf, isMajorChange } from '../../../core/release/order.ts';
-import { type NextTag, nextTagFor } from '../../../core/release/retag.ts';
+import { countVersionNumbers, isMajorChange } from '../../../core/release/order.ts';
+import { planTagUpdate, type TagUpdateResult } from '../../../core/release/retag.ts';
 import type { PlannedTarget } from '../../../core/release/target.ts';
 import type { Image } from '../../../engine/container.ts';
 import { versionLabel } from '../../../engine/labels.ts';
@@ -10,9 +10,9 @@ import { isContainerOfImage } from '../../../engine/same-image.ts';
 import type { RunningApp } from '../../plan/check-required-release.ts';
 import { planRelease, type ReleasePlan, type ServiceUpdate } from '../../plan/release-plan.ts';
 import type { ReleaseRequest } from '../../run/options.ts';
-import { runningVersionText } from '../inspect/describe.ts';
-import { type InspectedProject, releaseFileNames, updatedServices } from '../inspect/installation.ts';
-import { hasOtherLabel, runningVersions } from '../inspect/running-version.ts';
+import { formatRunningVersion } from '../inspect/describe.ts';
+import { type InspectedProject, releaseFileNames, updatedServicesOf } from '../inspect/installation.ts';
+import { hasOtherLabel, listRunningVersions } from '../inspect/running-version.ts';
 
 /**
  * Plans the update of a compose project (docs/contract.md 3.2). Changes nothing.
@@ -23,7 +23,7 @@ export function planUpdate<I extends InspectedProject>(
   request: ReleaseRequest,
 ): ReleasePlan & { installation: I } {
   const { runningVersion, model, kind } = project;
-  const services = updatedServices(project).map(({ pin, containers }) => ({
+  const services = updatedServicesOf(project).map(({ pin, containers }) => ({
     pin,
     pull: model.services[pin.service]?.pull_policy !== 'never',
     trustsLabel: !containers.some(hasOtherLabel),
@@ -34,9 +34,9 @@ export function planUpdate<I extends InspectedProject>(
     checkPinAgainstModel(pin, model.services[pin.service]?.image);
     return nextTagOf(project, pin, to);
   };
-  const pinned = { services, from: runningVersionText(project), defaultTarget, nextTag };
+  const pinned = { services, from: formatRunningVersion(project), defaultTarget, nextTag };
   const plan = planRelease(project, pinned, request);
-  const major = majorWarnings(plan.prefix, runningVersion, plan.release?.version ?? null);
+  const major = findMajorVersionWarnings(plan.prefix, runningVersion, plan.release?.version ?? null);
   return { ...plan, warnings: [...untrustedLabels(project), ...plan.warnings, ...major] };
 }
 
@@ -53,7 +53,7 @@ export function updatesOf(project: InspectedProject, request: ReleaseRequest): r
 }
 
 function untrustedLabels(installation: InspectedProject): string[] {
-  const untrusted = updatedServices(installation).flatMap(({ containers }) =>
+  const untrusted = updatedServicesOf(installation).flatMap(({ containers }) =>
     containers.filter(hasOtherLabel),
   );
   const sentences = untrusted.map(
@@ -64,7 +64,7 @@ function untrustedLabels(installation: InspectedProject): string[] {
 }
 
 /** Returns a warning if the update changes the major version; empty if a version is unknown. */
-export function majorWarnings(prefix: string, from: string | null, to: string | null): string[] {
+export function findMajorVersionWarnings(prefix: string, from: string | null, to: string | null): string[] {
   if (!from || !to || !isMajorChange(from, to)) return [];
   return [
     `${prefix}${from} → ${prefix}${to} changes the major version. Back up the database first or use --restore-point; otherwise, the data cannot be restored`,
@@ -72,24 +72,24 @@ export function majorWarnings(prefix: string, from: string | null, to: string | 
 }
 
 export const pinsOf = (installation: InspectedProject): Pin[] =>
-  updatedServices(installation).map(({ pin }) => pin);
+  updatedServicesOf(installation).map(({ pin }) => pin);
 
 /** Describes the running app of a project, and whether it already runs the pulled image. */
 export const runningApp = (project: InspectedProject, image: Image | undefined): RunningApp => ({
-  oldestVersion: runningVersions(project.app.containers)[0] ?? project.runningVersion,
+  oldestVersion: listRunningVersions(project.app.containers)[0] ?? project.runningVersion,
   isInstalled: project.app.containers.every((container) => isContainerOfImage(container, image)),
   nextTag: (required) => nextTagOf(project, project.app.pin, required),
 });
 
 /** Determines the new tag of a pin for a target; without a target, the tag stays. */
-function nextTagOf(installation: InspectedProject, pin: Pin, target: PlannedTarget | null): NextTag {
+function nextTagOf(installation: InspectedProject, pin: Pin, target: PlannedTarget | null): TagUpdateResult {
   if (target === null) return { kind: 'stays' };
   if (installation.kind === 'generated' && !isOverride(installation, pin)) {
     if (target.kind === 'release' && target.lead !== undefined) return { kind: 'variant' };
-    const isShort = target.kind === 'release' && countOf(target.version) < 3;
+    const isShort = target.kind === 'release' && countVersionNumbers(target.version) < 3;
     return isShort ? { kind: 'short' } : { kind: 'moved', tag: target.tag };
   }
-  return nextTagFor(pin.tag, target);
+  return planTagUpdate(pin.tag, target);
 }
 
 /** Whether the pin of a generated installation is in a user's file, which releases do not overwrite. */

@@ -1,10 +1,10 @@
 import * as z from 'zod/mini';
-import { findServicesReading } from '../../../core/compose/layers.ts';
-import { createVariableLookup, writtenValues } from '../../../core/compose/variables.ts';
+import { findServicesByEnvFile } from '../../../core/compose/layers.ts';
+import { createVariableLookup, listEnvFileValues } from '../../../core/compose/variables.ts';
 import { isWithin } from '../../../core/files/host-paths.ts';
 import { createJsonTextSchema } from '../../../core/progress/json-text.ts';
 import type { AttachedResult } from '../../../engine/cli/run-attached.ts';
-import { type Image, type StorageMount, toEnvironment } from '../../../engine/container.ts';
+import { type Image, parseEnvironment, type StorageMount } from '../../../engine/container.ts';
 import { type Json, toObject, toStrings } from '../../../engine/json.ts';
 import type { PreparedPlan } from './plan.ts';
 
@@ -15,7 +15,7 @@ const memory = 512 * 1024 ** 2;
  * environment, the networks and the data of the app, but cannot change files, and proxies do not mistake it for the
  * app. The definition contains values of environment variables and must not be logged.
  */
-export function preflightContainer(plan: PreparedPlan, image: Image, command: readonly string[]) {
+export function buildPreflightContainer(plan: PreparedPlan, image: Image, command: readonly string[]) {
   const { name, containers } = plan.installation.app;
   const { storage = [], networks = [], networkMode = '', extraHosts = [] } = containers[0] ?? {};
   const { user, group_add, platform } = toObject(plan.model.services[name]);
@@ -75,14 +75,14 @@ const readOnly = ({ type, source, destination, subpath }: StorageMount): Json =>
  */
 function environmentOf({ installation, model, changes }: PreparedPlan): Map<string, string> {
   const { app, sent, files, model: before } = installation;
-  const values = toEnvironment(toStrings(sent.get(app.name)?.body.Env));
+  const values = parseEnvironment(toStrings(sent.get(app.name)?.body.Env));
   for (const key of Object.keys(before.services[app.name]?.environment ?? {})) values.delete(key);
   for (const [key, value] of Object.entries(model.services[app.name]?.environment ?? {}))
     values.set(key, (value ?? '').replaceAll('$$', '$'));
   for (const { path, before: text, after } of changes) {
-    if (!findServicesReading(files, [path]).includes(app.name)) continue;
+    if (!findServicesByEnvFile(files, [path]).includes(app.name)) continue;
     const [old, now] = [text ?? '', after].map((each) => createVariableLookup([{ path, text: each }]));
-    for (const { key } of writtenValues([{ path, text: after }]))
+    for (const { key } of listEnvFileValues([{ path, text: after }]))
       if ([undefined, old?.(key)?.text].includes(values.get(key))) values.set(key, now?.(key)?.text ?? '');
   }
   // These variables are removed, because reverse proxies use them to find the containers to which they forward

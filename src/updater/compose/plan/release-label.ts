@@ -15,7 +15,7 @@ const readers = { ready: parseJsonCommand, preflight: parseJsonCommand, settings
  * image has inherited its labels from another product's base image. In the latter case, its version label differs from
  * its tag.
  */
-export function releaseLabel<K extends keyof typeof readers>(
+export function parseReleaseLabel<K extends keyof typeof readers>(
   { app, installation }: Plan,
   image: Image | undefined,
   kind: K,
@@ -34,10 +34,10 @@ export function releaseLabel<K extends keyof typeof readers>(
  * no such command.
  */
 export const releaseCommand = (plan: Plan, image: Image | undefined, kind: 'ready' | 'preflight') =>
-  releaseLabel(plan, image, kind) ?? plan.installation.product[kind] ?? null;
+  parseReleaseLabel(plan, image, kind) ?? plan.installation.product[kind] ?? null;
 
-export const labelWarnings = (plan: Plan, image: Image | undefined): string[] =>
+export const findLabelWarnings = (plan: Plan, image: Image | undefined): string[] =>
   (['ready', 'preflight', 'settings'] as const)
-    .filter((kind) => releaseLabel(plan, image, kind) === undefined)
+    .filter((kind) => parseReleaseLabel(plan, image, kind) === undefined)
     .map((kind) => jsonLabelOf(plan.installation.product, kind))
     .map((label) => `the label ${label} on ${plan.app.to} is malformed, so it is ignored`);

@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from 'node:path';
-import { readComposeFile } from '../../../core/compose/compose-file.ts';
+import { getParsedComposeFile } from '../../../core/compose/compose-file.ts';
 import { findProjectFile } from '../../../core/compose/project-files.ts';
 import { type Installation, isGenerated, releaseFileNames } from '../inspect/installation.ts';
 
@@ -15,9 +15,9 @@ export interface ReleaseText {
 }
 
 /** Returns the names of the generated files that the project uses through `-f` or `include`. */
-export function wantedReleaseFiles({ project, files }: Installation): string[] {
+export function listRequiredReleaseFiles({ project, files }: Installation): string[] {
   const included = files.composeFiles.flatMap((file) =>
-    readComposeFile(file).includes.flatMap(({ paths }) =>
+    getParsedComposeFile(file).includes.flatMap(({ paths }) =>
       paths.map(({ path }) => resolve(dirname(file.path), path)),
     ),
   );
@@ -32,7 +32,7 @@ export function wantedReleaseFiles({ project, files }: Installation): string[] {
  * @param shipped the files of the running release, to detect manual edits; null if its image is missing
  * @param backup the backup directory, for messages
  */
-export function releaseTexts(
+export function compareReleaseTexts(
   installation: Installation,
   fresh: ShippedFiles,
   shipped: ShippedFiles | null,

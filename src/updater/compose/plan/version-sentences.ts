@@ -2,7 +2,7 @@ import { compareSharedNumbers } from '../../../core/release/order.ts';
 import { isNumbered, parsePinTag } from '../../../core/release/pin-tag.ts';
 import { isContainerOfImage } from '../../../engine/same-image.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
-import { labelledVersion } from '../../plan/release-plan.ts';
+import { labelledVersionOf } from '../../plan/release-plan.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
 import type { Plan, PreparedPlan } from './plan.ts';
 
@@ -44,7 +44,7 @@ export function describeRunningServices(plan: PreparedPlan, stopped: readonly st
 }
 
 /** Returns warnings about tags and labels with another version than the target, once for each image. */
-export function versionWarnings(plan: PreparedPlan): string[] {
+export function findVersionWarnings(plan: PreparedPlan): string[] {
   const { release, to, prefix } = plan;
   if (release === null) return [];
   const isOther = (update: ServiceUpdate) => {
@@ -78,5 +78,5 @@ const runs = ([what, updates]: [string, ServiceUpdate[]]): string =>
 
 function versionOf(update: ServiceUpdate, { references, images }: PreparedPlan): string | null {
   const { service: name, to } = update;
-  return labelledVersion(update, images.get(references.get(name) ?? to) ?? images.get(to));
+  return labelledVersionOf(update, images.get(references.get(name) ?? to) ?? images.get(to));
 }

@@ -6,7 +6,7 @@ import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Compose, ComposeModel } from '../../../engine/cli/compose.ts';
-import { createOverlay, overlayPath } from './shadow.ts';
+import { createOverlay, overlayPathOf } from './shadow.ts';
 
 /**
  * Contents of additional files that override a project while an edit is checked. They apply to both models, before and
@@ -69,7 +69,7 @@ export async function resolveProposedModel(
     return JSON.parse(JSON.stringify(model).replaceAll(shadow, ''));
   } catch (error) {
     throw error instanceof UpdateError
-      ? inOwnPaths(error, new Map([...copied, [overlayPath(stage), '']]))
+      ? inOwnPaths(error, new Map([...copied, [overlayPathOf(stage), '']]))
       : error;
   } finally {
     await rm(stage, { recursive: true, force: true });

@@ -1,5 +1,5 @@
 import type { Edit } from '../../../core/compose/edit.ts';
-import { allFiles, displayPathOf, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import { displayPathOf, listProjectFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import {
   isDatabase,
   isSamePublisher,
@@ -129,7 +129,7 @@ function isText([section = '', , key = '']: readonly string[]): boolean {
 }
 
 /** Returns the locations of the edits that change variables. */
-export const variablePlaces = (files: ProjectFiles, edits: readonly Edit[]): string[] =>
+export const listVariableLocations = (files: ProjectFiles, edits: readonly Edit[]): string[] =>
   edits.flatMap(({ variable, file, line }) =>
     variable ? [`${variable} in ${displayPathOf(files, file)} line ${line}`] : [],
   );
@@ -144,7 +144,7 @@ export function substitutionsOf(files: ProjectFiles, edits: readonly Edit[]): Su
     if (before !== '') return [{ from: before, to: after }];
     const to = start === end && after.includes('=') ? after.trim().slice(variable.length + 1) : after;
     const form = new RegExp(`\\$\\{${variable}:?-([^{}$]*)\\}`, 'g');
-    const defaults = allFiles(files).flatMap(({ text }) =>
+    const defaults = listProjectFiles(files).flatMap(({ text }) =>
       [...text.matchAll(form)].map(([, value = '']) => value),
     );
     return [...new Set(['', ...defaults])].map((from) => ({ from, to }));

@@ -6,9 +6,9 @@ import {
   type ComposeSource,
   formatLocation,
   resolveIncludeTree,
-  resolveLayerText,
+  resolveSourceText,
 } from '../../../core/compose/layers.ts';
-import { allFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import { listProjectFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import type { YamlDocument } from '../../../core/compose/yaml-document.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 
@@ -18,8 +18,8 @@ import type { TextFile } from '../../../core/files/text-file.ts';
  * `extends` find the new texts, and relative paths still point to the original files. Returns the overlay directory.
  */
 export async function createOverlay(stage: string, directory: string, files: ProjectFiles): Promise<string> {
-  const root = overlayPath(stage);
-  const all = allFiles(files);
+  const root = overlayPathOf(stage);
+  const all = listProjectFiles(files);
   const own = new Set(all.map(({ path }) => path));
   const { layers } = resolveIncludeTree(files);
   const places = [directory, ...layers.map(({ base }) => base), ...all.map(({ path }) => dirname(path))];
@@ -37,7 +37,7 @@ export async function createOverlay(stage: string, directory: string, files: Pro
   return root;
 }
 
-export const overlayPath = (stage: string): string => join(stage, 'shadow');
+export const overlayPathOf = (stage: string): string => join(stage, 'shadow');
 
 /** Prefixes absolute paths in links with the overlay directory: otherwise, they would point to the unchanged files. */
 function intoShadow(root: string, { path, text }: TextFile, layers: readonly ComposeSource[]): string {
@@ -45,7 +45,7 @@ function intoShadow(root: string, { path, text }: TextFile, layers: readonly Com
   const [first] = reads;
   if (first === undefined) return text;
   const isAbsolute = (link: string) =>
-    reads.some((layer) => resolveLayerText(layer, link, formatLocation(layer, 1)).startsWith('/'));
+    reads.some((layer) => resolveSourceText(layer, link, formatLocation(layer, 1)).startsWith('/'));
   return linkPlaces(first.file)
     .filter((place) => isAbsolute(place.path))
     .sort((a, b) => b.start - a.start)

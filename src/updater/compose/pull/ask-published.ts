@@ -38,12 +38,12 @@ export async function fetchPublishedImages(
       return { status, said: status === null ? `timeout: ${error.message}` : message };
     });
     if ('digest' in told) return { ...told, reference, login };
-    await pauseAfter(told, { reference, attempt, engine, log });
+    await awaitRetry(told, { reference, attempt, engine, log });
   }
 }
 
 /** Waits before the next try if another try may help; otherwise, throws the error. @throws UpdateError pull-… */
-export async function pauseAfter(
+export async function awaitRetry(
   { said, status }: { said: string; status: number | null },
   { reference, attempt, engine, log }: EngineContext & { reference: string; attempt: number },
 ): Promise<void> {

@@ -6,7 +6,7 @@ import { classifyPullFailure } from '../../../engine/pull-failure.ts';
  * Returns the references that failed to be pulled: those in messages with the code of the failure, or otherwise those
  * in any message. Returns all references if no message contains any.
  */
-export function failedImages(
+export function findFailedImages(
   references: Iterable<string>,
   messages: readonly string[],
   code: ErrorCode,

@@ -7,21 +7,21 @@ import { isSameImage, type LocalImage } from '../../../engine/same-image.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import type { ExpectedDigests } from '../../run/expectations.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { localBuildError } from '../facts/own-builds.ts';
+import { createLocalBuildError } from '../facts/own-builds.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { Plan } from '../plan/plan.ts';
 import { fetchPublishedImages } from './ask-published.ts';
 import type { EarlyPull } from './early-pull.ts';
-import { failedImages } from './failed-images.ts';
+import { findFailedImages } from './failed-images.ts';
 import { loadImages } from './load/load-images.ts';
 import { pullImages } from './pull-images.ts';
 import { requireNamed, requireVerified, serviceOfKey } from './require-proven.ts';
-import { findLocalImages, readPreviousTags, removeNames, type TagBefore } from './tags.ts';
+import { findLocalImages, type PreviousTag, readPreviousTags, removeNames } from './tags.ts';
 
 /** Record of the images that tags pointed to before the pull, so that the tags can be restored. */
 export interface TagNotes {
-  readonly data: { run: string; tags: readonly TagBefore[] };
-  write(changes: { tags: readonly TagBefore[] }): Promise<void>;
+  readonly data: { run: string; tags: readonly PreviousTag[] };
+  write(changes: { tags: readonly PreviousTag[] }): Promise<void>;
 }
 
 interface Obtaining {
@@ -56,10 +56,10 @@ export async function pullUpdates(context: RunContext, plan: Plan, obtaining: Ob
   } catch (error) {
     const codes: ErrorCode[] = ['pull-unknown', 'pull-denied', 'pull-unreachable'];
     if (!(error instanceof UpdateError) || !codes.includes(error.code)) throw error;
-    const failed = failedImages(named.values(), [...error.detail, error.message], error.code);
+    const failed = findFailedImages(named.values(), [...error.detail, error.message], error.code);
     // An image that the owner may have built gets its own error: no registry has an image with a custom name.
     const own = updates.find(({ service, to }) => unconfirmed.includes(service) && failed.includes(to));
-    throw own === undefined ? error : localBuildError(plan, own, `its pull failed: ${error.message}`);
+    throw own === undefined ? error : createLocalBuildError(plan, own, `its pull failed: ${error.message}`);
   }
 }
 
@@ -169,7 +169,7 @@ const inForms = (wanted: ReadonlyMap<string, string>, forms: ReadonlyMap<string,
 /**
  * Adds the references without a tag. They mean `latest`, whose image is already local and is not pulled a second time.
  */
-export function withUntagged(
+export function addUntaggedReferences(
   images: ReadonlyMap<string, Image>,
   references: Iterable<string>,
 ): Map<string, Image> {
@@ -186,7 +186,7 @@ export function withUntagged(
  * Returns the images that services mount (`type: image`) and that belong to the release or are not local, by keys such
  * as `app.volume0`. Compose pulls only the images of services, so `up` would fail without these images.
  */
-export async function mountedImages(
+export async function findMountedImages(
   engine: Engine,
   { services }: ComposeModel,
   names: readonly string[],

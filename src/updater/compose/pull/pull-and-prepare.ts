@@ -7,12 +7,12 @@ import { runPreflight } from '../facts/run-preflight.ts';
 import type { Plan, PreparedPlan } from '../plan/plan.ts';
 import type { EarlyPull } from './early-pull.ts';
 import {
-  mountedImages,
+  addUntaggedReferences,
+  findMountedImages,
   pullAdded,
   pullHookImages,
   pullUpdates,
   type TagNotes,
-  withUntagged,
 } from './obtain-images.ts';
 
 /** Journal, and work that was started before the pull. */
@@ -50,9 +50,9 @@ export async function pullAndPrepare(
     log,
   });
   const { references, model } = prepared;
-  const images = withUntagged(pulled, references.values());
+  const images = addUntaggedReferences(pulled, references.values());
   const names = [...references.keys(), ...installation.followers.map(({ name }) => name)];
-  const mounted = await mountedImages(engine, model, names, updates);
+  const mounted = await findMountedImages(engine, model, names, updates);
   const added = new Map([...references, ...mounted].filter(([, reference]) => !images.has(reference)));
   const more = await pullAdded(context, plan, added, { journal, keepTags, deadline });
   await pullHookImages(context, installation, model, { names, deadline });

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { sleepFor } from '../../../core/progress/wait.ts';
 import type { Compose, ComposeModel } from '../../../engine/cli/compose.ts';
-import { composeMessages } from '../../../engine/cli/compose-output.ts';
+import { parseComposeMessages } from '../../../engine/cli/compose-output.ts';
 import { explainProxyError, proxyAdvice } from '../../../engine/proxy-refusal.ts';
 import { classifyPullFailure, type RetryPolicy } from '../../../engine/pull-failure.ts';
 import { PullMeter, type PullProgress } from '../../../engine/pull-progress.ts';
 import type { Log } from '../../run/log/log.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { failedImages } from './failed-images.ts';
+import { findFailedImages } from './failed-images.ts';
 
 /**
  * Pauses in ms before the second, third and fourth try. With the containerd store, each try of the engine sends five
@@ -81,15 +81,15 @@ async function pullTogether(
     for (let attempt = 0; ; attempt++) {
       const tell = createPullReporter(names, log, percent);
       const deadlineMs = deadline - performance.now();
-      if (deadlineMs <= 0) throw pullTimeoutError(names);
+      if (deadlineMs <= 0) throw createPullTimeoutError(names);
       const result = await compose.pull([...references.keys()], override, {
         deadlineMs,
         onStderrLine: (line) => tell(meter.read(line)),
         oneByOne,
       });
       if (result.exitCode === 0) break;
-      if (result.timedOut) throw pullTimeoutError(names);
-      const messages = composeMessages(result.stderr);
+      if (result.timedOut) throw createPullTimeoutError(names);
+      const messages = parseComposeMessages(result.stderr);
       const refused = explainProxyError(messages.join('\n'));
       if (refused !== null) {
         throw new UpdateError('pull-failed', `${names}: ${refused}`, {
@@ -98,7 +98,7 @@ async function pullTogether(
         });
       }
       const failure = classifyPullFailure(messages.join('\n'), references.values());
-      const failed = failedImages(references.values(), messages, failure.code).join(', ');
+      const failed = findFailedImages(references.values(), messages, failure.code).join(', ');
       oneByOne ||= failure.again === 'patiently';
       const pauseMs = pausesMs[failure.again][attempt];
       if (pauseMs === undefined || performance.now() + pauseMs > deadline) {
@@ -138,7 +138,7 @@ function overrideWith(references: ReadonlyMap<string, string>): string {
   return `{"services": {${services.join(', ')}}}`;
 }
 
-export const pullTimeoutError = (names: string) =>
+export const createPullTimeoutError = (names: string) =>
   new UpdateError('pull-timeout', `pulling ${names} took longer than allowed`);
 
 /**

@@ -1,5 +1,5 @@
 import { parseReference } from '../../../core/compose/reference.ts';
-import { listProject } from '../../../engine/api/project-containers.ts';
+import { listProjectContainers } from '../../../engine/api/project-containers.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { hasStarted, type Image } from '../../../engine/container.ts';
 import type { Log } from '../../run/log/log.ts';
@@ -15,13 +15,13 @@ export async function findLocalImages(
 }
 
 /** Image that a reference pointed to before a pull. */
-export interface TagBefore {
+export interface PreviousTag {
   reference: string;
   imageId: string;
 }
 
 /** Returns the image that each reference points to now. References without a local image are omitted. */
-export async function readPreviousTags(engine: Engine, references: Iterable<string>): Promise<TagBefore[]> {
+export async function readPreviousTags(engine: Engine, references: Iterable<string>): Promise<PreviousTag[]> {
   const images = [...(await findLocalImages(engine, references))];
   return images.map(([reference, { id }]) => ({ reference, imageId: id }));
 }
@@ -46,13 +46,13 @@ export async function updateTags(
 export async function restoreTags(
   engine: Engine,
   project: string,
-  before: readonly TagBefore[],
+  before: readonly PreviousTag[],
   log: Log,
 ): Promise<void> {
   if (before.length === 0) return;
   const references = before.map(({ reference }) => reference);
   const now = await findLocalImages(engine, references);
-  const { containers } = await listProject(engine, project);
+  const { containers } = await listProjectContainers(engine, project);
   for (const { reference, imageId } of before) {
     const id = now.get(reference)?.id;
     if (id === imageId) continue;

@@ -6,7 +6,7 @@ import type { Container } from '../../../engine/container.ts';
 import { EngineError, findEngineError } from '../../../engine/http/engine-error.ts';
 import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import { maskRulesOfContainers } from '../../run/log/mask-rules.ts';
-import { eachOnce } from '../../run/log/wording.ts';
+import { countRepeatedLines } from '../../run/log/wording.ts';
 import type { EngineContext, RunContext } from '../../run/run-context.ts';
 import { type HealthReport, type HealthRules, HealthWatch, type WatchedService } from './health.ts';
 import { HealthChecks } from './health-checks.ts';
@@ -112,7 +112,7 @@ async function lastLog(engine: Engine, container: Container): Promise<string[]> 
     lines.length === 0
       ? `${container.name} has not written anything to its log`
       : `last ${count} printed by ${container.name}:`,
-    ...eachOnce(lines).map((line) => `  ${line}`),
+    ...countRepeatedLines(lines).map((line) => `  ${line}`),
     ...ofHealth,
   ];
 }

@@ -2,7 +2,7 @@ import { UpdateError } from '../../../core/progress/update-error.ts';
 import { waitUntil } from '../../../core/progress/wait.ts';
 import {
   hasTemporaryName,
-  listProject,
+  listProjectContainers,
   type ProjectContainers,
 } from '../../../engine/api/project-containers.ts';
 import type { Container } from '../../../engine/container.ts';
@@ -10,7 +10,7 @@ import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import { formatSeconds } from '../../run/log/wording.ts';
 import type { EngineContext, RunContext } from '../../run/run-context.ts';
 import type { JournalData } from '../../run/state/journal.ts';
-import { wasLeftDown } from '../../run/state/was-interrupted.ts';
+import { createLeftDownTest } from '../../run/state/was-interrupted.ts';
 import {
   type ConcurrentComposeRules,
   ConcurrentComposeWatch,
@@ -35,7 +35,7 @@ export const awaitQuietProject = (
 ): Promise<QuietProject> =>
   awaitConcurrentCompose(context, project, {
     services: new Set([context.options.app, ...context.options.workers]),
-    ignores: wasLeftDown(earlier),
+    ignores: createLeftDownTest(earlier),
   });
 
 /**
@@ -56,7 +56,7 @@ export async function awaitConcurrentCompose(
   let isTold = false;
   let seen = first;
   const observe = async () => {
-    const found = seen ?? (await listProject(engine, project));
+    const found = seen ?? (await listProjectContainers(engine, project));
     seen = null;
     return found;
   };

@@ -4,7 +4,7 @@ import {
   hasTemporaryName,
   isStoppedForReplacement,
   isUnstartedWithTemporaryName,
-  listProject,
+  listProjectContainers,
   type ProjectContainers,
   projectFilterFor,
 } from '../../../engine/api/project-containers.ts';
@@ -55,7 +55,7 @@ export async function awaitServices(
   const rulesOfOthers = othersRules(changeover);
   const watch = new ConcurrentComposeWatch(rulesOfOthers, performance.now());
   const list = (containers: readonly Container[]) =>
-    listProject(engine, compose.project.name, { containers, services: rulesOfOthers.services });
+    listProjectContainers(engine, compose.project.name, { containers, services: rulesOfOthers.services });
   let found = seen ?? (await list([]));
   let isNew = true;
   const look = async () => {
@@ -64,7 +64,7 @@ export async function awaitServices(
     // If a later command is replacing containers, or was killed while doing so, they do not become healthy by waiting:
     // the step is tried again.
     if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw othersAtWork(app);
-    return watchedServices(changeover, found.containers);
+    return listWatchedServices(changeover, found.containers);
   };
   const reports = await awaitHealthyServices(work, { about, look }, rules);
   const isOpen = (container: Container) => hasTemporaryName(container) && isMoved(changeover, container);
@@ -110,7 +110,8 @@ async function endOthers(
   const debris = (quiet?.debris ?? []).filter((container) => !shouldStayStopped(changeover, container));
   const leftovers = debris.filter(({ id }) => quiet?.leftovers.some((leftover) => leftover.id === id));
   await removeLeftovers(work, leftovers);
-  const seen = quiet === null || leftovers.length > 0 ? await listProject(work.engine, project) : quiet;
+  const seen =
+    quiet === null || leftovers.length > 0 ? await listProjectContainers(work.engine, project) : quiet;
   const own = seen.containers.filter((container) => isMoved(changeover, container));
   const nameless = own.filter(
     (container) =>
@@ -132,7 +133,7 @@ async function endOthers(
 }
 
 /** Returns, for each updated service, the containers that must run, and how many containers exist and are required. */
-export function watchedServices(changeover: Changeover, now: readonly Container[]): WatchedService[] {
+export function listWatchedServices(changeover: Changeover, now: readonly Container[]): WatchedService[] {
   const ids = requiredContainerIdsOf(changeover, now);
   const lasting = changeover.moved.filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);
   return lasting.map((moved) => {

@@ -1,5 +1,5 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { composeMessages } from '../../../engine/cli/compose-output.ts';
+import { parseComposeMessages } from '../../../engine/cli/compose-output.ts';
 import { isConnectionLost } from '../../../engine/cli/engine.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { TryAgain } from '../../run/drive.ts';
@@ -9,7 +9,7 @@ import { pullMissingImage } from '../pull/obtain-images.ts';
 import { findUserEdits } from './find-saved.ts';
 import type { ReplaceStep } from './replace-steps.ts';
 import type { Replacement } from './replacement.ts';
-import { awaitHooks, hookFailure } from './start-hooks.ts';
+import { awaitHooks, createHookError } from './start-hooks.ts';
 
 /**
  * Time limit in ms for a call of `up`, without the grace periods of the containers that compose stops during the call.
@@ -54,7 +54,7 @@ export async function replaceService(
   await checkFiles(work, service);
   // The changes that the hook of the new version makes cannot be undone, so the new version counts as started.
   if (step.hook && !journal.data.started) await journal.write({ started: true });
-  const deadlineMs = deadlineOfUp(service, before);
+  const deadlineMs = computeUpTimeoutMs(service, before);
   if (step.hook) {
     await awaitHooks(engine, { project: compose.project.name, name: service }, log);
     log.info(`running the pre_start hook of ${service}; the service is unavailable until the hook finishes`);
@@ -64,9 +64,9 @@ export async function replaceService(
   const result = await withHeartbeat(log, `waiting for docker compose to replace ${service}`, up);
   await look();
   if (result.exitCode === 0) return;
-  const messages = composeMessages(result.stderr);
+  const messages = parseComposeMessages(result.stderr);
   // A failed hook is not tried again: it would fail again, and may have done half of its work. Its author must decide.
-  const failed = step.hook ? hookFailure(service, messages) : null;
+  const failed = step.hook ? createHookError(service, messages) : null;
   if (failed) throw failed;
   const isLost = isConnectionLost(result.stderr);
   tried.isStuck ||= stuck.test(result.stderr);
@@ -109,7 +109,7 @@ async function checkFiles({ engine, journal }: Replacement, service: string): Pr
  * Returns the time limit in ms for a call of `up`; infinite if a running container of the service has an unlimited
  * grace period.
  */
-export function deadlineOfUp(service: string, containers: readonly Container[]): number {
+export function computeUpTimeoutMs(service: string, containers: readonly Container[]): number {
   return containers
     .filter((container) => serviceOf(container) === service && isUp(container))
     .reduce((sum, { stopTimeout }) => sum + stopTimeout * 1000, upDeadlineMs);

@@ -14,7 +14,7 @@ export async function stopAllContainers(
   { words = '', graces }: { words?: string; graces?: ReadonlyMap<string, number> } = {},
 ): Promise<void> {
   const ids = containers.map(({ id }) => id);
-  const sentence = `waiting for ${namesOf(containers)} to stop${words}`;
+  const sentence = `waiting for ${containerNamesOf(containers)} to stop${words}`;
   await withHeartbeat(log, sentence, engine.stopContainers(ids, graces));
 }
 
@@ -34,7 +34,9 @@ export async function removeLeftovers(
 ): Promise<void> {
   if (leftovers.length === 0) return;
   await engine.removeContainers(leftovers.map(({ id }) => id));
-  log.info(`removed leftover containers of an interrupted docker compose command: ${namesOf(leftovers)}`);
+  log.info(
+    `removed leftover containers of an interrupted docker compose command: ${containerNamesOf(leftovers)}`,
+  );
 }
 
 /** Renames containers to their final names, because a compose command was interrupted before it could do so. */
@@ -73,9 +75,9 @@ export async function startContainers(
   }
   if (started.length === 0) return;
   log.warn(
-    `started ${namesOf(started)}, because another docker compose command was interrupted before it could do so`,
+    `started ${containerNamesOf(started)}, because another docker compose command was interrupted before it could do so`,
   );
 }
 
-export const namesOf = (containers: readonly { name: string }[]): string =>
+export const containerNamesOf = (containers: readonly { name: string }[]): string =>
   containers.map(({ name }) => name).join(', ');

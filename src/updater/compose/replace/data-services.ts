@@ -4,7 +4,7 @@
 import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
 import { sleepFor, waitUntil } from '../../../core/progress/wait.ts';
 import type { ContainerSnapshot } from '../../../engine/api/blueprint.ts';
-import { listProject } from '../../../engine/api/project-containers.ts';
+import { listProjectContainers } from '../../../engine/api/project-containers.ts';
 import { rebuildContainer } from '../../../engine/api/rebuild-container.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
@@ -13,7 +13,7 @@ import { findEngineError } from '../../../engine/http/engine-error.ts';
 import { toObject } from '../../../engine/json.ts';
 import type { DataContext } from '../../data/data-doors.ts';
 import type { SavedRestorePoint } from '../../data/point.ts';
-import { runTools } from '../../data/tools-container.ts';
+import { runHelperContainer } from '../../data/tools-container.ts';
 import { type StartedContainer, StartWatch } from '../../data/watch-starts.ts';
 import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
@@ -42,7 +42,7 @@ const portsPauseMs = 1_000;
 const startTries = 5;
 
 /** Returns the context in which the run of a journal saves and restores data. */
-export async function dataContextOf({ engine, log, journal }: JournaledContext): Promise<DataContext> {
+export async function createDataContext({ engine, log, journal }: JournaledContext): Promise<DataContext> {
   const { containerId, project } = journal.data;
   const [own] = await engine.inspectContainers([containerId]);
   if (!own) throw new UpdateError('own-container', 'the engine cannot find the updater container');
@@ -64,7 +64,7 @@ export async function listNamespaceUsers(
 }
 
 /** Returns the exposed TCP ports on which a running container listens; none if the container has a health check. */
-export async function portsOf(
+export async function findListeningPorts(
   doors: DataContext,
   container: Container,
   blueprint?: ContainerSnapshot,
@@ -83,7 +83,7 @@ export async function portsOf(
  * that is restarting has no network to join.
  */
 const askPorts = (doors: DataContext, networkOf: string): Promise<number[]> =>
-  runTools(doors, {
+  runHelperContainer(doors, {
     verb: 'ports',
     code: 'engine-unavailable',
     networkOf,
@@ -100,7 +100,7 @@ export async function listCoveredContainers(
   { project, point, changeover }: JournalData,
 ): Promise<Container[][]> {
   if (changeover === null) return [];
-  const { containers, leftovers } = await listProject(engine, project.name);
+  const { containers, leftovers } = await listProjectContainers(engine, project.name);
   const up = [...containers, ...leftovers].filter(isUp);
   const [workers, app] = [false, true].map((isApp) =>
     up.filter((each) => changeover.moved.some((one) => one.name === serviceOf(each) && one.isApp === isApp)),
@@ -139,16 +139,16 @@ export async function stopRestartedContainers(
 }
 
 /** Watches for starts of containers that can write to the data of a restore point. */
-export function watchData(
+export function createDataWatch(
   doors: DataContext,
   { data }: Journal,
   mounts: SavedRestorePoint['mounts'],
 ): Promise<StartWatch> {
-  return StartWatch.open(doors, { project: data.project, covered: coveredServices(data), mounts });
+  return StartWatch.open(doors, { project: data.project, covered: coveredServicesOf(data), mounts });
 }
 
 /** Returns the updated services and the services whose data is saved. */
-export const coveredServices = ({ changeover, point }: JournalData): string[] => [
+export const coveredServicesOf = ({ changeover, point }: JournalData): string[] => [
   ...(changeover?.moved ?? []).map(({ name }) => name),
   ...(point?.services ?? []),
 ];
@@ -189,7 +189,7 @@ async function startService(work: JournaledContext, service: string): Promise<vo
   const { changeover } = journal.data;
   const records = recordsOf(changeover, service).filter(({ runs }) => runs);
   for (let attempt = 1; records.length > 0; attempt++) {
-    const { containers } = await listProject(engine, journal.data.project.name);
+    const { containers } = await listProjectContainers(engine, journal.data.project.name);
     const now = containers.filter((each) => serviceOf(each) === service);
     const started: { record: ContainerRecord; id: string }[] = [];
     for (const record of records) {
@@ -237,7 +237,7 @@ async function awaitReady(
   const well = started.filter(({ record }) => record.well);
   const ports = work.journal.data.point?.ports.find((each) => each.service === service)?.ports ?? [];
   if (ports.length > 0) {
-    const doors = await dataContextOf(work);
+    const doors = await createDataContext(work);
     for (const { id, record } of well) await awaitPorts(work, doors, { id, name: record.name, ports });
     return;
   }
@@ -315,7 +315,7 @@ export async function ensureNetworks(
   if (names.every((name) => there.some((each) => each.name === name))) return;
   const { project } = journal.data;
   const ids = async () => {
-    const { containers, leftovers } = await listProject(engine, project.name);
+    const { containers, leftovers } = await listProjectContainers(engine, project.name);
     return [...containers, ...leftovers].flatMap((each) => (serviceOf(each) === service ? [each.id] : []));
   };
   const before = await ids();

@@ -1,16 +1,16 @@
 import { dirname } from 'node:path';
-import { composeCommand, upCommand } from '../../../core/progress/compose-command.ts';
+import { formatComposeCommand, formatUpCommand } from '../../../core/progress/compose-command.ts';
 import { requireUpdateError } from '../../../core/progress/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { discardRestorePoints } from '../../data/discard-point.ts';
 import type { RestorePointRecord } from '../../data/point-record.ts';
 import { logUpdated } from '../../run/last-lines.ts';
-import type { Ending } from '../../run/log/ending.ts';
+import type { RunOutcome } from '../../run/log/ending.ts';
 import { describeUserEdits } from '../../run/log/ending-facts.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
 import { type Changeover, recordsOf } from '../../run/state/changeover.ts';
-import { dataContextOf } from './data-services.ts';
+import { createDataContext } from './data-services.ts';
 import { findUserEdits } from './find-saved.ts';
 import { removeOldImages } from './remove-old-images.ts';
 import type { Replacement } from './replacement.ts';
@@ -24,7 +24,7 @@ export async function finishUpdated(
   replacement: Replacement,
   freeing: Promise<UnusedImages | null>,
   record: RestorePointRecord | null,
-): Promise<Ending> {
+): Promise<RunOutcome> {
   const { engine, log, options, journal, changeover } = replacement;
   const { words, moved } = changeover;
   const { project } = journal.data;
@@ -43,7 +43,7 @@ export async function finishUpdated(
   // If a service must not be recreated without a dump, the commands need `--no-deps`, because compose also recreates
   // the dependencies of a service that it starts.
   const up = (names: readonly string[]) =>
-    upCommand(project, dumpFirst.length > 0 ? ['--no-deps', ...names] : names);
+    formatUpCommand(project, dumpFirst.length > 0 ? ['--no-deps', ...names] : names);
   for (const name of words.alsoMoved) {
     log.info(`${name} uses the same pin but was not updated; to update it, run ${up([name])}`);
   }
@@ -55,7 +55,7 @@ export async function finishUpdated(
   }
   if (restartedByHand.length > 0) {
     log.warn(
-      `services that were not restarted although depends_on sets "restart: true": ${joinWithAnd(restartedByHand)} (restart them with ${composeCommand(project)} restart ${restartedByHand.join(' ')})`,
+      `services that were not restarted although depends_on sets "restart: true": ${joinWithAnd(restartedByHand)} (restart them with ${formatComposeCommand(project)} restart ${restartedByHand.join(' ')})`,
     );
   }
   if (changedServices.length > 0) {
@@ -71,7 +71,7 @@ export async function finishUpdated(
   const next = saved
     ? describeUserEdits(saved)
     : freed
-      ? removalAdvice(freed)
+      ? formatRemovalAdvice(freed)
       : journal.data.point
         ? `to restore ${words.from} and its data, run the updater with rollback --yes`
         : `to check it, run docker compose -p ${project.name} ps`;
@@ -84,7 +84,7 @@ export async function finishUpdated(
 async function completeHashes(work: Replacement, record: RestorePointRecord | null): Promise<void> {
   try {
     const hashed: Promise<unknown> = record
-      ? record.hashed(await dataContextOf(work))
+      ? record.hashed(await createDataContext(work))
       : completeRestorePoint(work);
     await withHeartbeat(work.log, "computing the restore point's hashes", hashed);
   } catch (error) {
@@ -96,7 +96,7 @@ async function completeHashes(work: Replacement, record: RestorePointRecord | nu
 async function dropOlderPoints(work: Replacement): Promise<void> {
   const { point, project } = work.journal.data;
   if (!point) return;
-  const doors = await dataContextOf(work);
+  const doors = await createDataContext(work);
   await discardRestorePoints(doors, dirname(point.directory), project, { except: [point.directory] });
 }
 
@@ -133,5 +133,5 @@ export async function findUnusedImages(engine: Engine, changeover: Changeover): 
 }
 
 /** Returns a sentence with the command that removes unused images, and the space that this frees. */
-export const removalAdvice = ({ references, size }: UnusedImages): string =>
+export const formatRemovalAdvice = ({ references, size }: UnusedImages): string =>
   `to free up to ${Math.round(size / 1_000_000)} MB, run docker image rm ${references.join(' ')}`;

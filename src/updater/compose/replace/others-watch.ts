@@ -9,7 +9,7 @@ import { joinWithAnd } from '../../run/log/wording.ts';
 /**
  * Maximum time in ms between two steps of a running compose command, apart from the time that containers take to stop.
  */
-export const stillMs = 30_000;
+export const maxIdleComposeMs = 30_000;
 /** Maximum wait in ms for another docker compose command. */
 export const composeTimeoutMs = 120_000;
 /** Pause in ms between two polls of the engine. */
@@ -79,6 +79,6 @@ export class ConcurrentComposeWatch {
     // Only a predecessor that is still up may need its grace period: after its stop, compose takes the next step at
     // once.
     const graceMs = predecessor !== undefined && isUp(predecessor) ? predecessor.stopTimeout * 1000 : 0;
-    return now - seen.since >= graceMs + stillMs;
+    return now - seen.since >= graceMs + maxIdleComposeMs;
   }
 }

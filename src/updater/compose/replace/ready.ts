@@ -1,5 +1,5 @@
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { listProject } from '../../../engine/api/project-containers.ts';
+import { listProjectContainers } from '../../../engine/api/project-containers.ts';
 import { runAttached } from '../../../engine/cli/run-attached.ts';
 import { compareContainerNumbers, serviceOf } from '../../../engine/container.ts';
 import { TryAgain } from '../../run/drive.ts';
@@ -27,7 +27,7 @@ export async function runReady(
   verifyBy: number,
 ): Promise<void> {
   const look = async () =>
-    (await listProject(engine, data.project.name)).containers
+    (await listProjectContainers(engine, data.project.name)).containers
       .filter((each) => serviceOf(each) === app && each.status === 'running')
       .sort(compareContainerNumbers);
   const restarted = new TryAgain('restarted', new UpdateError('broken', `${app} was restarted repeatedly`), {

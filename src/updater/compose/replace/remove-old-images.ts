@@ -21,7 +21,7 @@ export async function removeOldImages({ engine, log, changeover }: RemovalContex
       engine.listImages({ dangling: ['true'] }),
     ]);
     const used = new Set(containers.map(({ imageId }) => imageId));
-    for (const { references, bytes } of oldImages(images.flat(), used, changeover)) {
+    for (const { references, bytes } of findOldImages(images.flat(), used, changeover)) {
       // The request does not use force, so the engine rejects it if a container has begun to use the image since the
       // list.
       const removed: unknown[] = [];
@@ -40,7 +40,7 @@ export async function removeOldImages({ engine, log, changeover }: RemovalContex
  * image without a reference if the update has replaced it.
  * @param used ids of images that containers use
  */
-export function oldImages(
+export function findOldImages(
   images: Awaited<ReturnType<EngineApi['listImages']>>,
   used: ReadonlySet<string>,
   { moved, containers }: Pick<Changeover, 'moved' | 'containers'>,

@@ -45,7 +45,7 @@ const longestStopOfCompose = 30;
  * start. Compose stops an old container only after it has created the new container.
  * @param isReplaced whether this process has already replaced all containers of a service
  */
-export function replaceSteps(
+export function listReplaceSteps(
   changeover: Changeover,
   now: ProjectContainers,
   isReplaced: (service: string) => boolean = () => false,

@@ -1,6 +1,6 @@
-import { composeCommand } from '../../../core/progress/compose-command.ts';
+import { formatComposeCommand } from '../../../core/progress/compose-command.ts';
 import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
-import { listProject, projectFilterFor } from '../../../engine/api/project-containers.ts';
+import { listProjectContainers, projectFilterFor } from '../../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { formatSeconds, joinWithAnd } from '../../run/log/wording.ts';
 import { type Changeover, isDone, isPreviousContainer } from '../../run/state/changeover.ts';
@@ -20,7 +20,7 @@ export async function runOnceService(
   { engine, compose: { project }, changeover, options, log, starts }: Replacement,
   bringUp: () => Promise<void>,
 ): Promise<void> {
-  const list = async () => (await listProject(engine, project.name)).containers;
+  const list = async () => (await listProjectContainers(engine, project.name)).containers;
   const own = (containers: readonly Container[]) => containers.filter((each) => serviceOf(each) === name);
   const look = async () => {
     const containers = own(await list());
@@ -35,7 +35,7 @@ export async function runOnceService(
     const error = requireUpdateError(cause, 'broken');
     const now = await list();
     const isOn = own(now).some(isUp);
-    const command = composeCommand(project);
+    const command = formatComposeCommand(project);
     throw new UpdateError('migration-failed', error.message, {
       state: `nothing was rolled back, because data may have been migrated; the files have already been updated; ${name} ${isOn ? 'is still running and was not stopped' : 'failed'}; ${standing(changeover, now)}`,
       advice: isOn

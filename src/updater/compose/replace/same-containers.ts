@@ -5,7 +5,7 @@ import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { type Changeover, mayBeCrashing, recordOf } from '../../run/state/changeover.ts';
 import type { JournalData } from '../../run/state/journal.ts';
-import { wasInterrupted, wasLeftDown } from '../../run/state/was-interrupted.ts';
+import { createInterruptionTest, createLeftDownTest } from '../../run/state/was-interrupted.ts';
 import { awaitConcurrentCompose } from './await-others.ts';
 
 /** Time in ms for which a container may be down while another user restarts it. */
@@ -33,7 +33,7 @@ export async function requireSameContainers(
   const services = new Set(moved.map(({ name }) => name));
   // Containers that were already abandoned when the run began are not waited for again.
   const ignores = (container: Container) =>
-    wasLeftDown(earlier)(container) || debris.some(({ id }) => id === container.id);
+    createLeftDownTest(earlier)(container) || debris.some(({ id }) => id === container.id);
   const ran = new Set(moved.flatMap((each) => each.containers.filter(isUp).map(({ id }) => id)));
   let at = 0;
   const look = () => {
@@ -63,7 +63,7 @@ export async function requireSameContainers(
       `${name} was ${isGone ? 'removed' : 'replaced'} by another process during the update`,
     );
   }
-  const interrupted = wasInterrupted(earlier, leftovers);
+  const interrupted = createInterruptionTest(earlier, leftovers);
   const time = containers.some(mayBeCrashing) ? (await context.engine.getInfo()).SystemTime : null;
   const records = containers.map((each) => recordOf(each, interrupted, Date.parse(String(time))));
   return { containers: records, look: { found, at } };

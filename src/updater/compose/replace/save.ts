@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
 import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
-import { listProject } from '../../../engine/api/project-containers.ts';
+import { listProjectContainers } from '../../../engine/api/project-containers.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../../engine/container.ts';
 import { copyMountsWhileRunning, copyMountsWhileStopped, prepareRestore } from '../../data/copies.ts';
@@ -23,20 +23,20 @@ import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import { formatSeconds, formatSize, joinWithAnd } from '../../run/log/wording.ts';
 import { type Changeover, hasNewVersionStarted, recordsOf } from '../../run/state/changeover.ts';
 import type { JournalData } from '../../run/state/journal.ts';
-import { freeReserve, putReserve } from '../../run/state/reserve.ts';
+import { createReserveFiles, removeReserveFiles } from '../../run/state/reserve.ts';
 import {
-  dataContextOf,
+  createDataContext,
+  createDataWatch,
+  findListeningPorts,
   listCoveredContainers,
   listNamespaceUsers,
-  portsOf,
   startDataServices,
   stopInOrder,
   stopRestartedContainers,
-  watchData,
   writeRestorePointState,
 } from './data-services.ts';
 import type { JournaledContext } from './replacement.ts';
-import { snapshotsOf } from './rollback/prepare-rollback.ts';
+import { fetchContainerSnapshots } from './rollback/prepare-rollback.ts';
 
 /** Number of starts of one container that are tolerated while data is copied. */
 const repeats = 2;
@@ -79,7 +79,7 @@ export async function saveWhileRunning(
 ): Promise<void> {
   const { log, startedAt, options, journal } = context;
   log.enter('save');
-  const doors = await dataContextOf(context);
+  const doors = await createDataContext(context);
   const { project } = journal.data;
   // A restore point that a rollback has used is no longer needed, because it contains the current data.
   await discardRestorePoints(doors, planned.directory, project, { onlyUsed: true });
@@ -117,7 +117,7 @@ export async function saveWhileStopped(context: JournaledContext, asked: ToSave)
   const { project } = journal.data;
   const work = await prepare(context, asked, 'update');
   const { record, changeover } = work;
-  const watch = await watchData(work.doors, work.journal, work.point.mounts);
+  const watch = await createDataWatch(work.doors, work.journal, work.point.mounts);
   try {
     if (!(await stopAndCopy(work, watch))) {
       watch.close();
@@ -132,7 +132,7 @@ export async function saveWhileStopped(context: JournaledContext, asked: ToSave)
     async hold() {
       const updated = new Set(changeover.moved.map(({ name }) => name));
       const started = (await watch.started()).filter(({ service }) => updated.has(service));
-      const { containers } = await listProject(engine, project.name);
+      const { containers } = await listProjectContainers(engine, project.name);
       if (started.length === 0 || hasNewVersionStarted(changeover, containers)) return;
       log.warn(
         `${joinWithAnd(started.map(({ name }) => name))} was started after the data was saved; saving the data again`,
@@ -151,7 +151,7 @@ export async function saveWhileStopped(context: JournaledContext, asked: ToSave)
 export async function saveDataBeforeRollback(context: JournaledContext, asked: ToSave): Promise<void> {
   await saveWhileRunning(context, asked.point);
   const work = await prepare(context, asked, 'current');
-  const watch = await watchData(work.doors, work.journal, work.point.mounts);
+  const watch = await createDataWatch(work.doors, work.journal, work.point.mounts);
   try {
     if (!(await copyWhileStopped(work, watch)))
       throw new UpdateError(
@@ -177,7 +177,7 @@ async function prepare(
 ): Promise<SaveWork> {
   const { engine, cancellation, journal } = context;
   const { point, changeover } = asked;
-  const doors = await dataContextOf(context);
+  const doors = await createDataContext(context);
   const work = { ...context, ...asked, doors };
   const { project, run } = journal.data;
   if (!journal.data.point)
@@ -191,7 +191,7 @@ async function prepare(
   await retainImages(engine, project.name, place, images);
   if (kind === 'update') {
     await prepareRestore(doors, place, point.mounts);
-    await putReserve(project.directory);
+    await createReserveFiles(project.directory);
   }
   const { words } = changeover;
   const { services, inMemory, mounts, excluded, bytes } = point;
@@ -210,7 +210,7 @@ async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<vo
   const { engine, log, journal, changeover, point, installation, doors } = work;
   const names = [...changeover.moved.map(({ name }) => name), ...point.services];
   const records = names.flatMap((name) => recordsOf(changeover, name));
-  const blueprints = await snapshotsOf({ engine, log }, changeover, names, installation);
+  const blueprints = await fetchContainerSnapshots({ engine, log }, changeover, names, installation);
   const services = point.services.map((name) => ({ name, own: recordsOf(changeover, name) }));
   const running = await engine.inspectContainers(
     services.flatMap(({ own }) => own.filter(({ runs }) => runs).map(({ id }) => id)),
@@ -221,7 +221,7 @@ async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<vo
   for (const { name, own } of services) {
     const one = running.find(({ id }) => own.some((record) => record.id === id));
     const blueprint = blueprints.find(({ id }) => id === one?.id);
-    const found = one ? await portsOf(doors, one, blueprint) : [];
+    const found = one ? await findListeningPorts(doors, one, blueprint) : [];
     if (found.length > 0) ports.push({ service: name, ports: found });
   }
   if (riders.length > 0)
@@ -321,7 +321,7 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
     if (failure instanceof Cancelled || failure instanceof Interrupted) throw failure;
     const [started, { containers }] = await Promise.all([
       watch.started(),
-      listProject(engine, journal.data.project.name),
+      listProjectContainers(engine, journal.data.project.name),
     ]);
     if (hasNewVersionStarted(changeover, containers)) return null;
     if (started.length === 0) {
@@ -377,7 +377,7 @@ export async function dropRestorePoint(context: JournaledContext): Promise<void>
   const { point, project } = journal.data;
   if (!point) return;
   const place = restorePointLocation(point.directory, project);
-  const doors = await dataContextOf(context);
+  const doors = await createDataContext(context);
   await discardRestorePoint(doors, place).catch((error) =>
     context.log.warn(
       `the restore point in ${place.directory} could not be removed: ${requireUpdateError(error).message}`,
@@ -385,6 +385,6 @@ export async function dropRestorePoint(context: JournaledContext): Promise<void>
   );
   // The reserve is deleted only together with the last restore point, because older restore points also use it.
   const others = await findRestorePoints(dirname(place.directory), project);
-  if (others.length === 0) await freeReserve(project.directory);
+  if (others.length === 0) await removeReserveFiles(project.directory);
   await journal.note({ point: null });
 }

@@ -2,14 +2,14 @@ import { waitUntil } from '../../../core/progress/wait.ts';
 import {
   hasTemporaryName,
   isReplacementFor,
-  listProject,
+  listProjectContainers,
   type ProjectContainers,
 } from '../../../engine/api/project-containers.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../../engine/container.ts';
 import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
-import { namesOf, renameContainers, startContainers } from './containers.ts';
-import { composePollMs, composeTimeoutMs, stillMs } from './others-watch.ts';
+import { containerNamesOf, renameContainers, startContainers } from './containers.ts';
+import { composePollMs, composeTimeoutMs, maxIdleComposeMs } from './others-watch.ts';
 import type { Replacement } from './replacement.ts';
 
 /**
@@ -32,13 +32,13 @@ export async function startInterrupted(work: Replacement, first: ProjectContaine
       .join();
     if (state !== seen.state) seen = { state, since: now };
     const graceMs = Math.max(...begun.map((each) => (isUp(each) ? each.stopTimeout * 1000 : 0)));
-    if (now - seen.since >= graceMs + stillMs) return begun;
+    if (now - seen.since >= graceMs + maxIdleComposeMs) return begun;
     logWaitIfQuiet(
       log,
-      `another docker compose command is replacing ${namesOf(begun)}; waiting for it to finish`,
+      `another docker compose command is replacing ${containerNamesOf(begun)}; waiting for it to finish`,
     );
   };
-  const begun = await waitUntil(() => listProject(engine, compose.project.name), evaluate, {
+  const begun = await waitUntil(() => listProjectContainers(engine, compose.project.name), evaluate, {
     pause: composePollMs,
     deadlineMs: composeTimeoutMs,
     signal: engine.aborted,

@@ -51,7 +51,7 @@ export async function awaitHooks(engine: Engine, service: Service, log: Log): Pr
 const failure = /pre_start\[(\d+)\] exited with code (\d+)(?:.*hook container (\w+) retained)?/s;
 
 /** Returns the error for a failed hook; null if the messages do not report a failed hook. */
-export function hookFailure(service: string, messages: readonly string[]): UpdateError | null {
+export function createHookError(service: string, messages: readonly string[]): UpdateError | null {
   const said = messages.map((message) => failure.exec(message)).find((match) => match !== null);
   if (!said) return null;
   const [, index, code, kept] = said;

@@ -6,7 +6,7 @@ import { retryUntilDone } from '../../run/drive.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
 import { awaitHealthyContainers } from './await-healthy.ts';
-import { awaitServices, watchedServices } from './await-services.ts';
+import { awaitServices, listWatchedServices } from './await-services.ts';
 import { runReady } from './ready.ts';
 import type { JournaledContext, Replacement } from './replacement.ts';
 import { startInterrupted } from './start-abandoned.ts';
@@ -25,7 +25,7 @@ export async function verifyReplacement(work: Replacement, seen: ProjectContaine
   let { reports, found } = await awaitServices(work, options.app, seen);
   if (await startInterrupted(work, found)) ({ reports, found } = await awaitServices(work, options.app));
   const { containers } = found;
-  const others = changedContainers(changeover, containers);
+  const others = findChangedContainers(changeover, containers);
   if (others.length > 0) {
     log.warn(`another process replaced, added or removed ${others.join(', ')} during the update`);
   }
@@ -36,14 +36,14 @@ export async function verifyReplacement(work: Replacement, seen: ProjectContaine
       `not running the image that was pulled: ${wrong.map(({ name }) => name).join(', ')}`,
     );
   }
-  for (const { name, has, needs } of watchedServices(changeover, containers)) {
+  for (const { name, has, needs } of listWatchedServices(changeover, containers)) {
     if (has > needs)
       log.warn(`${name} has ${has} containers instead of ${needs}; another process added containers`);
   }
   const how = reports.map((each) => `${each.service} ${each.how}`).join(', ');
   log.info(`${how}; ${changeover.words.runs}`);
   for (const warning of changeover.words.warnings) log.warn(warning);
-  const addresses = newAddresses(changeover, containers);
+  const addresses = formatAddressWarning(changeover, containers);
   if (addresses) log.info(addresses);
   if (changeover.ready) await runReady(work, changeover.ready, verifyBy);
 }
@@ -81,7 +81,7 @@ export const hasUnexpectedImage = ({ moved }: Changeover, container: Container):
 };
 
 /** Returns a sentence about changed addresses that a reverse proxy may have cached; empty if there are none. */
-export function newAddresses({ words }: Changeover, now: readonly Container[]): string {
+export function formatAddressWarning({ words }: Changeover, now: readonly Container[]): string {
   const changes = (words.addresses ?? []).flatMap(({ name, ips, proxies }) => {
     const current = now.find((each) => each.name === name)?.ips ?? [];
     const change = `${name} from ${joinWithAnd(ips)} to ${joinWithAnd(current)}`;
@@ -96,7 +96,10 @@ export function newAddresses({ words }: Changeover, now: readonly Container[]): 
 }
 
 /** Returns the names of containers of other services that another process has replaced, added or removed. */
-export function changedContainers({ moved, containers }: Changeover, now: readonly Container[]): string[] {
+export function findChangedContainers(
+  { moved, containers }: Changeover,
+  now: readonly Container[],
+): string[] {
   const names = new Set(moved.map(({ name }) => name));
   const before = containers.filter((record) => !names.has(record.service));
   const after = now.filter((container) => !names.has(serviceOf(container)));

@@ -3,10 +3,10 @@ import { isWithin } from '../../../core/files/host-paths.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { ListedContainer } from '../../../engine/container.ts';
 import { composeLabels } from '../../../engine/labels.ts';
-import { type JournalData, journalName } from '../../run/state/journal.ts';
-import { restorePointsPath, stateDirectory } from '../../run/state/state-directory.ts';
+import { type JournalData, journalFileName } from '../../run/state/journal.ts';
+import { restorePointsPath, stateDirectoryOf } from '../../run/state/state-directory.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
-import { labelledPaths } from '../inspect/labelled-project.ts';
+import { parseLabelPaths } from '../inspect/labelled-project.ts';
 
 // The owner of the directory and root can write the journal. They can also write backups, and thereby the compose
 // files. These checks ensure that a journal that they have written can have no more effects than the compose files.
@@ -28,7 +28,7 @@ export function checkProject(
   }
   const labelled = composed
     .filter(({ labels }) => labels[composeLabels.project] === name)
-    .map(({ labels }) => labelledPaths({ labels }, labels[composeLabels.directory] ?? directory))
+    .map(({ labels }) => parseLabelPaths({ labels }, labels[composeLabels.directory] ?? directory))
     .flatMap((each) => [...each.files, ...each.envFiles]);
   const odd = [...files, ...envFiles].find(
     (path) => !labelled.includes(path) && !isWithin(directory, dirname(join(path))),
@@ -78,7 +78,7 @@ export function checkRestorePoints(
 }
 
 const foreign = (message: string, mountedAt: string): UpdateError => {
-  const path = join(stateDirectory(mountedAt), journalName);
+  const path = join(stateDirectoryOf(mountedAt), journalFileName);
   return new UpdateError('unexpected-file', message, {
     advice: `Find out who created ${path} and move it elsewhere, then run {command} again.`,
   });

@@ -2,18 +2,18 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type FileRecord, readFileStates, temporaryOf } from '../../../core/files/file-record.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { listProject } from '../../../engine/api/project-containers.ts';
+import { listProjectContainers } from '../../../engine/api/project-containers.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
-import { restorePointsDirectory } from '../../data/point.ts';
+import { findRestorePointsDirectory } from '../../data/point.ts';
 import { maskRulesOfSent } from '../../run/log/mask-rules.ts';
 import { isSameRequest } from '../../run/options.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { hasNewVersionStarted } from '../../run/state/changeover.ts';
 import { countStart, type JournalData } from '../../run/state/journal.ts';
-import { runForm } from '../../run/state/kept-runs.ts';
-import { backupsOf } from '../../run/state/state-directory.ts';
+import { runNamePattern } from '../../run/state/kept-runs.ts';
+import { backupDirectoryOf } from '../../run/state/state-directory.ts';
 import { type FoundInstance, requireNoUnrelatedContainers } from '../inspect/find-instance.ts';
-import { linkProjectPaths, pathsOfProject, viewProject } from '../inspect/view-project.ts';
+import { linkProjectPaths, listProjectPaths, viewProject } from '../inspect/view-project.ts';
 import { findLocalImages } from '../pull/tags.ts';
 import { checkFiles, checkProject, checkRestorePoints } from './check-journal.ts';
 import { findLaterChange } from './later-change.ts';
@@ -34,11 +34,11 @@ export async function gatherPreviousRunFacts(
   if (data.point) {
     checkRestorePoints(
       data,
-      restorePointsDirectory(options.data.restoreDir, paths, project),
+      findRestorePointsDirectory(options.data.restoreDir, paths, project),
       place.mountedAt,
     );
   }
-  const { containers } = await listProject(engine, project.name);
+  const { containers } = await listProjectContainers(engine, project.name);
   const [app = options.app] = services;
   // The journal may belong to another project, because two projects may share a directory, and therefore a journal.
   const isNamed = project.name === place.name;
@@ -67,7 +67,7 @@ export async function gatherPreviousRunFacts(
   const laterChange = findLaterChange(data, { files: await readFileStates(files), containers, images });
   const isOwn = data.containerId === own.id;
   if (laterChange === null && files.length > 0) {
-    checkFiles(data, await pathsOfProject(project, paths), place.mountedAt);
+    checkFiles(data, await listProjectPaths(project, paths), place.mountedAt);
   }
   const isNewThere = changeover !== null && hasNewVersionStarted(changeover, containers);
   const { attempt } = countStart(data);
@@ -101,7 +101,7 @@ export async function relocateFileRecord(
   // A rollback to a restore point uses the backups of the run that wrote the files. Their folder has the name of that
   // run.
   const folder = basename(dirname(backup ?? ''));
-  const backups = join(backupsOf(project.directory), runForm.test(folder) ? folder : run);
+  const backups = join(backupDirectoryOf(project.directory), runNamePattern.test(folder) ? folder : run);
   const here = backup === null ? null : join(backups, basename(backup));
   return { ...record, real, backup: here, temporary: temporaryOf(real, run) };
 }

@@ -1,4 +1,4 @@
-import type { Ending } from '../../run/log/ending.ts';
+import type { RunOutcome } from '../../run/log/ending.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
 import { isHalfDone, type JournalData } from '../../run/state/journal.ts';
 import { endingOfState, isReplacing, rollbackOf, stageOf } from '../../run/state/run-state.ts';
@@ -49,7 +49,7 @@ export type RecoveryStep =
 type AfterUndo =
   | { kind: 'start-over' }
   /** The outcome of the run was already known when its rollback was interrupted, and is reported again. */
-  | { kind: 'repeat'; ending: Ending }
+  | { kind: 'repeat'; ending: RunOutcome }
   /** The run was interrupted too often to be attempted again: the old version keeps running. */
   | { kind: 'give-up' };
 

@@ -1,17 +1,17 @@
 import { type Container, serviceOf } from '../../../engine/container.ts';
-import { type EndingFacts, unknownEndingFacts } from '../../run/log/ending-facts.ts';
+import { type OutcomeFacts, unknownOutcomeFacts } from '../../run/log/ending-facts.ts';
 import {
+  formatPendingMessage,
   isAppStopped,
   type Journal,
   type JournalData,
-  journalEndingFactsOf,
-  pendingSentence,
-  pointFacts,
+  journalOutcomeFactsOf,
+  restorePointFactsOf,
 } from '../../run/state/journal.ts';
 import type { Lock } from '../../run/state/lock.ts';
-import { runningVersionText } from '../inspect/describe.ts';
+import { formatRunningVersion } from '../inspect/describe.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
-import { type Installation, otherContainers, updatedServices } from '../inspect/installation.ts';
+import { type Installation, unchangedContainersOf, updatedServicesOf } from '../inspect/installation.ts';
 import { findMajorChanges } from '../inspect/services/major-changes.ts';
 
 /** Instance that a run updates, and the lock that excludes other updaters. */
@@ -42,21 +42,21 @@ export const emptyProjectRunState = (): ProjectRunState => ({
 });
 
 /** Returns the facts about the instance for the last log line of the run. */
-export function projectEndingFactsOf({ earlier, installation, journal }: ProjectRunState): EndingFacts {
+export function projectOutcomeFactsOf({ earlier, installation, journal }: ProjectRunState): OutcomeFacts {
   const isHalfDone = earlier?.stands && earlier.data.changeover !== null;
-  const halfDone = isHalfDone ? pendingSentence(earlier.data) : null;
+  const halfDone = isHalfDone ? formatPendingMessage(earlier.data) : null;
   if (installation !== null) {
     const safe = safeServices(installation);
     return {
-      version: runningVersionText(installation),
+      version: formatRunningVersion(installation),
       project: installation.project,
       services: journal?.data.changeover
-        ? journalEndingFactsOf(journal.data).services
-        : updatedServices(installation).map(({ name }) => name),
+        ? journalOutcomeFactsOf(journal.data).services
+        : updatedServicesOf(installation).map(({ name }) => name),
       ...(safe && { safeServices: safe }),
       halfDone,
       touched: journal !== null && journal.data.changeover !== null,
-      ...(journal && pointFacts(journal.data)),
+      ...(journal && restorePointFactsOf(journal.data)),
       ...((journal?.data.changeover ? isAppStopped(journal.data) : installation.app.running === 0) && {
         isStopped: true,
       }),
@@ -64,17 +64,17 @@ export function projectEndingFactsOf({ earlier, installation, journal }: Project
       ...(journal?.data.leftAlone && { leftAlone: journal.data.leftAlone }),
     };
   }
-  if (journal !== null) return journalEndingFactsOf(journal.data, halfDone);
+  if (journal !== null) return journalOutcomeFactsOf(journal.data, halfDone);
   return earlier === null
-    ? unknownEndingFacts
-    : { ...journalEndingFactsOf(earlier.data, halfDone), touched: false };
+    ? unknownOutcomeFacts
+    : { ...journalOutcomeFactsOf(earlier.data, halfDone), touched: false };
 }
 
 /** Returns the services that can be recreated without a dump of their data; null if no service needs a dump. */
 function safeServices(installation: Installation): string[] | null {
   const { containers, model } = installation;
   const names = [...new Set(containers.map(serviceOf))].filter((name) => name in model.services).sort();
-  const unsafe = findMajorChanges(otherContainers(installation), model);
+  const unsafe = findMajorChanges(unchangedContainersOf(installation), model);
   return unsafe.size > 0 ? names.filter((name) => !unsafe.has(name)) : null;
 }
 

@@ -1,20 +1,20 @@
 import { join } from 'node:path';
 import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
-import { removeHelpers } from '../../../engine/api/scratch.ts';
+import { removeHelperContainers } from '../../../engine/api/scratch.ts';
 import { runSteps } from '../../run/drive.ts';
-import { type Ending, endingOf, logLastLine } from '../../run/log/ending.ts';
+import { createFailedOutcome, logLastLine, type RunOutcome } from '../../run/log/ending.ts';
 import type { Log } from '../../run/log/log.ts';
 import { joinWithAnd } from '../../run/log/wording.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { Changeover } from '../../run/state/changeover.ts';
 import {
   countStart,
+  formatPendingMessage,
   isPending,
   Journal,
   type JournalData,
-  journalEndingFactsOf,
-  moveJournalAside,
-  pendingSentence,
+  journalOutcomeFactsOf,
+  moveJournalToBackup,
   readJournal,
 } from '../../run/state/journal.ts';
 import type { Lock } from '../../run/state/lock.ts';
@@ -25,10 +25,10 @@ import {
   openOf,
   rollbackOf,
 } from '../../run/state/run-state.ts';
-import { logName } from '../../run/state/state-directory.ts';
+import { logFileName } from '../../run/state/state-directory.ts';
 import type { PreviousRun } from '../../run/update.ts';
 import { ComposeRun } from '../loop/compose-run.ts';
-import { markRollback, rolledBackToRestorePointError } from '../loop/turn-back.ts';
+import { createRestorePointRollbackError, markRollback } from '../loop/turn-back.ts';
 import { startDataServices } from '../replace/data-services.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 import { beginRollback, openRestorePoint } from '../replace/rollback/restore-data.ts';
@@ -48,13 +48,13 @@ export async function recoverPreviousRun(
   soFar: ProjectRunState,
 ): Promise<PreviousRun<JournalData | null, ComposeRun>> {
   const { log } = context;
-  if (lock.takenOver) await removeHelpers(context.engine, instance.place.name);
+  if (lock.takenOver) await removeHelperContainers(context.engine, instance.place.name);
   const data = await readEarlier(lock, log);
-  log.copyTo(join(lock.state, logName), { add: data !== null && data.state.at !== 'ended' });
+  log.copyTo(join(lock.state, logFileName), { add: data !== null && data.state.at !== 'ended' });
   const fresh = { kind: 'settled', left: data } as const;
   if (data === null || !isPending(data)) return fresh;
   soFar.earlier = { data, stands: true };
-  log.warn(pendingSentence(data));
+  log.warn(formatPendingMessage(data));
   const { files, facts, rejection } = await gatherPreviousRunFacts(context, instance, data);
   const step = planRecovery(data, facts);
   if (rejection !== null && (step.kind === 'resume' || step.kind === 'complete')) throw rejection;
@@ -87,7 +87,7 @@ export async function recoverPreviousRun(
         await runSteps(run, 'rollback', log).catch(warnOf(log));
         if (data.point?.state !== 'saved') await dropRestorePoint(work);
       }
-      const place = await moveJournalAside(lock.state, data);
+      const place = await moveJournalToBackup(lock.state, data);
       log.warn(
         `${step.because}: files or containers were changed after the update was interrupted, so nothing is undone; the journal was moved to ${place}`,
       );
@@ -156,15 +156,19 @@ const isOvertaken = ({ options }: RunContext, { state }: JournalData): boolean =
  * restore point is missing.
  * @throws UpdateError broken
  */
-async function restorePoint(context: JournaledContext, why: string): Promise<Ending | null> {
+async function restorePoint(context: JournaledContext, why: string): Promise<RunOutcome | null> {
   const { journal } = context;
   const unusable = (cause: UpdateError) => {
     throw new UpdateError('broken', `the restore point cannot be used: ${cause.message}`, { cause });
   };
   const record = await openRestorePoint(journal).catch(unusable);
   if (record === null) return null;
-  const facts = { ...journalEndingFactsOf(journal.data), product: context.options.product };
-  const { lines, ...ending } = endingOf(rolledBackToRestorePointError(record.point, why), facts, context.log);
+  const facts = { ...journalOutcomeFactsOf(journal.data), product: context.options.product };
+  const { lines, ...ending } = createFailedOutcome(
+    createRestorePointRollbackError(record.point, why),
+    facts,
+    context.log,
+  );
   for (const line of lines) context.log.error(line);
   await beginRollback(context, { record, back: journal.data }, ending);
   return ending;
@@ -191,7 +195,7 @@ const warnOf =
 async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | null> {
   const earlier = await readJournal(state);
   if (earlier === null || !('unreadable' in earlier)) return earlier;
-  const place = await moveJournalAside(state, earlier);
+  const place = await moveJournalToBackup(state, earlier);
   log.warn(`the journal of an earlier run cannot be read (${earlier.mistake}); it was moved to ${place}`);
   return null;
 }

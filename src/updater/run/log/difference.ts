@@ -1,7 +1,7 @@
 import type { FileChange } from '../../../core/compose/draft.ts';
-import { findAssignments } from '../../../core/compose/env-file.ts';
-import { allEnvFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
-import { unifiedDiff } from '../../../core/files/unified-diff.ts';
+import { parseAssignments } from '../../../core/compose/env-file.ts';
+import { listEnvFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import { createUnifiedDiff } from '../../../core/files/unified-diff.ts';
 
 /**
  * Formats the changes in a file for people. For files that a person edits, only the changed lines are shown, without
@@ -15,9 +15,9 @@ export function formatFileDifference(
   files: ProjectFiles,
   { isShipped = false, hidden = [] }: { isShipped?: boolean; hidden?: readonly string[] } = {},
 ): string[] {
-  const isEnvFile = path === files.newEnvFile || allEnvFiles(files).some((file) => file.path === path);
+  const isEnvFile = path === files.newEnvFile || listEnvFiles(files).some((file) => file.path === path);
   const hide = isEnvFile ? (line: string) => withoutEnvComment(line, hidden) : withoutYamlComment;
-  return unifiedDiff(name, before, after, isShipped ? 3 : 0).map((line, index) =>
+  return createUnifiedDiff(name, before, after, isShipped ? 3 : 0).map((line, index) =>
     index < 2 || (isShipped && !line.startsWith('-')) ? line : hide(line),
   );
 }
@@ -42,7 +42,7 @@ function withoutEnvComment(line: string, hidden: readonly string[]): string {
 
 function assignmentsIn(line: string) {
   try {
-    return findAssignments({ path: '', text: line });
+    return parseAssignments({ path: '', text: line });
   } catch {
     return [];
   }

@@ -4,7 +4,7 @@ import type { ComposeProject } from '../../../engine/cli/compose.ts';
 import { joinWithAnd } from './wording.ts';
 
 /** Facts about the instance for the last line of a run. */
-export interface EndingFacts {
+export interface OutcomeFacts {
   /** Running version, such as `v1.4.2`; null until it is found. */
   version: string | null;
   project: ComposeProject | null;
@@ -59,7 +59,7 @@ export function describeUserEdits({ paths, next }: UserEdits): string {
 }
 
 /** Facts for a run that has not found the instance yet, and for commands without an instance. */
-export const unknownEndingFacts: EndingFacts = {
+export const unknownOutcomeFacts: OutcomeFacts = {
   version: null,
   project: null,
   services: [],

@@ -1,18 +1,18 @@
 import * as z from 'zod/mini';
-import { adviceText } from '../../../core/progress/advice.ts';
-import { composeCommand, shortComposeCommand } from '../../../core/progress/compose-command.ts';
+import { formatAdvice } from '../../../core/progress/advice.ts';
+import { formatComposeCommand, formatShortComposeCommand } from '../../../core/progress/compose-command.ts';
 import { exitCodes, isSuccess, outcomes } from '../../../core/progress/outcome.ts';
 import { mapTexts } from '../../../core/progress/plain-text.ts';
 import { svcProduct } from '../../../core/progress/product.ts';
 import { formatLastLine, type RunResult } from '../../../core/progress/run-result.ts';
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
-import { generalAdvice, UpdateError } from '../../../core/progress/update-error.ts';
-import { describeUserEdits, type EndingFacts } from './ending-facts.ts';
-import type { Fields, Log } from './log.ts';
+import { generalAdviceOf, UpdateError } from '../../../core/progress/update-error.ts';
+import { describeUserEdits, type OutcomeFacts } from './ending-facts.ts';
+import type { Log, LogFields } from './log.ts';
 import { maskedText } from './mask.ts';
 import { joinWithAnd } from './wording.ts';
 
-export const endingSchema = z.object({
+export const runOutcomeSchema = z.object({
   outcome: z.enum(outcomes),
   exitCode: z.number(),
   /** Last line of the log. */
@@ -21,18 +21,18 @@ export const endingSchema = z.object({
   fields: z.exactOptional(z.record(z.string(), z.unknown())),
 });
 /** Outcome of a run, with the last line of its log. */
-export interface Ending extends z.infer<typeof endingSchema> {}
+export interface RunOutcome extends z.infer<typeof runOutcomeSchema> {}
 
 /**
  * Returns the outcome of an unsuccessful run, with the state of the instance and the next command to type.
  * @param cancelledBy number of the signal that cancelled the run
  */
-export function endingOf(
+export function createFailedOutcome(
   error: unknown,
-  facts: EndingFacts,
+  facts: OutcomeFacts,
   log: Log,
   cancelledBy = 15,
-): Ending & { lines: readonly string[] } {
+): RunOutcome & { lines: readonly string[] } {
   const {
     touched,
     project,
@@ -42,7 +42,7 @@ export function endingOf(
     step,
     safeServices,
   } = facts;
-  const compose = project === null ? 'docker compose' : shortComposeCommand(project);
+  const compose = project === null ? 'docker compose' : formatShortComposeCommand(project);
   const words = {
     command: isRollback ? 'rollback --yes' : 'the update',
     compose,
@@ -50,7 +50,7 @@ export function endingOf(
     product,
   };
   const endingFor = (known: Omit<RunResult, 'detail'>, exitCode: number, lines: readonly string[]) => ({
-    ...endingWith({ ...known, detail: lastErrorOf(log, lines) }, exitCode),
+    ...createOutcome({ ...known, detail: lastErrorOf(log, lines) }, exitCode),
     lines,
   });
   if (error instanceof Cancelled || error instanceof Interrupted) {
@@ -80,8 +80,8 @@ export function endingOf(
   const stands = stateAfter(error, facts);
   const message = requiredRelease === null ? stands : `${stands}; ${requiredRelease} must be installed first`;
   const lines = [...error.detail, ...(error.isLogged ? [] : [error.message + sentenceOfCause(error)])];
-  const general = adviceText(generalAdvice(code), words);
-  const advice = shownAdvice(general, log, adviceText(template, words));
+  const general = formatAdvice(generalAdviceOf(code), words);
+  const advice = shownAdvice(general, log, formatAdvice(template, words));
   const known = { ...error.fields, ...(requiredRelease !== null && { requiredRelease }) };
   return endingFor({ outcome, code, message, advice, facts: known }, exitCodes[outcome], lines);
 }
@@ -97,7 +97,7 @@ function shownAdvice(general: string, log: Log, specific = general): string {
 }
 
 /** Converts a result to an outcome: the last line of the log and its fields. */
-export function endingWith(result: RunResult, exitCode: number): Ending {
+export function createOutcome(result: RunResult, exitCode: number): RunOutcome {
   const { outcome, code, advice, facts } = result;
   const fields = { ...facts, ...(code !== null && { code }), ...(advice !== null && { advice }), result };
   return { outcome, exitCode, message: isSuccess(outcome) ? result.message : formatLastLine(result), fields };
@@ -116,16 +116,16 @@ const lastErrorOf = (log: Log, lines: readonly string[]): string | null => {
 };
 
 /** Masks an outcome for the journal. */
-export function storedEnding(log: Log, { outcome, exitCode, message, fields = {} }: Ending): Ending {
+export function maskOutcome(log: Log, { outcome, exitCode, message, fields = {} }: RunOutcome): RunOutcome {
   const masked = (text: string) => log.masked(text);
   return { outcome, exitCode, message: masked(message), fields: mapTexts(fields, masked) };
 }
 
 /** Logs the outcome of an unsuccessful run. */
-export function logFailure(error: unknown, log: Log, facts: EndingFacts, cancelledBy?: number): Ending {
-  const { lines, ...ending } = endingOf(error, facts, log, cancelledBy);
+export function logFailure(error: unknown, log: Log, facts: OutcomeFacts, cancelledBy?: number): RunOutcome {
+  const { lines, ...ending } = createFailedOutcome(error, facts, log, cancelledBy);
   for (const line of lines) log.error(line);
-  return storedEnding(log, logLastLine(ending, log));
+  return maskOutcome(log, logLastLine(ending, log));
 }
 
 /** Logs the last line of a successful run. */
@@ -133,17 +133,17 @@ export function logSuccess(
   log: Log,
   outcome: 'updated' | 'unchanged' | 'fetched',
   message: string,
-  facts: Fields,
-): Ending {
+  facts: LogFields,
+): RunOutcome {
   const result = { outcome, code: null, message, detail: null, advice: null, facts };
-  return storedEnding(log, logLastLine(endingWith(result, exitCodes[outcome]), log));
+  return maskOutcome(log, logLastLine(createOutcome(result, exitCodes[outcome]), log));
 }
 
 /**
  * Logs the last line of a run and returns the outcome. A restarted container whose run has already ended logs the line
  * again.
  */
-export function logLastLine(ending: Ending, log: Log): Ending {
+export function logLastLine(ending: RunOutcome, log: Log): RunOutcome {
   const { outcome, message, fields } = ending;
   log.enter('done');
   log[outcome === 'cancelled' ? 'warn' : isSuccess(outcome) ? 'info' : 'error'](message, {
@@ -160,7 +160,7 @@ const sentenceOfCause = (error: UpdateError): string => {
     : '';
 };
 
-function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): string {
+function stateAfter({ code, outcome, state }: UpdateError, facts: OutcomeFacts): string {
   if (state !== null) return `${state}${saved(facts)}`;
   if (code === 'files-not-restored') return 'some files could not be restored';
   if (code === 'data-not-restored' || (code === 'no-space' && outcome === 'broken')) {
@@ -189,21 +189,21 @@ function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): 
 }
 
 /** Describes the version: still stopped if it was stopped before the run, otherwise with the given `state`. */
-const standing = (version: string, { isStopped, isRollback }: EndingFacts, state: string): string =>
+const standing = (version: string, { isStopped, isRollback }: OutcomeFacts, state: string): string =>
   isStopped
     ? `${version} is still stopped, as before the ${isRollback ? 'rollback' : 'update'}`
     : `${version} is ${state}`;
 
-const files = ({ leftAlone }: EndingFacts): string =>
+const files = ({ leftAlone }: OutcomeFacts): string =>
   leftAlone ? 'the other files have been restored' : 'the original files are in place';
 
-const saved = ({ leftAlone }: EndingFacts): string => (leftAlone ? `; ${describeUserEdits(leftAlone)}` : '');
+const saved = ({ leftAlone }: OutcomeFacts): string => (leftAlone ? `; ${describeUserEdits(leftAlone)}` : '');
 
 /**
  * Reports that nothing was changed. The version is null for `bump`, and if the run ends before the running version is
  * found.
  */
-function nothingChanged(facts: EndingFacts): string {
+function nothingChanged(facts: OutcomeFacts): string {
   const { version, halfDone } = facts;
   if (halfDone) return `nothing was changed by this run; ${halfDone}`;
   const what =
@@ -213,9 +213,9 @@ function nothingChanged(facts: EndingFacts): string {
   return `${what}${saved(facts)}`;
 }
 
-const running = ({ version }: EndingFacts): string => version ?? 'the old version';
+const running = ({ version }: OutcomeFacts): string => version ?? 'the old version';
 
-function adviceWhenBroken(facts: EndingFacts, { code, advice, state }: UpdateError): string {
+function adviceWhenBroken(facts: OutcomeFacts, { code, advice, state }: UpdateError): string {
   if (!facts.project) return advice;
   const compose = `docker compose -p ${facts.project.name}`;
   const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
@@ -227,5 +227,5 @@ function adviceWhenBroken(facts: EndingFacts, { code, advice, state }: UpdateErr
     code === 'broken' && state === null && facts.canRollBack
       ? ' To restore the previous version and its data, run the updater with rollback --yes.'
       : '';
-  return `${fix}, or run ${composeCommand(facts.project)} up -d --no-deps ${names} in the compose directory.${rollback}`;
+  return `${fix}, or run ${formatComposeCommand(facts.project)} up -d --no-deps ${names} in the compose directory.${rollback}`;
 }

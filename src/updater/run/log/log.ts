@@ -2,13 +2,13 @@ import { appendFileSync, existsSync, lstatSync, unlinkSync, writeFileSync } from
 import { dirname } from 'node:path';
 import pino from 'pino';
 import { chownLikeDirectory } from '../../../core/files/file-system.ts';
-import type { Level, Phase, ProgressEvent } from '../../../core/progress/event.ts';
+import type { LogLevel, Phase, ProgressEvent } from '../../../core/progress/event.ts';
 import { formatLine } from '../../../core/progress/line.ts';
 import { escapeUnprintable, mapTexts } from '../../../core/progress/plain-text.ts';
 import { Mask, type MaskRules } from './mask.ts';
 
-export type Fields = Readonly<Record<string, unknown>>;
-type Sink = (event: ProgressEvent, fields: Fields) => void;
+export type LogFields = Readonly<Record<string, unknown>>;
+type Sink = (event: ProgressEvent, fields: LogFields) => void;
 
 /** Log of a run, with one event per line. All output is masked. */
 export class Log {
@@ -39,19 +39,19 @@ export class Log {
     this.#phase = phase;
   }
 
-  info(message: string, fields: Fields = {}): void {
+  info(message: string, fields: LogFields = {}): void {
     this.#emit('info', message, fields);
   }
 
-  warn(message: string, fields: Fields = {}): void {
+  warn(message: string, fields: LogFields = {}): void {
     this.#emit('warn', message, fields);
   }
 
-  error(message: string, fields: Fields = {}): void {
+  error(message: string, fields: LogFields = {}): void {
     this.#emit('error', message, fields);
   }
 
-  progress(percent: number, message: string, fields: Fields = {}): void {
+  progress(percent: number, message: string, fields: LogFields = {}): void {
     this.#emit('info', message, fields, percent);
   }
 
@@ -97,7 +97,7 @@ export class Log {
     );
   }
 
-  #emit(level: Level, message: string, fields: Fields, percent?: number): void {
+  #emit(level: LogLevel, message: string, fields: LogFields, percent?: number): void {
     this.#lastAt = performance.now();
     const time = new Date().toISOString();
     const mask = (text: string) => this.masked(text);

@@ -1,7 +1,7 @@
 import { parseReference } from '../../../core/compose/reference.ts';
 import { type Secret, secretsOfContent } from '../../../core/compose/secret-lines.ts';
 import type { ComposeModel, ModelService } from '../../../engine/cli/compose.ts';
-import { type Container, serviceOf, toEnvironment } from '../../../engine/container.ts';
+import { type Container, parseEnvironment, serviceOf } from '../../../engine/container.ts';
 import { type Json, toStrings } from '../../../engine/json.ts';
 import type { MaskRules } from './mask.ts';
 
@@ -29,7 +29,7 @@ export function maskRulesOfModel(model: ComposeModel): MaskRules {
 }
 
 const namesIn = ({ image, volumes, env_file, secrets, configs }: ModelService): string[] => [
-  ...imageNames(image ?? ''),
+  ...imageNamesOf(image ?? ''),
   ...(volumes ?? []).flatMap(({ source = '', target }) => [source, target]),
   ...(env_file ?? []).map(({ path }) => path),
   ...[...(secrets ?? []), ...(configs ?? [])].map(({ target = '' }) => target),
@@ -42,7 +42,7 @@ const undoubled = (text: string): string => text.replaceAll('$$', '$');
  * Returns an image reference, its repository and its tag. The repository must also be shown without the tag, because
  * the new release has another tag.
  */
-export function imageNames(image: string): string[] {
+export function imageNamesOf(image: string): string[] {
   const { repository = image, tag = null } = parseReference(image) ?? {};
   return [image, repository, tag ?? ''];
 }
@@ -56,7 +56,7 @@ export const maskRulesOfContainers = (containers: readonly Container[]): MaskRul
     container.name,
     container.imageId,
     serviceOf(container),
-    ...imageNames(container.imageReference),
+    ...imageNamesOf(container.imageReference),
     ...container.mounts.flatMap(({ source, destination }) => [source, destination]),
   ]),
 });
@@ -70,7 +70,7 @@ export const maskRulesOfSent = (sent: Iterable<{ body: Json }>): MaskRules => ({
 });
 
 /** Returns the secrets of a container, or of the container spec of a Swarm service, in the engine's JSON format. */
-export const secretsOfBody = ({ Env }: Json): Secret[] => secretsOf(toEnvironment(toStrings(Env)));
+export const secretsOfBody = ({ Env }: Json): Secret[] => secretsOf(parseEnvironment(toStrings(Env)));
 
 /** Returns environment values as secrets, except PATH and HOME, which come from images. */
 const secretsOf = (env: ReadonlyMap<string, string>): Secret[] =>

@@ -6,7 +6,13 @@ import { outcomes } from '../../../core/progress/outcome.ts';
 import { dataKeywords } from '../../../core/progress/product.ts';
 import { errorCodes } from '../../../core/progress/update-error.ts';
 import { parseTag } from '../../../core/release/tag.ts';
-import { base64Forms, createMatcher, decodedReadingsOf, endPositionOf, type Matcher } from './matcher.ts';
+import {
+  createMatcher,
+  decodedReadingsOf,
+  encodeBase64Forms,
+  endPositionOf,
+  type Matcher,
+} from './matcher.ts';
 
 /**
  * Rules from one source: texts that must be hidden, and texts that must be shown even if they contain a secret value.
@@ -60,7 +66,7 @@ export function createMask({
   }
   for (const value of hidden) if (value !== '') values.add(value);
   const secretTexts = createMatcher(
-    [...values].flatMap((value) => [value, value.toWellFormed(), ...base64Forms(value)]),
+    [...values].flatMap((value) => [value, value.toWellFormed(), ...encodeBase64Forms(value)]),
   );
   const shownTexts = createMatcher([...shownWhole, ...ownTexts]);
 

@@ -158,7 +158,7 @@ const shortestBase64 = 6;
  * Encodes a value in base64 at each of the three offsets within a longer text, without the characters that depend on
  * neighboring bytes.
  */
-export function base64Forms(value: string): string[] {
+export function encodeBase64Forms(value: string): string[] {
   const whole = Buffer.from(value).toString('base64').replace(/=+$/, '');
   const inside = [0, 1, 2].map((before) => {
     const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(value)]);

@@ -7,15 +7,19 @@ import {
   replaceFileSafely,
   writeTemporaryFile,
 } from '../../../core/files/file-system.ts';
-import { compareJsonFormat, createJsonTextSchema, mistakeIn } from '../../../core/progress/json-text.ts';
+import {
+  compareJsonFormat,
+  createJsonTextSchema,
+  describeSchemaMistake,
+} from '../../../core/progress/json-text.ts';
 import type { Outcome } from '../../../core/progress/outcome.ts';
 import { stateDirectoryName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import type { Ending } from '../log/ending.ts';
-import type { EndingFacts } from '../log/ending-facts.ts';
+import type { RunOutcome } from '../log/ending.ts';
+import type { OutcomeFacts } from '../log/ending-facts.ts';
 import { joinWithAnd } from '../log/wording.ts';
 import { type JournalData, journalSchema } from './journal-shape.ts';
-import { runStamp } from './kept-runs.ts';
+import { formatRunName } from './kept-runs.ts';
 import type { Lock } from './lock.ts';
 import {
   checkTransition,
@@ -28,7 +32,7 @@ import {
   rollbackOf,
   stageOf,
 } from './run-state.ts';
-import { logName, requireOwnEntry, stateDirectory } from './state-directory.ts';
+import { logFileName, requireOwnEntry, stateDirectoryOf } from './state-directory.ts';
 
 export type { JournalData } from './journal-shape.ts';
 
@@ -42,7 +46,7 @@ export const emptyJournal = {
   started: false,
 } as const satisfies Partial<JournalData>;
 
-export const journalName = 'journal.json';
+export const journalFileName = 'journal.json';
 
 /** Journal of a run. Each change is written to the disk before the action that it describes. */
 export class Journal {
@@ -66,7 +70,7 @@ export class Journal {
   /** Writes changes. When the promise resolves, they are on the disk. @throws UpdateError write-failed */
   async write(changes: Partial<JournalData> = {}): Promise<void> {
     const data = this.#changed(changes);
-    const path = join(this.#place.state, journalName);
+    const path = join(this.#place.state, journalFileName);
     const save = () =>
       replaceFileSafely(this.#fs, path, textOf(data), {
         mode: 0o600,
@@ -106,13 +110,13 @@ export class Journal {
     return { ...this.#data, ...changes };
   }
 
-  async end(ending: Ending): Promise<void> {
+  async end(ending: RunOutcome): Promise<void> {
     await this.write(this.#changesOfEnd(ending));
   }
 
   /** Records a crash of the process synchronously, because nothing else may happen before the process exits. */
-  endAtOnce(ending: Ending): void {
-    const path = join(this.#place.state, journalName);
+  endAtOnce(ending: RunOutcome): void {
+    const path = join(this.#place.state, journalFileName);
     // A separate name, because a write of the run may still be in progress under the usual temporary name.
     const temporary = `${path}.crashed`;
     rmSync(temporary, { force: true });
@@ -126,7 +130,7 @@ export class Journal {
    * Returns the changes to the journal at the end of a run. Container snapshots are only retained if a later run may
    * need them for a rollback, because they contain secrets.
    */
-  #changesOfEnd(ending: Ending): Partial<JournalData> {
+  #changesOfEnd(ending: RunOutcome): Partial<JournalData> {
     const { state: before, started } = this.#data;
     const state = endedState(before, ending);
     // If the new version has started and its data is not being restored, the run will not be rolled back.
@@ -165,7 +169,7 @@ export const isPending = ({ state }: Pick<JournalData, 'state'>): boolean => ope
 export const isHalfDone = ({ state }: Pick<JournalData, 'state'>): boolean =>
   openOf(state) !== null && (endingOfState(state)?.outcome !== 'broken' || rollbackOf(state) !== null);
 
-export function pendingSentence(data: JournalData): string {
+export function formatPendingMessage(data: JournalData): string {
   const { run, target, state, changeover, point } = data;
   const phase = loggedPhaseOf(state);
   const what = `the update ${target === null ? '' : `to ${target} `}started at ${spelledOut(run)}`;
@@ -187,10 +191,10 @@ export function pendingSentence(data: JournalData): string {
  * Returns the error of a command that requires a completed previous run. Even `update` only completes a rollback, and
  * then does not update.
  */
-export const pendingError = (data: JournalData): UpdateError =>
+export const createPendingError = (data: JournalData): UpdateError =>
   new UpdateError(
     'journal-pending',
-    pendingSentence(data),
+    formatPendingMessage(data),
     stageOf(data.state) === 'restoring'
       ? { advice: 'Run the updater with rollback --yes to complete the rollback.' }
       : {},
@@ -213,8 +217,8 @@ type ReadJournal = JournalData | UnreadableJournal | null;
  */
 export async function readJournal(state: string): Promise<ReadJournal> {
   await requireOwnEntry(dirname(state));
-  await requireOwnEntry(dirname(state), journalName);
-  const text = await readFile(join(state, journalName), 'utf8').catch((error: NodeJS.ErrnoException) => {
+  await requireOwnEntry(dirname(state), journalFileName);
+  const text = await readFile(join(state, journalFileName), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
     throw error;
   });
@@ -222,18 +226,18 @@ export async function readJournal(state: string): Promise<ReadJournal> {
   const { data, error } = createJsonTextSchema(journalSchema).safeParse(text);
   if (data) return data;
   const which = compareJsonFormat(text, emptyJournal.format);
-  if (which === null) return { unreadable: text, mistake: mistakeIn(error) };
+  if (which === null) return { unreadable: text, mistake: describeSchemaMistake(error) };
   throw new UpdateError(
     'journal-pending',
-    `${stateDirectoryName}/${journalName} was written by ${which === 'older' ? 'an older' : 'a newer'} version of the updater`,
+    `${stateDirectoryName}/${journalFileName} was written by ${which === 'older' ? 'an older' : 'a newer'} version of the updater`,
     {
-      advice: `If that update has ended (see the last line of ${stateDirectoryName}/${logName}), remove the journal (rm ${stateDirectoryName}/${journalName}). Otherwise, finish the update with the ${which} updater. Then run {command} again.`,
+      advice: `If that update has ended (see the last line of ${stateDirectoryName}/${logFileName}), remove the journal (rm ${stateDirectoryName}/${journalFileName}). Otherwise, finish the update with the ${which} updater. Then run {command} again.`,
     },
   );
 }
 
 /** Returns facts for the last line of a run that uses this journal. */
-export const journalEndingFactsOf = (data: JournalData, halfDone: string | null = null): EndingFacts => ({
+export const journalOutcomeFactsOf = (data: JournalData, halfDone: string | null = null): OutcomeFacts => ({
   version: data.from,
   project: data.project,
   // A requested worker without a container is left out, because it is not updated.
@@ -242,13 +246,13 @@ export const journalEndingFactsOf = (data: JournalData, halfDone: string | null 
     data.services,
   halfDone,
   touched: data.changeover !== null,
-  ...pointFacts(data),
+  ...restorePointFactsOf(data),
   ...(isAppStopped(data) && { isStopped: true }),
   ...(data.leftAlone && { leftAlone: data.leftAlone }),
 });
 
 /** Returns facts about the restore point for the last line. */
-export const pointFacts = ({ point, state }: JournalData): Partial<EndingFacts> =>
+export const restorePointFactsOf = ({ point, state }: JournalData): Partial<OutcomeFacts> =>
   point ? { dataServices: point.services, canRollBack: point.state === 'saved' && isReplacing(state) } : {};
 
 /** Checks whether the app had containers before the run, but none of them had to run. */
@@ -258,8 +262,8 @@ export function isAppStopped({ changeover, containers, services: [app] }: Journa
 }
 
 /** Reads the journals of compose directories. Unreadable journals are skipped. */
-export async function journalsIn(directories: readonly string[]): Promise<JournalData[]> {
-  const found = await Promise.all(directories.map((each) => readableJournal(stateDirectory(each))));
+export async function readJournals(directories: readonly string[]): Promise<JournalData[]> {
+  const found = await Promise.all(directories.map((each) => readableJournal(stateDirectoryOf(each))));
   return found.filter((journal) => journal !== null);
 }
 
@@ -267,7 +271,7 @@ export async function journalsIn(directories: readonly string[]): Promise<Journa
  * Reads a journal with unfinished steps. Null if there is none, or if the journal cannot be read.
  * @throws UpdateError journal-pending for another format
  */
-export async function pendingJournal(state: string): Promise<JournalData | null> {
+export async function readPendingJournal(state: string): Promise<JournalData | null> {
   const journal = await readableJournal(state, (error) => {
     if (error instanceof UpdateError && error.code === 'journal-pending') throw error;
   });
@@ -286,13 +290,19 @@ async function readableJournal(
  * Moves the journal to the backup directory, so that a person can inspect it. Returns the new path, relative to the
  * compose directory.
  */
-export async function moveJournalAside(state: string, journal: Exclude<ReadJournal, null>): Promise<string> {
-  const run = 'unreadable' in journal ? runStamp(Date.now()) : journal.run;
+export async function moveJournalToBackup(
+  state: string,
+  journal: Exclude<ReadJournal, null>,
+): Promise<string> {
+  const run = 'unreadable' in journal ? formatRunName(Date.now()) : journal.run;
   const text =
     'unreadable' in journal ? journal.unreadable : JSON.stringify({ ...journal, blueprints: [] }, null, 1);
   const directory = join(state, 'backup', run);
   await diskFileSystem.makeDirectory(directory, 0o700);
-  await writeTemporaryFile(diskFileSystem, join(directory, journalName), text, { owner: null, mode: 0o600 });
-  await rm(join(state, journalName));
-  return `${stateDirectoryName}/backup/${run}/${journalName}`;
+  await writeTemporaryFile(diskFileSystem, join(directory, journalFileName), text, {
+    owner: null,
+    mode: 0o600,
+  });
+  await rm(join(state, journalFileName));
+  return `${stateDirectoryName}/backup/${run}/${journalFileName}`;
 }

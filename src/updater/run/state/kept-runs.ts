@@ -4,9 +4,9 @@ import { join } from 'node:path';
 const keptRuns = 5;
 
 /** Formats the start time of a run in UTC as its name: `20261121T104207Z`. */
-export const runStamp = (at: number): string => new Date(at).toISOString().replace(/[-:]|\.\d+/g, '');
+export const formatRunName = (at: number): string => new Date(at).toISOString().replace(/[-:]|\.\d+/g, '');
 
-export const runForm = /^\d{8}T\d{6}Z$/;
+export const runNamePattern = /^\d{8}T\d{6}Z$/;
 
 /**
  * Retains five backups, namely the backup of the run `own` and the latest of other runs, and removes older backups.
@@ -15,7 +15,7 @@ export const runForm = /^\d{8}T\d{6}Z$/;
  */
 export async function pruneBackups(directory: string, own: string): Promise<void> {
   const names: string[] = await readdir(directory).catch(() => []);
-  const others = names.filter((name) => runForm.test(name) && name !== own).sort();
+  const others = names.filter((name) => runNamePattern.test(name) && name !== own).sort();
   const room = names.includes(own) ? keptRuns - 1 : keptRuns;
   for (const run of others.slice(0, -room)) await rm(join(directory, run), { recursive: true, force: true });
 }

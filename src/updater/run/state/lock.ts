@@ -10,7 +10,7 @@ import { waitUntil } from '../../../core/progress/wait.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { type Container, isUp } from '../../../engine/container.ts';
 import type { Log } from '../log/log.ts';
-import { openStateDirectory, stateDirectory } from './state-directory.ts';
+import { openStateDirectory, stateDirectoryOf } from './state-directory.ts';
 
 export type LinkCall = typeof link;
 
@@ -35,7 +35,7 @@ export interface Lock {
 
 const holderSchema = z.object({ containerId: z.string(), name: z.string(), since: z.string() });
 /** Container that holds the lock. */
-export type Holder = z.infer<typeof holderSchema>;
+export type LockHolder = z.infer<typeof holderSchema>;
 
 /**
  * Takes the lock, which allows one run per compose directory. A lock is taken over if its container is no longer
@@ -48,7 +48,7 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
   const state = await openStateDirectory(directory);
   const lock = join(state, 'lock');
   const mine = join(state, `lock.${own.id.slice(0, 12)}`);
-  const holder: Holder = { containerId: own.id, name: own.name, since: new Date().toISOString() };
+  const holder: LockHolder = { containerId: own.id, name: own.name, since: new Date().toISOString() };
   const text = `${JSON.stringify(holder)}\n`;
   const failed = (cause: Error) => {
     throw new UpdateError('write-failed', `the lock cannot be written: ${cause.message}`, { cause });
@@ -183,15 +183,15 @@ async function removeStale({ engine, log, link }: Doors, lock: string, own: Cont
 
 /** Removes the lock that this container held when it was killed. */
 export async function dropLock(directory: string, own: Container): Promise<void> {
-  const holder = await lockHolder(directory);
-  if (holder?.containerId === own.id) await rm(join(stateDirectory(directory), 'lock'), { force: true });
+  const holder = await findLockHolder(directory);
+  if (holder?.containerId === own.id) await rm(join(stateDirectoryOf(directory), 'lock'), { force: true });
 }
 
 /** Returns the holder of the lock; null if the lock is free. */
-export async function lockHolder(directory: string): Promise<Holder | null> {
-  const text = await readFile(join(stateDirectory(directory), 'lock'), 'utf8').catch(() => null);
+export async function findLockHolder(directory: string): Promise<LockHolder | null> {
+  const text = await readFile(join(stateDirectoryOf(directory), 'lock'), 'utf8').catch(() => null);
   return text === null ? null : readHolder(text);
 }
 
-const readHolder = (text: string): Holder | null =>
+const readHolder = (text: string): LockHolder | null =>
   createJsonTextSchema(holderSchema).safeParse(text).data ?? null;

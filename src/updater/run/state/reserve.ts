@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { stateDirectory } from './state-directory.ts';
+import { stateDirectoryOf } from './state-directory.ts';
 
 // Reserve files, which are deleted before a rollback to free space, because a bad release may have filled the disk that
 // the engine, the data and the compose directory share. Measured on a full ext4 disk: creating a container takes 0.3 MB
@@ -13,16 +13,17 @@ const parts = { journal: 32, engine: 96 } as const;
 type Part = keyof typeof parts;
 const allParts = Object.keys(parts) as readonly Part[];
 
-export const reserveFiles = parts.journal + parts.engine;
-export const reserveBytes = fileBytes * reserveFiles;
+export const reserveFileCount = parts.journal + parts.engine;
+export const reserveBytes = fileBytes * reserveFileCount;
 
-const pathOf = (directory: string, part: Part): string => join(stateDirectory(directory), `reserve-${part}`);
+const pathOf = (directory: string, part: Part): string =>
+  join(stateDirectoryOf(directory), `reserve-${part}`);
 
 /**
  * Creates the reserve files. Errors such as a full disk are ignored, because the reserve is optional.
  * @param directory the compose directory
  */
-export async function putReserve(directory: string): Promise<void> {
+export async function createReserveFiles(directory: string): Promise<void> {
   try {
     for (const part of allParts) {
       const path = pathOf(directory, part);
@@ -35,7 +36,7 @@ export async function putReserve(directory: string): Promise<void> {
   } catch {}
 }
 
-export async function freeReserve(directory: string, which = allParts): Promise<void> {
+export async function removeReserveFiles(directory: string, which = allParts): Promise<void> {
   for (const part of which)
     await rm(pathOf(directory, part), { recursive: true, force: true }).catch(() => {});
 }

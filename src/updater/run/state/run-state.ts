@@ -1,11 +1,11 @@
 import * as z from 'zod/mini';
 import type { Phase } from '../../../core/progress/event.ts';
-import { type Ending, endingSchema } from '../log/ending.ts';
+import { type RunOutcome, runOutcomeSchema } from '../log/ending.ts';
 
 // States of a run. Each state is stored before the run acts, so that a later run can resume (docs/design.md).
 
 const stages = ['pulling', 'saving', 'writing', 'replacing', 'verifying'] as const;
-const later = z.nullable(endingSchema);
+const later = z.nullable(runOutcomeSchema);
 
 const openStates = [
   z.object({ at: z.enum(stages) }),
@@ -21,7 +21,7 @@ const openState = z.discriminatedUnion('at', openStates);
 export const runStateSchema = z.discriminatedUnion('at', [
   ...openStates,
   /** The run has ended. `left` is the state from which a later run must continue; null if all steps are finished. */
-  z.object({ at: z.literal('ended'), ending: endingSchema, left: z.nullable(openState) }),
+  z.object({ at: z.literal('ended'), ending: runOutcomeSchema, left: z.nullable(openState) }),
 ]);
 
 /** A stage of the update to the new version. */
@@ -34,7 +34,7 @@ type StateName = JournalState['at'];
 /**
  * All allowed transitions. The rollback of a stack goes to `restoring` when the last new task is gone, and to
  * `replacing` if a new task has started after all. A project goes from `restoring` to `replacing` if the restore point
- * cannot be used. From `ended`, a later run can only continue from the unfinished state (see `mayFollow`).
+ * cannot be used. From `ended`, a later run can only continue from the unfinished state (see `canTransition`).
  */
 export const transitions: Readonly<Record<StateName, readonly StateName[]>> = {
   pulling: ['saving', 'writing', 'replacing', 'rolling-back', 'restoring', 'ended'],
@@ -49,14 +49,14 @@ export const transitions: Readonly<Record<StateName, readonly StateName[]>> = {
 
 /** Checks a transition. @throws Error if the transition is not allowed */
 export function checkTransition(from: JournalState, to: JournalState): void {
-  if (!mayFollow(from, to)) throw new Error(`a run cannot go from ${from.at} to ${to.at}`);
+  if (!canTransition(from, to)) throw new Error(`a run cannot go from ${from.at} to ${to.at}`);
 }
 
 /**
  * Returns the final state of a run. Unfinished steps are only left to a later run if the outcome is `crashed` or
  * `broken`.
  */
-export const endedState = (state: JournalState, ending: Ending): JournalState => {
+export const endedState = (state: JournalState, ending: RunOutcome): JournalState => {
   const isOver = ending.outcome !== 'crashed' && ending.outcome !== 'broken';
   return { at: 'ended', ending, left: isOver ? null : openOf(state) };
 };
@@ -65,9 +65,9 @@ export const endedState = (state: JournalState, ending: Ending): JournalState =>
  * Checks whether a run may go from one state to another. A run may also stay in its state, and a later run may continue
  * from the unfinished state.
  */
-export function mayFollow(from: JournalState, to: JournalState): boolean {
+export function canTransition(from: JournalState, to: JournalState): boolean {
   const open = openOf(from);
-  if (from.at === 'ended' && open !== null) return to.at === 'ended' || mayFollow(open, to);
+  if (from.at === 'ended' && open !== null) return to.at === 'ended' || canTransition(open, to);
   return from.at === to.at || transitions[from.at].includes(to.at);
 }
 
@@ -94,12 +94,12 @@ export const isReplacing = (state: JournalState): boolean => {
 /**
  * Returns the current rollback with the outcome that the run will have afterwards; null if the run is not rolling back.
  */
-export function rollbackOf(state: JournalState): { ending: Ending | null } | null {
+export function rollbackOf(state: JournalState): { ending: RunOutcome | null } | null {
   const open = openOf(state);
   return open?.at === 'rolling-back' || open?.at === 'restoring' ? { ending: open.ending } : null;
 }
 
-export const endingOfState = (state: JournalState): Ending | null =>
+export const endingOfState = (state: JournalState): RunOutcome | null =>
   state.at === 'ended' ? state.ending : null;
 
 const phaseWords: Record<Stage | 'restoring', Phase | 'restore'> = {

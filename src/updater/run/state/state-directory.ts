@@ -22,19 +22,19 @@ import {
 import { quoteForShell, runAsRootAdvice } from '../../../core/progress/advice.ts';
 import { stateDirectoryName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
-import { runForm } from './kept-runs.ts';
+import { runNamePattern } from './kept-runs.ts';
 
 /** Returns the path of the state directory, which contains all files of the updater in the compose directory. */
-export const stateDirectory = (directory: string): string => join(directory, stateDirectoryName);
+export const stateDirectoryOf = (directory: string): string => join(directory, stateDirectoryName);
 
 /** File name of the copy of the last run's log. */
-export const logName = 'last-run.log';
+export const logFileName = 'last-run.log';
 
 /** Returns the directory of file backups, with one subdirectory per run. */
-export const backupsOf = (directory: string): string => join(stateDirectory(directory), 'backup');
+export const backupDirectoryOf = (directory: string): string => join(stateDirectoryOf(directory), 'backup');
 
 /** Returns the default directory of restore points. */
-export const restorePointsPath = (directory: string): string => join(stateDirectory(directory), 'restore');
+export const restorePointsPath = (directory: string): string => join(stateDirectoryOf(directory), 'restore');
 
 /**
  * Creates the state directory with mode 0700 for the owner of the compose directory, and a `.gitignore` for its
@@ -44,7 +44,7 @@ export const restorePointsPath = (directory: string): string => join(stateDirect
  * @throws UpdateError rights-lost, unexpected-file, not-a-file, read-only, write-failed
  */
 export async function openStateDirectory(directory: string): Promise<string> {
-  const state = stateDirectory(directory);
+  const state = stateDirectoryOf(directory);
   try {
     await requireFileModes(directory);
     await mkdir(state, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
@@ -127,7 +127,7 @@ export async function requireFileModes(directory: string): Promise<void> {
  * @throws UpdateError unexpected-file
  */
 export async function requireOwnEntry(directory: string, ...entry: readonly string[]): Promise<void> {
-  const path = join(stateDirectory(directory), ...entry);
+  const path = join(stateDirectoryOf(directory), ...entry);
   const found = await lstat(path).catch((error) => {
     if (!isMissingFileError(error)) throw error;
     return null;
@@ -201,12 +201,12 @@ function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): voi
  * @throws UpdateError unexpected-file
  */
 export async function requireOwnState(directory: string): Promise<void> {
-  const state = stateDirectory(directory);
-  const backups = backupsOf(directory);
+  const state = stateDirectoryOf(directory);
+  const backups = backupDirectoryOf(directory);
   await requireOwnEntry(directory);
   for (const name of await namesIn(state)) await requireOwnEntry(directory, name);
   // A directory whose name is not the name of a run belongs to a user and is not checked.
-  for (const run of (await namesIn(backups)).filter((name) => runForm.test(name))) {
+  for (const run of (await namesIn(backups)).filter((name) => runNamePattern.test(name))) {
     await requireOwnEntry(directory, 'backup', run);
     // The owner of a backup is not checked, because each backup has the owner of its original file.
     for (const name of await namesIn(join(backups, run))) {
@@ -216,7 +216,7 @@ export async function requireOwnState(directory: string): Promise<void> {
   }
   const points = restorePointsPath(directory);
   await requireRootOwned(points);
-  for (const run of (await namesIn(points)).filter((name) => runForm.test(name))) {
+  for (const run of (await namesIn(points)).filter((name) => runNamePattern.test(name))) {
     await requireRootOwned(join(points, run));
     for (const name of await namesIn(join(points, run))) await requireRootOwned(join(points, run, name));
   }

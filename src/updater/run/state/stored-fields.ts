@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import * as z from 'zod/mini';
 import { parseReference } from '../../../core/compose/reference.ts';
-import { runForm } from './kept-runs.ts';
+import { runNamePattern } from './kept-runs.ts';
 
 /**
  * Type of an object with a schema for each field of a type from another module, so that a missing field does not
@@ -21,7 +21,7 @@ export const storedFieldSchemas = {
   list: <T extends z.core.$ZodType>(of: T) => z.readonly(z.array(of)),
   object: z.record(z.string(), z.unknown()),
   /** Name of a run and of its backups: `20261121T104207Z` */
-  run: like(runForm),
+  run: like(runNamePattern),
   /** Name of a project, a service or a container. */
   name: like(/^[A-Za-z0-9_.][A-Za-z0-9_.-]*$/),
   imageId: z.string().check(z.refine(isImageId)),

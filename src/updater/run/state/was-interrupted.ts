@@ -11,7 +11,7 @@ import { isPending, type JournalData } from './journal.ts';
  * Returns a check for containers that a previous run created but did not start, either on purpose or because the run
  * ended. No concurrent compose command is about to start these containers.
  */
-export const wasLeftDown =
+export const createLeftDownTest =
   (data: JournalData | null) =>
   (container: Container): boolean =>
     data !== null &&
@@ -24,7 +24,7 @@ export const wasLeftDown =
  * a compose command was killed. A container that was started after that is down because a user stopped it.
  * @param leftovers containers that killed compose commands created as replacements
  */
-export function wasInterrupted(
+export function createInterruptionTest(
   data: JournalData | null,
   leftovers: readonly Container[] = [],
 ): InterruptionTest {
@@ -33,7 +33,7 @@ export function wasInterrupted(
     isStoppedForReplacement(container, leftovers) ||
     // Compose creates and names all containers before it starts the first one, and the others may wait for the first
     // one for a long time.
-    (isUnstartedReplacement(container) && !wasLeftDown(data)(container));
+    (isUnstartedReplacement(container) && !createLeftDownTest(data)(container));
   if (data === null) return byCompose;
   const records = data.changeover?.containers ?? data.containers;
   return (container) => {

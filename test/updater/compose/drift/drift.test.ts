@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Json } from '../../../../src/engine/json.ts';
 import {
   type EngineAdditions,
+  parseRunningDefinition,
   plannedDefinition,
-  runningDefinition,
 } from '../../../../src/updater/compose/drift/definition.ts';
 import type { EngineDefaults } from '../../../../src/updater/compose/drift/engine-choices.ts';
 import {
@@ -119,7 +119,7 @@ const defaults: EngineDefaults = {
 };
 
 function findings(has: Parts, would: Parts, given: Partial<EngineAdditions> = {}): DriftFinding[] {
-  const running: Definition = runningDefinition(inspected(has), ['app', 'svc-app-1']);
+  const running: Definition = parseRunningDefinition(inspected(has), ['app', 'svc-app-1']);
   const besides = { image: imageOfRelease, moreNetworks: [], defaults, ...given };
   const planned = plannedDefinition({ name: would.name ?? 'svc-app-1', body: sent(would) }, running, besides);
   const differences = findDifferences(running, planned);
@@ -346,7 +346,7 @@ it('takes along the volumes that the image asks for, beside those that somebody 
   const Mounts = ['/data', '/anonymous', '/more', '/tmp', '/cache'].map((Destination) => ({
     ...{ Type: 'volume', Name: 'a', Destination, RW: true },
   }));
-  const { hostConfig } = runningDefinition({ Id: id, Name: '/svc-app-1', HostConfig, Mounts }, []);
+  const { hostConfig } = parseRunningDefinition({ Id: id, Name: '/svc-app-1', HostConfig, Mounts }, []);
   const ofImage = { Type: 'volume', Source: 'a', Target: '/cache', ReadOnly: false };
   expect(hostConfig.Mounts).toEqual([more, ofImage]);
 });

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { expect, it } from 'vitest';
 import type { DriftChange } from '../../../../src/updater/compose/drift/changes.ts';
-import { editWarnings, evaluateChanges } from '../../../../src/updater/compose/drift/judge.ts';
+import { evaluateChanges, formatEditWarnings } from '../../../../src/updater/compose/drift/judge.ts';
 
 const service = 'app';
 const place = { section: 'volumes', item: '/data' };
@@ -80,7 +80,7 @@ it('warns about the edits of a service in one line', () => {
   };
   const found = [edit('restart'), loss, edit('label tier', 'worker'), edit('config site'), edit('restart')];
   const words = 'the files were edited after the app was started; the update will apply the edits of';
-  expect(editWarnings(found)).toEqual([
+  expect(formatEditWarnings(found)).toEqual([
     `app: ${words} restart and config site`,
     `worker: ${words} label tier`,
   ]);

@@ -1,12 +1,12 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
-import { changesOf } from '../../../../src/updater/compose/drift/changes.ts';
+import { listDriftChanges } from '../../../../src/updater/compose/drift/changes.ts';
 import { evaluateChanges, evaluateImage } from '../../../../src/updater/compose/drift/judge.ts';
 import {
   envFilesOf,
+  findWrittenTexts,
   isInEnvironment,
   unsetVariablesIn,
-  writtenTexts,
 } from '../../../../src/updater/compose/drift/written-text.ts';
 
 const files: Record<string, string> = { SET: 'x', EMPTY: '' };
@@ -74,7 +74,7 @@ describe('writtenTexts', () => {
     ['app', 'networks', 'svc_internal', [`\${IP4}`, `\${NET}`]],
     ['app', 'user', '', []],
   ])('of %s has for %s %s %j', (service, section, item, expected) => {
-    expect(writtenTexts(written, service, { section, item })).toEqual(expected);
+    expect(findWrittenTexts(written, service, { section, item })).toEqual(expected);
   });
 
   it('knows what is in the environment, and the files beside it', () => {
@@ -101,7 +101,7 @@ describe('secrets and images that a shell had a part in', () => {
   it('are named with the line to add', () => {
     const surroundings = { isOwn: () => false, volumeOptions: () => ({}) };
     const nothing = { replaced: [], surroundings, otherImages: [], copies: [] };
-    const changes = changesOf(
+    const changes = listDriftChanges(
       model,
       { service: { name: 'app', containers: [], running: 0, stopped: [] }, ...nothing },
       setTo,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { changedMounts, type HostMount } from '../../../../src/updater/compose/facts/changed-mounts.ts';
+import { findChangedMounts, type HostMount } from '../../../../src/updater/compose/facts/changed-mounts.ts';
 
 // Lines of the kernel, as recorded for a running container and for a helper container with the same mounts.
 
@@ -32,7 +32,7 @@ const changes = (
   own: readonly Line[],
   isDirectory = true,
 ) =>
-  changedMounts(
+  findChangedMounts(
     paths.map((path) => mountAt(path, paths)),
     {
       tables: { self: tableOf(own), 7: running.length === 0 ? '' : tableOf(running) },

@@ -3,7 +3,7 @@ import type { Container } from '../../../../src/engine/container.ts';
 import { composeLabels } from '../../../../src/engine/labels.ts';
 import {
   describeRestorePoint,
-  downtimeWarning,
+  formatDowntimeWarning,
   formatEstimate,
   usersOf,
 } from '../../../../src/updater/compose/facts/describe-point.ts';
@@ -70,13 +70,13 @@ it.each<[least: number, most: number, limit: number | null, result: string | nul
     'svc is expected to be unavailable for 2 to 20 s while the data is saved, but --max-downtime allows 10 s',
   ],
 ])('a downtime from %d to %d s, with a limit of %o, gives the warning %o', (least, most, limit, result) => {
-  const warnings = downtimeWarning({ ...surveyed(), seconds: [least, most] }, limit, 'svc');
+  const warnings = formatDowntimeWarning({ ...surveyed(), seconds: [least, most] }, limit, 'svc');
   expect(warnings).toEqual(result === null ? [] : [expect.stringContaining(result)]);
 });
 
 it('refuses an update whose downtime is certainly longer than allowed', () => {
   const warn = (changes: Partial<RestorePointSurvey['point']>) => () =>
-    downtimeWarning({ ...surveyed(changes), seconds: [11, 20] }, 10, 'svc');
+    formatDowntimeWarning({ ...surveyed(changes), seconds: [11, 20] }, 10, 'svc');
   expect(warn({})).toThrow(
     expect.objectContaining({
       code: 'data-unsupported',

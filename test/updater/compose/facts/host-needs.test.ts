@@ -1,6 +1,9 @@
 import { expect, it } from 'vitest';
 import type { Json } from '../../../../src/engine/json.ts';
-import { hostNeeds, withUsedPorts } from '../../../../src/updater/compose/facts/host-needs.ts';
+import {
+  listHostRequirements,
+  removeUnpublishedPorts,
+} from '../../../../src/updater/compose/facts/host-needs.ts';
 
 const published = (...addresses: string[]): Json => ({
   '80/tcp': addresses.map((HostIp) => ({ HostIp, HostPort: '8080' })),
@@ -65,11 +68,11 @@ it.each<[what: string, host: Json, names: Record<string, Json>]>([
     },
   ],
 ])('needs %s', (_, host, names) => {
-  expect(Object.fromEntries(hostNeeds(host, 'json-file'))).toEqual(names);
+  expect(Object.fromEntries(listHostRequirements(host, 'json-file'))).toEqual(names);
 });
 
 it('tries the default driver of the engine if a definition has none', () => {
-  expect(hostNeeds({ LogConfig: { Type: '' } }, 'syslog')).toEqual([
+  expect(listHostRequirements({ LogConfig: { Type: '' } }, 'syslog')).toEqual([
     ['log driver syslog', { LogConfig: { Type: 'syslog', Config: undefined } }],
   ]);
 });
@@ -90,5 +93,5 @@ it.each<[what: string, asked: Json, now: Json, ports: Json]>([
   ],
 ])('%s', (_, asked, now, ports) => {
   const next = { PortBindings: published('10.0.0.9') };
-  expect(withUsedPorts(next, { PortBindings: asked }, now)).toEqual({ PortBindings: ports });
+  expect(removeUnpublishedPorts(next, { PortBindings: asked }, now)).toEqual({ PortBindings: ports });
 });

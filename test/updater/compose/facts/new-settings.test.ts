@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { releaseSettingsSchema } from '../../../../src/core/release/release-settings.ts';
 import type { Image } from '../../../../src/engine/container.ts';
-import { newSettings } from '../../../../src/updater/compose/facts/new-settings.ts';
+import { findNewSettings } from '../../../../src/updater/compose/facts/new-settings.ts';
 import type { Plan } from '../../../../src/updater/compose/plan/plan.ts';
-import { labelWarnings } from '../../../../src/updater/compose/plan/release-label.ts';
+import { findLabelWarnings } from '../../../../src/updater/compose/plan/release-label.ts';
 import { container, image } from '../../../build.ts';
 import { composeText, installed, planTo } from '../../../build-plan.ts';
 
@@ -34,7 +34,7 @@ function planned(given: Record<string, string> | null = {}, changes: Partial<Pla
   );
   return { ...planTo('v1.1.0', from), given: given && new Map(Object.entries(given)), ...changes };
 }
-const namesOf = (plan: Plan, of?: Image) => newSettings(plan, of).settings.map(({ name }) => name);
+const namesOf = (plan: Plan, of?: Image) => findNewSettings(plan, of).settings.map(({ name }) => name);
 const expected = (...names: string[]) => ({
   images: new Map(),
   files: new Map(),
@@ -51,7 +51,7 @@ describe('the new settings of a release', () => {
     const plan = planned({}, { expected: expected('F') });
     expect(namesOf(plan, labelled(listed('G')))).toEqual(['F']);
     expect(namesOf(plan)).toEqual(['F']);
-    expect(() => newSettings({ ...plan, given: new Map([['G', 'x']]) })).toThrow('does not list G');
+    expect(() => findNewSettings({ ...plan, given: new Map([['G', 'x']]) })).toThrow('does not list G');
     const { settings: _, ...digests } = expected();
     expect(namesOf(planned({}, { expected: digests }), labelled(listed('G')))).toEqual(['G']);
   });
@@ -63,7 +63,7 @@ describe('the new settings of a release', () => {
         { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) + text },
         { kind, services: { app: containers } },
       );
-      return newSettings({ ...planned(), installation: from }, labelled(listed('F', 'GG'))).warnings;
+      return findNewSettings({ ...planned(), installation: from }, labelled(listed('F', 'GG'))).warnings;
     };
     expect(warnings('x-a: ${F}\n')).toEqual([
       'your compose files do not use GG: add the new settings to the environment of the app',
@@ -75,7 +75,7 @@ describe('the new settings of a release', () => {
 
   it('never include the variable of the version', () => {
     expect(namesOf(planned(), labelled(listed('SVC_VERSION')))).toEqual([]);
-    expect(() => newSettings(planned({ SVC_VERSION: 'v9' }), labelled(listed('SVC_VERSION')))).toThrow(
+    expect(() => findNewSettings(planned({ SVC_VERSION: 'v9' }), labelled(listed('SVC_VERSION')))).toThrow(
       'does not list SVC_VERSION',
     );
   });
@@ -84,7 +84,7 @@ describe('the new settings of a release', () => {
     const label = (['hex32', 'base64-32', 'uuid'] as const).map((generate, at) => ({
       ...{ name: `S${at}`, description: '', generate },
     }));
-    const values = () => newSettings(planned(), labelled(label)).settings.map(({ value }) => value);
+    const values = () => findNewSettings(planned(), labelled(label)).settings.map(({ value }) => value);
     const [hex, base64, uuid] = values();
     expect(hex).toMatch(/^[0-9a-f]{64}$/);
     expect(Buffer.from(base64 ?? '', 'base64')).toHaveLength(32);
@@ -99,24 +99,28 @@ describe('the new settings of a release', () => {
     ['with a reserved name', listed('LD_PRELOAD')],
     ['too long', listed(...Array.from({ length: 51 }, (_, at) => `A${at}`))],
   ])('are none, with a warning, if the label is %s', (_, label) => {
-    expect(newSettings(planned(), labelled(label))).toEqual(nothing);
-    expect(labelWarnings(planned(), labelled(label))).toEqual([
+    expect(findNewSettings(planned(), labelled(label))).toEqual(nothing);
+    expect(findLabelWarnings(planned(), labelled(label))).toEqual([
       'the label svc.settings on acme/svc:v1.1.0 is malformed, so it is ignored',
     ]);
   });
 
   it('are unknown before the pull without a release.json, and of no interest to fetch', () => {
-    expect(newSettings(planned({ Z: 'x' }))).toEqual(nothing);
-    expect(newSettings(planned(null), labelled([{ ...listed('A')[0], required: true }]))).toEqual(nothing);
+    expect(findNewSettings(planned({ Z: 'x' }))).toEqual(nothing);
+    expect(findNewSettings(planned(null), labelled([{ ...listed('A')[0], required: true }]))).toEqual(
+      nothing,
+    );
     expect(
-      newSettings(planned({ Z: 'x' }, { expected: expected('F'), app: { ...planned().app, tag: 'v1.0.0' } })),
+      findNewSettings(
+        planned({ Z: 'x' }, { expected: expected('F'), app: { ...planned().app, tag: 'v1.0.0' } }),
+      ),
     ).toEqual(nothing);
   });
 
   it('are not written if the release is installed already', () => {
     const same = { ...labelled([{ name: 'F', description: '', required: true }]), id: 'sha256:old' };
-    expect(newSettings(planned(), same)).toEqual(nothing);
-    expect(newSettings(planned({ F: 'x' }), same)).toEqual({
+    expect(findNewSettings(planned(), same)).toEqual(nothing);
+    expect(findNewSettings(planned({ F: 'x' }), same)).toEqual({
       settings: [],
       warnings: ['acme/svc:v1.1.0 is installed already, so the given settings are not written'],
     });

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { ProjectFiles } from '../../../../src/core/compose/project-files.ts';
 import { createProduct, svcProduct } from '../../../../src/core/progress/product.ts';
 import type { Engine } from '../../../../src/engine/cli/engine.ts';
-import { releaseDirectory, takeReleaseFiles } from '../../../../src/updater/compose/facts/release-files.ts';
+import { releaseDirectoryOf, takeReleaseFiles } from '../../../../src/updater/compose/facts/release-files.ts';
 import { image } from '../../../build.ts';
 import {
   at,
@@ -206,5 +206,5 @@ it.each([
   [larder, { 'larder.release-files': '/x' }, '/x'],
   [createProduct({ name: 'larder', releaseDirectory: '/release' }), {}, '/release'],
 ])('of %j with %j the files of a release are in %s', (product, labels, directory) => {
-  expect(releaseDirectory(labels, product)).toBe(directory);
+  expect(releaseDirectoryOf(labels, product)).toBe(directory);
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/container.ts';
 import {
   describeInstallation,
-  runningVersionText,
+  formatRunningVersion,
 } from '../../../../src/updater/compose/inspect/describe.ts';
 import type { Installation } from '../../../../src/updater/compose/inspect/installation.ts';
 import { container } from '../../../build.ts';
@@ -134,5 +134,5 @@ it.each<[string | null, string, string]>([
   ['31.0.9', 'acme/home:31-apache', 'v31.0.9'],
 ])('fromWord of version %s and %j is %s', (runningVersion, imageReference, expected) => {
   const services = { app: [container('app-1', { imageReference })], worker };
-  expect(runningVersionText(installed(both, { services, runningVersion }))).toBe(expected);
+  expect(formatRunningVersion(installed(both, { services, runningVersion }))).toBe(expected);
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HostPaths } from '../../../../src/core/files/host-paths.ts';
-import { listProject } from '../../../../src/engine/api/project-containers.ts';
+import { listProjectContainers } from '../../../../src/engine/api/project-containers.ts';
 import { composeLabels } from '../../../../src/engine/labels.ts';
 import { Notifier } from '../../../../src/notify/notifier.ts';
 import { inspectInstallation } from '../../../../src/updater/compose/inspect/inspect.ts';
@@ -114,7 +114,7 @@ async function inspect({
   const found = await inspectInstallation(
     context,
     { own, paths, place, platform: 'linux/amd64', composed: [], told: null },
-    { wasInterrupted, containers: (await listProject(engine, 'svc')).containers },
+    { wasInterrupted, containers: (await listProjectContainers(engine, 'svc')).containers },
   );
   return { found, lines };
 }

@@ -6,7 +6,7 @@ import type { ProjectFiles } from '../../../../src/core/compose/project-files.ts
 import { createVariableLookup } from '../../../../src/core/compose/variables.ts';
 import { readTextFile } from '../../../../src/core/files/text-file.ts';
 import { maskFileSecrets } from '../../../../src/updater/compose/inspect/learn-files.ts';
-import { withLinkedFiles } from '../../../../src/updater/compose/inspect/read-files.ts';
+import { addLinkedFiles } from '../../../../src/updater/compose/inspect/read-files.ts';
 import { Log } from '../../../../src/updater/run/log/log.ts';
 import { maskRulesOfContainers, maskRulesOfModel } from '../../../../src/updater/run/log/mask-rules.ts';
 import { container } from '../../../build.ts';
@@ -30,7 +30,7 @@ async function project(texts: Record<string, string>, envFiles = ['.env']): Prom
     newEnvFile: at('.env'),
     directory,
   };
-  return withLinkedFiles(files, ({ path }) => readTextFile(path).catch(() => null)).catch(() => files);
+  return addLinkedFiles(files, ({ path }) => readTextFile(path).catch(() => null)).catch(() => files);
 }
 
 /** What leaves a log that has learnt the files, in lines and in fields. */

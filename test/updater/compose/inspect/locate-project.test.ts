@@ -6,12 +6,12 @@ import { HostPaths } from '../../../../src/core/files/host-paths.ts';
 import { composeLabels } from '../../../../src/engine/labels.ts';
 import type { DirectoryMatch, HostInspection } from '../../../../src/updater/compose/inspect/host-look.ts';
 import {
+  groupKnownProjects,
   type KnownProject,
-  knownProjects,
 } from '../../../../src/updater/compose/inspect/labelled-project.ts';
 import { locateProject } from '../../../../src/updater/compose/inspect/locate-project.ts';
 import { Journal, type JournalData } from '../../../../src/updater/run/state/journal.ts';
-import { stateDirectory } from '../../../../src/updater/run/state/state-directory.ts';
+import { stateDirectoryOf } from '../../../../src/updater/run/state/state-directory.ts';
 import { container, journalData } from '../../../build.ts';
 import { updateOptions } from '../../../build-plan.ts';
 
@@ -336,7 +336,7 @@ describe('locateProject where another program has started it', () => {
 
 describe('locateProject where an update was interrupted', () => {
   async function interrupted(here: string, changes: Partial<JournalData> = {}): Promise<void> {
-    const state = stateDirectory(join(root, here));
+    const state = stateDirectoryOf(join(root, here));
     await mkdir(state, { recursive: true });
     await new Journal({ state, restore: async () => {} }, journalData(changes)).write();
   }
@@ -395,7 +395,7 @@ it('knownProjects has each directory of each project, with its services', () => 
     row('svc', '/opt/svc', 'db'),
     row('tools', '/opt/svc', 'cron'),
   ];
-  expect(knownProjects(rows)).toEqual([
+  expect(groupKnownProjects(rows)).toEqual([
     known('svc', '/opt/svc', 'app', 'db'),
     known('svc', '/srv/svc', 'app'),
     known('tools', '/opt/svc', 'cron'),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { withLinkedFiles } from '../../../../src/updater/compose/inspect/read-files.ts';
+import { addLinkedFiles } from '../../../../src/updater/compose/inspect/read-files.ts';
 
 describe('withLinkedFiles', () => {
   it('tells of each file before it is parsed', async () => {
@@ -15,7 +15,7 @@ describe('withLinkedFiles', () => {
       newEnvFile: '/opt/svc/.env',
     };
     const told: string[] = [];
-    const linked = withLinkedFiles(
+    const linked = addLinkedFiles(
       files,
       async ({ path }) => ({ path, text: texts[path] ?? '' }),
       async ({ composeFiles, envFiles }) => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Container, StorageMount } from '../../../../src/engine/container.ts';
 import {
   affectedContainerWarningsOf,
-  knownAddresses,
+  findCachedAddresses,
 } from '../../../../src/updater/compose/plan/affected.ts';
 import { container } from '../../../build.ts';
 import { at, composeText, installed, planTo } from '../../../build-plan.ts';
@@ -98,5 +98,5 @@ it.each<[string, Partial<Container>, string[]]>([
   ['that is stopped', { networks: ['svc_default'], published: ['80/tcp'], status: 'exited' }, []],
 ])('a container in the same network %s', (_, other, proxies) => {
   const known = proxies.length > 0 ? [{ name: 'svc-app-1', ips: ['10.0.0.3'], proxies }] : [];
-  expect(knownAddresses(beside(other, true))).toEqual(known);
+  expect(findCachedAddresses(beside(other, true))).toEqual(known);
 });

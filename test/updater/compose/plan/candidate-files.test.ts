@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { expect, it } from 'vitest';
 import type { Installation } from '../../../../src/updater/compose/inspect/installation.ts';
-import { candidateFiles } from '../../../../src/updater/compose/plan/candidate-files.ts';
+import { listCandidateFiles } from '../../../../src/updater/compose/plan/candidate-files.ts';
 import { at, composeText, generated, installed, planTo } from '../../../build-plan.ts';
 
 type Texts = Record<string, string>;
@@ -53,5 +53,5 @@ it.each<[string, Texts, Installation['kind'], string | null, string[]]>([
   ],
 ])('may write for %s', (_, texts, kind, to, expected) => {
   const from = installed(texts, { kind });
-  expect(candidateFiles(planTo(to, from))).toEqual(expected.map(at));
+  expect(listCandidateFiles(planTo(to, from))).toEqual(expected.map(at));
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { withFile } from '../../../../src/core/compose/project-files.ts';
+import { setProjectFile } from '../../../../src/core/compose/project-files.ts';
 import { UpdateError } from '../../../../src/core/progress/update-error.ts';
 import {
-  emptyVariables,
-  missingVariables,
+  createMissingVariablesError,
+  findEmptyVariables,
   requireSecretValues,
 } from '../../../../src/updater/compose/plan/needed-variables.ts';
 import { container, installation } from '../../../build.ts';
@@ -23,7 +23,7 @@ function given(text: string, env = 'SET=1\nNOTHING=\n', before = '') {
     newEnvFile: '/opt/svc/.env',
   };
   const fresh = { path, text: `${head}${text}` };
-  const draft = { files: withFile(files, fresh), changes: [] };
+  const draft = { files: setProjectFile(files, fresh), changes: [] };
   const followers = { tail: [container('tail-1')] };
   const install = installation(files, { name: 'svc', services: {} }, { kind: 'generated', followers });
   return { install, draft, release: [{ ...fresh, description: '' }] };
@@ -36,7 +36,7 @@ describe('unset variables of a release', () => {
     const { install, draft, release } = given(
       `# \${COMMENTED:?}\n${uses(`\${SET:?}`, `\${NEW_TOKEN:?say it}`, `\${SET:-\${INNER?}}`, `\${NOTHING?}`, `\${NOTHING:?}`, `$\${NOT_ONE:?}`)}`,
     );
-    expect(missingVariables(install, draft, release, rejected)).toMatchObject({
+    expect(createMissingVariablesError(install, draft, release, rejected)).toMatchObject({
       code: 'missing-variable',
       outcome: 'refused',
       message: 'no file sets NEW_TOKEN, INNER and NOTHING, but the release requires a value',
@@ -47,9 +47,9 @@ describe('unset variables of a release', () => {
   it('are not reported if compose rejects the files for another reason', () => {
     const { install, draft, release } = given(uses(`\${NEW_TOKEN:?}`));
     const other = new UpdateError('compose-invalid', 'compose rejects the project: no such key');
-    expect(missingVariables(install, draft, release, other)).toBeNull();
+    expect(createMissingVariablesError(install, draft, release, other)).toBeNull();
     const set = given(uses(`\${SET:?}`));
-    expect(missingVariables(set.install, set.draft, set.release, rejected)).toBeNull();
+    expect(createMissingVariablesError(set.install, set.draft, set.release, rejected)).toBeNull();
   });
 
   it.each<[string, string, string, string | null]>([
@@ -61,7 +61,7 @@ describe('unset variables of a release', () => {
     ['as the key of a mapping', `x-map: { "\${FRESH}": 1 }\n`, '', null],
   ])('are a warning %s', (_, text, before, names) => {
     const { install, draft, release } = given(text, undefined, before);
-    const warnings = emptyVariables(install, draft, release);
+    const warnings = findEmptyVariables(install, draft, release);
     expect(warnings).toEqual(
       names === null
         ? []

@@ -3,7 +3,7 @@ import type { UpdateError } from '../../../../src/core/progress/update-error.ts'
 import type { ModelService } from '../../../../src/engine/cli/compose.ts';
 import {
   describeAdded,
-  missingServices,
+  findMissingServices,
   requireExistingDependencies,
 } from '../../../../src/updater/compose/plan/new-services.ts';
 import { container } from '../../../build.ts';
@@ -48,7 +48,7 @@ describe('missingServices', () => {
     ],
   ])('lists the services without containers if the app %s', (_, needs, services, exclude, names) => {
     const from = installed({ 'compose.yaml': generated(images) }, { ...started, exclude });
-    expect(missingServices(from, model(needs, services))).toEqual(names);
+    expect(findMissingServices(from, model(needs, services))).toEqual(names);
   });
 });
 

@@ -5,7 +5,7 @@ import { versionLabel } from '../../../../src/engine/labels.ts';
 import type { Installation } from '../../../../src/updater/compose/inspect/installation.ts';
 import { newestRunningVersionOf } from '../../../../src/updater/compose/inspect/running-version.ts';
 import { draftFiles } from '../../../../src/updater/compose/plan/draft-files.ts';
-import { planFiles, pulledVersion } from '../../../../src/updater/compose/plan/plan-files.ts';
+import { checkPulledVersion, planFiles } from '../../../../src/updater/compose/plan/plan-files.ts';
 import { container } from '../../../build.ts';
 import {
   at,
@@ -262,7 +262,7 @@ describe('pulledVersion', () => {
       { runningVersion },
     );
   const pulled = (running: string | null, label?: string, worker = '0.1.0') =>
-    pulledVersion(
+    checkPulledVersion(
       planTo(null, from(running)),
       new Map([
         ['acme/svc:latest', imageOf('1', label)],
@@ -293,7 +293,7 @@ describe('pulledVersion', () => {
         { services: { app: [app] }, runningVersion: newestRunningVersionOf([app]) },
       );
       const plan = planTo(null, from);
-      expect(pulledVersion(plan, new Map([[plan.app.to, imageOf('1', label)]]))).toBe(expected);
+      expect(checkPulledVersion(plan, new Map([[plan.app.to, imageOf('1', label)]]))).toBe(expected);
       const warning = `the version label of acme/svc:${tag} specifies ${was}, which differs from its tag; the updater ignores this label and compares tags`;
       expect(plan.warnings).toEqual(expected === null ? [warning] : []);
     },
@@ -315,7 +315,7 @@ describe('pulledVersion', () => {
       { 'compose.yaml': composeText({ app }) },
       { runningVersion: null, prefix: '', imagesInUse: new Map([['sha256:old', saying('sha256:old', was)]]) },
     );
-    const judge = () => pulledVersion(planTo(null, from), new Map([[app, saying('sha256:new', next)]]));
+    const judge = () => checkPulledVersion(planTo(null, from), new Map([[app, saying('sha256:new', next)]]));
     if (message === null) expect(judge()).toBeNull();
     else expect(judge).toThrow(expect.objectContaining({ code: 'downgrade', message }));
   });
@@ -331,7 +331,7 @@ describe('pulledVersion', () => {
       { runningVersion: running, prefix: '', imagesInUse: new Map([['sha256:old', used]]) },
     );
     const next = imageOf('sha256:new', label, env('32.0.1'));
-    const pulled = pulledVersion(planTo(null, from), new Map([['acme/nextcloud:latest', next]]));
+    const pulled = checkPulledVersion(planTo(null, from), new Map([['acme/nextcloud:latest', next]]));
     expect(pulled).toBe(label ?? null);
   });
 

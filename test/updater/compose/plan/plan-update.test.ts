@@ -4,8 +4,8 @@ import { versionLabel } from '../../../../src/engine/labels.ts';
 import { describeInstallation } from '../../../../src/updater/compose/inspect/describe.ts';
 import type { Installation } from '../../../../src/updater/compose/inspect/installation.ts';
 import {
+  findVersionPrefix,
   newestRunningVersionOf,
-  versionPrefix,
 } from '../../../../src/updater/compose/inspect/running-version.ts';
 import { describePlan } from '../../../../src/updater/compose/plan/describe.ts';
 import { container } from '../../../build.ts';
@@ -27,7 +27,7 @@ function product(
     { 'compose.yaml': composeText(images) },
     { services: { app: running, ...(parts.worker && { worker: [container('worker-1')] }) }, runningVersion },
   );
-  return { ...found, prefix: versionPrefix(found.app.pin, running, svcProduct) };
+  return { ...found, prefix: findVersionPrefix(found.app.pin, running, svcProduct) };
 }
 
 /** The line that says what is going to be done, without what stays. */
@@ -177,7 +177,7 @@ describe('versionPrefix', () => {
       { 'compose.yaml': composeText({ app: image }) },
       { services: { app: [container('app-1', { imageReference: image, labels })] } },
     );
-    expect(versionPrefix(app.pin, app.containers, svcProduct)).toBe(expected);
+    expect(findVersionPrefix(app.pin, app.containers, svcProduct)).toBe(expected);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createProduct } from '../../../../src/core/progress/product.ts';
-import { labelWarnings, releaseCommand } from '../../../../src/updater/compose/plan/release-label.ts';
+import { findLabelWarnings, releaseCommand } from '../../../../src/updater/compose/plan/release-label.ts';
 import { image } from '../../../build.ts';
 import { composeText, imageOf, installed, planTo } from '../../../build-plan.ts';
 
@@ -22,7 +22,7 @@ describe('releaseCommand', () => {
   ])('is the command of the label %.30s instead of the record', (label, expected) => {
     expect(releaseCommand(plan(ofRecord), labelled(label), 'ready')).toEqual(expected);
     expect(releaseCommand(plan(ofRecord), labelled(label), 'preflight')).toBeNull();
-    expect(labelWarnings(plan(), labelled(label))).toEqual([]);
+    expect(findLabelWarnings(plan(), labelled(label))).toEqual([]);
   });
 
   it.each(['/bin/check', '', '"/bin/check"', '[]', '[1]', '{}', words(65), words(1, 4_097), '["a\\u0000"]'])(
@@ -30,7 +30,7 @@ describe('releaseCommand', () => {
     (label) => {
       expect(releaseCommand(plan(), labelled(label), 'ready')).toBeNull();
       expect(releaseCommand(plan(ofRecord), labelled(label), 'ready')).toEqual(ofRecord.ready);
-      expect(labelWarnings(plan(), labelled(label))).toEqual([
+      expect(findLabelWarnings(plan(), labelled(label))).toEqual([
         'the label svc.ready on acme/svc:v1.1.0 is malformed, so it is ignored',
       ]);
     },
@@ -38,7 +38,7 @@ describe('releaseCommand', () => {
 
   it('ignores the label of another product without a warning', () => {
     expect(releaseCommand(plan(), labelled('["/bin/check"]', '9.9.9'), 'ready')).toBeNull();
-    expect(labelWarnings(plan(), labelled('[]', '9.9.9'))).toEqual([]);
+    expect(findLabelWarnings(plan(), labelled('[]', '9.9.9'))).toEqual([]);
   });
 
   it('is that of the record without a label', () => {

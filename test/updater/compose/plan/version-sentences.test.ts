@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { runningVersionText } from '../../../../src/updater/compose/inspect/describe.ts';
+import { formatRunningVersion } from '../../../../src/updater/compose/inspect/describe.ts';
 import {
   describeRunningServices,
+  findVersionWarnings,
   previousVersionNameOf,
   reachedVersionNameOf,
-  versionWarnings,
 } from '../../../../src/updater/compose/plan/version-sentences.ts';
 import { composeText, imageOf, installed, planTo, preparedPlan } from '../../../build-plan.ts';
 
@@ -33,7 +33,7 @@ it.each<[string, string, string, string, string]>([
 ])('names both versions by %s', (_, tag, label, from, reached) => {
   const plan = facts([tag], null, [label]);
   const installation = { ...plan.installation, prefix: 'v' as const, runningVersion: '1.9.1' };
-  const updated = { ...plan, prefix: 'v' as const, installation, from: runningVersionText(installation) };
+  const updated = { ...plan, prefix: 'v' as const, installation, from: formatRunningVersion(installation) };
   expect([previousVersionNameOf(updated), reachedVersionNameOf(updated)]).toEqual([from, reached]);
 });
 
@@ -100,5 +100,5 @@ it.each<[string, Pins, string | null, readonly (string | undefined)[], string[]]
   ['canary, which is whatever it is', ['canary'], 'canary', ['1.2.0'], []],
 ])('versionWarnings of %s', (_, pins, to, versions, expected) => {
   const plan = facts(pins, to, versions);
-  expect(versionWarnings(plan)).toEqual(expected);
+  expect(findVersionWarnings(plan)).toEqual(expected);
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { classifyPullFailure } from '../../../../src/engine/pull-failure.ts';
-import { failedImages } from '../../../../src/updater/compose/pull/failed-images.ts';
+import { findFailedImages } from '../../../../src/updater/compose/pull/failed-images.ts';
 
 const server = 'ghcr.io/acme/server:v2.0.0';
 const learning = 'ghcr.io/acme/server-learning:v2.0.0';
@@ -43,5 +43,5 @@ it.each<[name: string, references: string[], messages: string[], failed: string[
   ['all, where none is named', [server, learning], ['no space left on device'], [server, learning]],
 ])('blames %s', (_, references, messages, failed) => {
   const { code } = classifyPullFailure(messages.join('\n'), references);
-  expect(failedImages(references, messages, code)).toEqual(failed);
+  expect(findFailedImages(references, messages, code)).toEqual(failed);
 });

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../../src/engine/cli/engine.ts';
 import {
+  addUntaggedReferences,
+  findMountedImages,
   isProvable,
-  mountedImages,
   pullAdded,
   pullUpdates,
-  withUntagged,
 } from '../../../../src/updater/compose/pull/obtain-images.ts';
 import { pullAndPrepare } from '../../../../src/updater/compose/pull/pull-and-prepare.ts';
 import { Journal } from '../../../../src/updater/run/state/journal.ts';
@@ -127,7 +127,7 @@ it('finds the images to pull that services mount: those of the release, and miss
     ...mounts.map((source) => ({ type: 'image', source, target: `/${source}` })),
   ];
   const model = { name: 'svc', services: { app: { volumes }, db: { volumes } } };
-  expect([...(await mountedImages(engine, model, ['app', 'worker'], plan.updates))]).toEqual([
+  expect([...(await findMountedImages(engine, model, ['app', 'worker'], plan.updates))]).toEqual([
     ['app.volume1', 'acme/assets:v1.1.0'],
     ['app.volume3', 'other/fonts:v1.1.0'],
   ]);
@@ -191,7 +191,7 @@ it.each([
   ['r.example:5000', 'r.example:5000/svc:latest', false],
 ])('what is named %s is here with %s: %s', (named, pulled, isHere) => {
   const here = image('sha256:one');
-  const images = withUntagged(new Map([[pulled, here]]), [named]);
+  const images = addUntaggedReferences(new Map([[pulled, here]]), [named]);
   expect(images.get(named)).toBe(isHere ? here : undefined);
   expect(images.get(pulled)).toBe(here);
 });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { diskFileSystem, type FileSystem } from '../../../../src/core/files/file-system.ts';
 import { Engine } from '../../../../src/engine/cli/engine.ts';
 import { ComposeRun } from '../../../../src/updater/compose/loop/compose-run.ts';
-import { deadlineOfUp } from '../../../../src/updater/compose/replace/bring-up.ts';
+import { computeUpTimeoutMs } from '../../../../src/updater/compose/replace/bring-up.ts';
 import { runSteps } from '../../../../src/updater/run/drive.ts';
 import { Journal } from '../../../../src/updater/run/state/journal.ts';
 import { changeover, container, journalData, movedService, project, record } from '../../../build.ts';
@@ -73,5 +73,5 @@ it.each<[what: string, stopTimeouts: number[], minutes: number]>([
 ])('cuts off no stop: where %s', (_, stopTimeouts, minutes) => {
   const app = stopTimeouts.map((stopTimeout, index) => container(`app-${index + 1}`, { stopTimeout }));
   const others = [container('db-1', { stopTimeout: 600 }), container('app-9', { status: 'exited' })];
-  expect(deadlineOfUp('app', [...app, ...others])).toBe(minutes * 60_000);
+  expect(computeUpTimeoutMs('app', [...app, ...others])).toBe(minutes * 60_000);
 });

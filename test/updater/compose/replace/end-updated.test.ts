@@ -1,5 +1,8 @@
 import { expect, it } from 'vitest';
-import { findUnusedImages, removalAdvice } from '../../../../src/updater/compose/replace/end-updated.ts';
+import {
+  findUnusedImages,
+  formatRemovalAdvice,
+} from '../../../../src/updater/compose/replace/end-updated.ts';
 import { changeover, container, movedService, record } from '../../../build.ts';
 import { engineThat } from '../../../build-plan.ts';
 
@@ -36,7 +39,7 @@ const images = {
 
 it('names every image that the moved services had, once', async () => {
   const found = await findUnusedImages(await engineWithImages(images), changeover({ moved, containers }));
-  expect(found && removalAdvice(found)).toBe(
+  expect(found && formatRemovalAdvice(found)).toBe(
     'to free up to 5 MB, run docker image rm acme/svc:v1.0.0 acme/learning:v1.0.0',
   );
 });
@@ -47,5 +50,5 @@ it('names none that a container is left of, and one whose tag has moved by its i
     await engineWithImages(after, ['sha256:one']),
     changeover({ moved, containers }),
   );
-  expect(found && removalAdvice(found)).toBe('to free up to 3 MB, run docker image rm sha256:three');
+  expect(found && formatRemovalAdvice(found)).toBe('to free up to 3 MB, run docker image rm sha256:three');
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Container, serviceOf } from '../../../../src/engine/container.ts';
-import { watchedServices } from '../../../../src/updater/compose/replace/await-services.ts';
+import { listWatchedServices } from '../../../../src/updater/compose/replace/await-services.ts';
 import {
   HealthWatch,
   StartTimes,
@@ -350,7 +350,7 @@ describe('what must be of each service', () => {
   const stopped = container('worker-3', { status: 'exited' });
   const plan = changeover({ containers: [...containers, stopped].map((each) => record(each)) });
   const counts = (now: readonly Container[]) =>
-    watchedServices(plan, now).map(({ name, has, needs }) => `${name} ${has}/${needs}`);
+    listWatchedServices(plan, now).map(({ name, has, needs }) => `${name} ${has}/${needs}`);
 
   it('is as many as before, and as many of them up', () => {
     expect(counts([...containers, stopped])).toEqual(['app 1/1', 'worker 3/3']);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { oldImages } from '../../../../src/updater/compose/replace/remove-old-images.ts';
+import { findOldImages } from '../../../../src/updater/compose/replace/remove-old-images.ts';
 import { changeover, container, movedService, record } from '../../../build.ts';
 
 const digest = (digit: string) => `sha256:${digit.repeat(64)}`;
@@ -41,12 +41,12 @@ it.each<[situation: string, image: Listed, removed: string[] | null]>([
   ],
   ['no name that is none', { tags: ['<none>:<none>'], digests: ['<none>@<none>'] }, null],
 ])('removes %s', (_, { id = 'sha256:other', tags = [], digests = [] }, removed) => {
-  const found = oldImages([{ id, tags, digests, size: 5 }], new Set(['sha256:used']), update);
+  const found = findOldImages([{ id, tags, digests, size: 5 }], new Set(['sha256:used']), update);
   expect(found).toEqual(removed === null ? [] : [{ references: removed, bytes: 5 }]);
 });
 
 it('removes nothing by a name that cannot be read', () => {
   const moved = [movedService('app', { image: { reference: 'Not A Name', id: 'sha256:new' } })];
   const listed = { id: 'sha256:x', tags: ['<none>:<none>'], digests: [], size: 5 };
-  expect(oldImages([listed], new Set(), { ...update, moved })).toEqual([]);
+  expect(findOldImages([listed], new Set(), { ...update, moved })).toEqual([]);
 });

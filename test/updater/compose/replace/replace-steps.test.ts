@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/container.ts';
-import { replaceSteps } from '../../../../src/updater/compose/replace/replace-steps.ts';
+import { listReplaceSteps } from '../../../../src/updater/compose/replace/replace-steps.ts';
 import type { MovedService } from '../../../../src/updater/run/state/changeover.ts';
 import { changeover, container, containers, movedService, record } from '../../../build.ts';
 
@@ -17,7 +17,7 @@ function steps(
   const before = old.map((each) => record(each));
   const isReplaced = (service: string) => replaced.includes(service);
   const planned = changeover({ moved, containers: before });
-  return replaceSteps(planned, { containers: now, leftovers }, isReplaced).map((step) => {
+  return listReplaceSteps(planned, { containers: now, leftovers }, isReplaced).map((step) => {
     switch (step.kind) {
       case 'up':
         return `up ${step.service} x${step.scale}${step.start ? '' : ' stopped'}${step.force ? ' by force' : ''}${step.hook ? ' with its hook' : ''}`;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/container.ts';
 import {
-  changedContainers,
+  findChangedContainers,
+  formatAddressWarning,
   hasUnexpectedImage,
-  newAddresses,
 } from '../../../../src/updater/compose/replace/verify.ts';
 import { changeover, container, movedService, record } from '../../../build.ts';
 
@@ -54,7 +54,7 @@ describe('changedOthers', () => {
     ['another service was added', [...before, made('mailer-1')], ['svc-mailer-1']],
     ['another one was replaced', [database, made('cache-1')], ['svc-cache-1']],
   ])('%s', (_, now, names) => {
-    expect(changedContainers(replaced, now)).toEqual(names);
+    expect(findChangedContainers(replaced, now)).toEqual(names);
   });
 });
 
@@ -68,11 +68,11 @@ it('names addresses that have changed, and who may have cached them', () => {
     container('app-1', { ips: [app] }),
     container('worker-1', { ips: worker }),
   ];
-  expect(newAddresses(replaced, now('10.0.0.3', ['10.0.0.4', 'fd00::4']))).toBe('');
-  expect(newAddresses(replaced, now('10.0.0.4', ['10.0.0.3', 'fd00::4']))).toBe(
+  expect(formatAddressWarning(replaced, now('10.0.0.3', ['10.0.0.4', 'fd00::4']))).toBe('');
+  expect(formatAddressWarning(replaced, now('10.0.0.4', ['10.0.0.3', 'fd00::4']))).toBe(
     'addresses have changed: svc-app-1 from 10.0.0.3 to 10.0.0.4, svc-worker-1 from 10.0.0.4 and fd00::4 to 10.0.0.3 and fd00::4; if an app is unreachable, run docker restart proxy web',
   );
   const restarting = [container('app-1', { ips: ['10.0.0.3'] }), container('worker-1', { ips: [] })];
-  expect(newAddresses(replaced, restarting)).toBe('');
-  expect(newAddresses(changeover(), now('10.0.0.4', []))).toBe('');
+  expect(formatAddressWarning(replaced, restarting)).toBe('');
+  expect(formatAddressWarning(changeover(), now('10.0.0.4', []))).toBe('');
 });

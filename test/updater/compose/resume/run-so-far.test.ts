@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import {
   emptyProjectRunState,
-  projectEndingFactsOf,
+  projectOutcomeFactsOf,
 } from '../../../../src/updater/compose/resume/run-so-far.ts';
 import { container } from '../../../build.ts';
 import { composeText, installed } from '../../../build-plan.ts';
@@ -17,7 +17,7 @@ it.each([
   const services = { app: [container('app-1')] };
   const containers = [container('app-1'), db];
   const installation = installed(files, { services, containers });
-  expect(projectEndingFactsOf({ ...emptyProjectRunState(), installation }).safeServices).toEqual(
+  expect(projectOutcomeFactsOf({ ...emptyProjectRunState(), installation }).safeServices).toEqual(
     safeServices,
   );
 });
@@ -29,5 +29,5 @@ it.each([
 ])('says of an app that %s whether it was well', (_, changes, isUnwell) => {
   const app = changes.map((each, at) => container(`app-${at + 1}`, each));
   const installation = installed(texts, { services: { app } });
-  expect(projectEndingFactsOf({ ...emptyProjectRunState(), installation }).isUnwell).toBe(isUnwell);
+  expect(projectOutcomeFactsOf({ ...emptyProjectRunState(), installation }).isUnwell).toBe(isUnwell);
 });

@@ -4,18 +4,18 @@ import { Cancelled } from '../../../../src/core/progress/stops.ts';
 import { type ErrorCode, errorCodes, UpdateError } from '../../../../src/core/progress/update-error.ts';
 import { createRun, RunRecord } from '../../../../src/server/run/run-record.ts';
 import { logFailure, logLastLine, logSuccess } from '../../../../src/updater/run/log/ending.ts';
-import type { EndingFacts } from '../../../../src/updater/run/log/ending-facts.ts';
+import type { OutcomeFacts } from '../../../../src/updater/run/log/ending-facts.ts';
 import { Log } from '../../../../src/updater/run/log/log.ts';
 
 const project = { name: 'svc', directory: '/opt/svc', files: ['/opt/svc/compose.yaml'], envFiles: [] };
-const known: EndingFacts = {
+const known: OutcomeFacts = {
   version: 'v1.4.2',
   project,
   services: ['app', 'worker'],
   halfDone: null,
   touched: false,
 };
-const touched: EndingFacts = { ...known, touched: true };
+const touched: OutcomeFacts = { ...known, touched: true };
 
 function ending(error: unknown, facts = known) {
   const lines: string[] = [];
@@ -37,7 +37,7 @@ it('says what a refusal left and what to do next', () => {
 });
 
 it('writes commands for this project, product and command into the advice', () => {
-  const facts: EndingFacts = {
+  const facts: OutcomeFacts = {
     ...known,
     project: { ...project, files: ['/opt/svc/$&.yaml'] },
     product: createProduct({ name: 'larder' }),
@@ -106,7 +106,7 @@ it.each([
 });
 
 it('advises no up where somebody has saved a file and the new version has started', () => {
-  const broken = (leftAlone: EndingFacts['leftAlone']) =>
+  const broken = (leftAlone: OutcomeFacts['leftAlone']) =>
     ending(new UpdateError('broken', 'x'), { ...touched, ...(leftAlone && { leftAlone }) }).last;
   expect(broken(undefined)).toContain(
     'Fix the cause, then run the update again, or run docker compose -p svc up -d',

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parseLine, readJsonLine } from '../../../../src/core/progress/line.ts';
+import { parseJsonLine, parseLine } from '../../../../src/core/progress/line.ts';
 import { rememberingLog } from '../../../build-plan.ts';
 
 describe('Log', () => {
@@ -70,7 +70,7 @@ describe('stdoutSink', () => {
     const options = { encoding: 'utf8' } as const;
     const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', script], options);
     expect(printed).toMatch(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\ufffd]+\n$/u);
-    expect((format === 'json' ? readJsonLine(printed)?.event : parseLine(printed))?.message).toBe(message);
+    expect((format === 'json' ? parseJsonLine(printed)?.event : parseLine(printed))?.message).toBe(message);
   });
 });
 

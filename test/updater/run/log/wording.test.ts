@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { eachOnce, joinWithAnd } from '../../../../src/updater/run/log/wording.ts';
+import { countRepeatedLines, joinWithAnd } from '../../../../src/updater/run/log/wording.ts';
 
 it.each<[string[], string]>([
   [['app'], 'app'],
@@ -10,9 +10,9 @@ it.each<[string[], string]>([
 
 it('has what a container says at each of its starts once', () => {
   const start = ['migrations run', 'lost the database'];
-  expect(eachOnce([...start, ...start, ...start, 'migrations run'])).toEqual([
+  expect(countRepeatedLines([...start, ...start, ...start, 'migrations run'])).toEqual([
     'migrations run (4 times)',
     'lost the database (3 times)',
   ]);
-  expect(eachOnce(start)).toEqual(start);
+  expect(countRepeatedLines(start)).toEqual(start);
 });

@@ -14,22 +14,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FileRecord } from '../../../../src/core/files/file-record.ts';
-import { mistakeIn } from '../../../../src/core/progress/json-text.ts';
+import { describeSchemaMistake } from '../../../../src/core/progress/json-text.ts';
 import type { Outcome } from '../../../../src/core/progress/outcome.ts';
-import type { EndingFacts } from '../../../../src/updater/run/log/ending-facts.ts';
+import type { OutcomeFacts } from '../../../../src/updater/run/log/ending-facts.ts';
 import {
   countStart,
+  createPendingError,
   emptyJournal,
+  formatPendingMessage,
   isHalfDone,
   isPending,
   Journal,
   type JournalData,
-  journalEndingFactsOf,
-  moveJournalAside,
-  pendingError,
-  pendingJournal,
-  pendingSentence,
+  journalOutcomeFactsOf,
+  moveJournalToBackup,
   readJournal,
+  readPendingJournal,
 } from '../../../../src/updater/run/state/journal.ts';
 import { journalSchema } from '../../../../src/updater/run/state/journal-shape.ts';
 import type { OpenState } from '../../../../src/updater/run/state/run-state.ts';
@@ -204,7 +204,7 @@ describe('a journal of another format', () => {
       advice: expect.stringContaining(`finish the update with the ${which} updater`),
     };
     await expect(readJournal(state)).rejects.toMatchObject(refusal);
-    await expect(pendingJournal(state)).rejects.toMatchObject(refusal);
+    await expect(readPendingJournal(state)).rejects.toMatchObject(refusal);
     expect(await readFile(join(state, 'journal.json'), 'utf8')).toBe(text);
   });
 
@@ -219,7 +219,7 @@ describe('a journal of another format', () => {
   ])('is not meant by %j, which is malformed', async (text) => {
     await writeFile(join(state, 'journal.json'), text);
     expect(await readJournal(state)).toMatchObject({ unreadable: text });
-    expect(await pendingJournal(state)).toBeNull();
+    expect(await readPendingJournal(state)).toBeNull();
   });
 });
 
@@ -275,7 +275,7 @@ describe('endingFactsOf', () => {
   ];
   const ofApps = { services: ['app', 'jobs'], touched: true };
   const facts = { version: 'v1.4.2', project, services: ['app', 'worker'], halfDone: null, touched: false };
-  it.each<[string, Partial<JournalData>, changes: Partial<EndingFacts>]>([
+  it.each<[string, Partial<JournalData>, changes: Partial<OutcomeFacts>]>([
     ['has what was asked for before any container is replaced', {}, {}],
     ['has what is replaced, and no follower', { changeover: changeover({ moved }) }, ofApps],
     [
@@ -288,8 +288,8 @@ describe('endingFactsOf', () => {
     ],
   ])('%s', (_, changes, expected) => {
     const said = { ...facts, ...expected };
-    expect(journalEndingFactsOf({ ...data, ...changes })).toEqual(said);
-    expect(journalEndingFactsOf({ ...data, ...changes }, 'half')).toEqual({ ...said, halfDone: 'half' });
+    expect(journalOutcomeFactsOf({ ...data, ...changes })).toEqual(said);
+    expect(journalOutcomeFactsOf({ ...data, ...changes }, 'half')).toEqual({ ...said, halfDone: 'half' });
   });
 });
 
@@ -425,7 +425,7 @@ describe('readJournal', () => {
       const { data: read, error } = journalSchema.safeParse(changed);
       // Of a newer updater.
       if (mistake.endsWith('is not a known field')) expect(read).toEqual(whole);
-      else expect(error && mistakeIn(error)).toBe(mistake);
+      else expect(error && describeSchemaMistake(error)).toBe(mistake);
     }
   });
 
@@ -441,7 +441,7 @@ describe('readJournal', () => {
       await rename(join(own, 'journal.json'), join(state, 'elsewhere'));
       await symlink('../elsewhere', join(own, 'journal.json'));
       await expect(readJournal(own)).rejects.toMatchObject({ code: 'unexpected-file' });
-      expect(await pendingJournal(own)).toBeNull();
+      expect(await readPendingJournal(own)).toBeNull();
     },
   );
 });
@@ -449,7 +449,7 @@ describe('readJournal', () => {
 describe('setAside', () => {
   it('keeps it for people, without secrets', async () => {
     await open({ blueprints }).write();
-    expect(await moveJournalAside(state, { ...data, blueprints })).toBe(
+    expect(await moveJournalToBackup(state, { ...data, blueprints })).toBe(
       '.svc-updater/backup/20261121T104207Z/journal.json',
     );
     expect(await readJournal(state)).toBeNull();
@@ -459,7 +459,7 @@ describe('setAside', () => {
 
   it('keeps one that cannot be read as it is', async () => {
     await writeFile(join(state, 'journal.json'), 'torn');
-    const place = await moveJournalAside(state, { unreadable: 'torn', mistake: '' });
+    const place = await moveJournalToBackup(state, { unreadable: 'torn', mistake: '' });
     expect(await readFile(join(state, place.replace('.svc-updater/', '')), 'utf8')).toBe('torn');
   });
 });
@@ -504,7 +504,7 @@ describe('what is left to do', () => {
   ])('%s', (_, changes, pending, halfDone, says) => {
     const journal = { ...data, ...changes };
     expect([isPending(journal), isHalfDone(journal)]).toEqual([pending, halfDone]);
-    expect(pendingSentence(journal)).toContain(
+    expect(formatPendingMessage(journal)).toContain(
       `the update to v1.5.0 started at 2026-11-21 10:42:07 UTC ${says}`,
     );
   });
@@ -517,6 +517,6 @@ describe('what is left to do', () => {
       'Run the update command first to resume or undo the interrupted update.',
     ],
   ])('has one advice if its data was %s', (_, state, advice) => {
-    expect(pendingError({ ...data, state }).advice).toContain(advice);
+    expect(createPendingError({ ...data, state }).advice).toContain(advice);
   });
 });

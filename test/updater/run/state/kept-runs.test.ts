@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { pruneBackups, runStamp } from '../../../../src/updater/run/state/kept-runs.ts';
+import { formatRunName, pruneBackups } from '../../../../src/updater/run/state/kept-runs.ts';
 
 let directory = '';
 beforeEach(async () => {
@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
-const stamp = (day: number): string => runStamp(Date.UTC(2026, 10, day));
+const stamp = (day: number): string => formatRunName(Date.UTC(2026, 10, day));
 const days = (...list: number[]): string[] => list.map(stamp);
 
 it.each<[why: string, there: string[], own: string, kept: string[]]>([
@@ -32,5 +32,5 @@ it.each<[why: string, there: string[], own: string, kept: string[]]>([
 });
 
 it('stamps a run with its second', () => {
-  expect(runStamp(Date.parse('2026-11-21T10:42:07.999Z'))).toBe('20261121T104207Z');
+  expect(formatRunName(Date.parse('2026-11-21T10:42:07.999Z'))).toBe('20261121T104207Z');
 });

@@ -7,9 +7,9 @@ import type { Container } from '../../../../src/engine/container.ts';
 import { Log } from '../../../../src/updater/run/log/log.ts';
 import {
   dropLock,
+  findLockHolder,
   type LinkCall,
   type Lock,
-  lockHolder,
   takeLock,
 } from '../../../../src/updater/run/state/lock.ts';
 import { container, engine } from '../../../build.ts';
@@ -108,7 +108,7 @@ describe('takeLock', () => {
     expect(lines).toEqual([
       `took over the lock that svc-updater-2 had held since ${since}, because that container is no longer running`,
     ]);
-    expect(await lockHolder(directory)).toMatchObject({ containerId: own.id });
+    expect(await findLockHolder(directory)).toMatchObject({ containerId: own.id });
     expect(await files()).toEqual(['lock']);
   });
 
@@ -123,7 +123,7 @@ describe('takeLock', () => {
     });
     expect(lock.takenOver).toBe(true);
     expect(lines).toEqual([]);
-    expect(await lockHolder(directory)).toMatchObject({ containerId: own.id });
+    expect(await findLockHolder(directory)).toMatchObject({ containerId: own.id });
     expect(await files()).toEqual(['lock']);
   });
 
@@ -205,7 +205,7 @@ describe('takeLock, of two at the same time', () => {
       return 'exited';
     });
     expect(lock.takenOver).toBe(true);
-    expect(await lockHolder(directory)).toMatchObject({ containerId: own.id });
+    expect(await findLockHolder(directory)).toMatchObject({ containerId: own.id });
   });
 });
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
+  canTransition,
   isBeforeReplacing,
   isReplacing,
   type JournalState,
   loggedPhaseOf,
-  mayFollow,
   type OpenState,
   openOf,
   rollbackOf,
@@ -31,7 +31,7 @@ describe('a state', () => {
   it.each(open)('%j is found in the end that left it', (state) => {
     for (const of of [openOf, stageOf, rollbackOf, isReplacing, isBeforeReplacing, loggedPhaseOf])
       expect(of(broken(state))).toEqual(of(state));
-    expect(mayFollow(broken(state), state)).toBe(true);
+    expect(canTransition(broken(state), state)).toBe(true);
   });
 
   it('is nothing that anybody has to go on with, once nothing is left', () => {
@@ -42,13 +42,13 @@ describe('a state', () => {
       null,
       'done',
     ]);
-    for (const state of open) expect(mayFollow(over, state)).toBe(false);
+    for (const state of open) expect(canTransition(over, state)).toBe(false);
   });
 
   it('leads where the table says, and nowhere else', () => {
     for (const from of open)
       for (const to of [...open, broken(null)])
-        expect([from.at, to.at, mayFollow(from, to)]).toEqual([
+        expect([from.at, to.at, canTransition(from, to)]).toEqual([
           ...[from.at, to.at],
           from.at === to.at || transitions[from.at].includes(to.at),
         ]);

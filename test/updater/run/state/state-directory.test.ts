@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runAsRootAdvice } from '../../../../src/core/progress/advice.ts';
-import { openStateDirectory, stateDirectory } from '../../../../src/updater/run/state/state-directory.ts';
+import { openStateDirectory, stateDirectoryOf } from '../../../../src/updater/run/state/state-directory.ts';
 
 let directory = '';
 const at = (...names: string[]): string => join(directory, '.svc-updater', ...names);
@@ -44,7 +44,7 @@ async function asAnother<T>(work: () => Promise<T>): Promise<T> {
 describe('openStateDirectory', () => {
   it('makes one for the owner alone, which no repository takes in', async () => {
     expect(await openStateDirectory(directory)).toBe(at());
-    expect(stateDirectory(directory)).toBe(at());
+    expect(stateDirectoryOf(directory)).toBe(at());
     expect(await modeOf(at())).toBe(0o700);
     expect(await readdir(at())).toEqual(['.gitignore']);
     expect(await readFile(at('.gitignore'), 'utf8')).toBe('*\n');

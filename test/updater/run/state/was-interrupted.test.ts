@@ -4,7 +4,10 @@ import { composeLabels } from '../../../../src/engine/labels.ts';
 import { type ContainerRecord, recordOf } from '../../../../src/updater/run/state/changeover.ts';
 import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
 import type { JournalState } from '../../../../src/updater/run/state/run-state.ts';
-import { wasInterrupted, wasLeftDown } from '../../../../src/updater/run/state/was-interrupted.ts';
+import {
+  createInterruptionTest,
+  createLeftDownTest,
+} from '../../../../src/updater/run/state/was-interrupted.ts';
 import { began, changeover, container, journalData, movedService, never } from '../../../build.ts';
 
 const worker = (id: string, status: string, startedAt = began, imageId = 'old'): Container =>
@@ -58,7 +61,7 @@ describe('wasInterrupted: a container that is down', () => {
     ],
     ['was made by somebody from the old image', journal(ran), worker('2', 'created', never), false],
   ])('%s', (_, data, container, expected) => {
-    expect(wasInterrupted(data)(container)).toBe(expected);
+    expect(createInterruptionTest(data)(container)).toBe(expected);
   });
 });
 
@@ -67,10 +70,10 @@ describe('wasInterrupted: a container that a killed compose call has stopped', (
   const successor = container('worker-1', { status: 'created', name: '0123456789ab_svc-worker-1' });
 
   it('is one that has a successor beside it', () => {
-    expect(wasInterrupted(null, [successor])(worker(id, 'exited'))).toBe(true);
-    expect(wasInterrupted(null, [successor])(worker(id, 'running'))).toBe(false);
-    expect(wasInterrupted(null, [successor])(worker('another', 'exited'))).toBe(false);
-    expect(wasInterrupted(null)(worker(id, 'exited'))).toBe(false);
+    expect(createInterruptionTest(null, [successor])(worker(id, 'exited'))).toBe(true);
+    expect(createInterruptionTest(null, [successor])(worker(id, 'running'))).toBe(false);
+    expect(createInterruptionTest(null, [successor])(worker('another', 'exited'))).toBe(false);
+    expect(createInterruptionTest(null)(worker(id, 'exited'))).toBe(false);
   });
 
   it('is one that it has made in the place of another, and not an updater, in that of a stopped one', () => {
@@ -82,11 +85,11 @@ describe('wasInterrupted: a container that a killed compose call has stopped', (
         changeover: changeover({ moved: [movedService('worker')], containers: [record] }),
         state: failed,
       });
-    expect(wasInterrupted(null)(instead)).toBe(true);
-    expect(wasInterrupted(of(ran))(instead)).toBe(true);
-    expect(wasInterrupted(of(down))(instead)).toBe(false);
-    expect(wasInterrupted(null)({ ...instead, status: 'exited' })).toBe(false);
-    expect(wasInterrupted(null)(made)).toBe(false);
+    expect(createInterruptionTest(null)(instead)).toBe(true);
+    expect(createInterruptionTest(of(ran))(instead)).toBe(true);
+    expect(createInterruptionTest(of(down))(instead)).toBe(false);
+    expect(createInterruptionTest(null)({ ...instead, status: 'exited' })).toBe(false);
+    expect(createInterruptionTest(null)(made)).toBe(false);
   });
 });
 
@@ -104,6 +107,6 @@ describe('wasLeftDown: a container that was made and not started', () => {
     ['in place of one that ran', of(ran, { state: failed }), false],
     ['by a run that had replaced nothing', of(down, { changeover: null }), false],
   ])('%s', (_, data, expected) => {
-    expect(wasLeftDown(data)(made)).toBe(expected);
+    expect(createLeftDownTest(data)(made)).toBe(expected);
   });
 });

@@ -7,7 +7,7 @@ import { type Container, serviceOf } from '../../../../engine/container.ts';
 import { joinWithAnd } from '../../../run/log/wording.ts';
 import type { UpdateOptions } from '../../../run/options.ts';
 import {
-  foreignReason,
+  explainUnrelatedService,
   formatWithoutDigest,
   imagesOf,
   relationOf,
@@ -97,7 +97,7 @@ function refuseForeign(
       'Specify the app in the first --service option. To update a database, back it up and follow its documentation.';
     throw new UpdateError('unrelated-service', message, { advice });
   }
-  const judged = named.map((each) => ({ name: each.name, why: foreignReason(app, each) }));
+  const judged = named.map((each) => ({ name: each.name, why: explainUnrelatedService(app, each) }));
   const namesWhere = (isForeign: boolean) =>
     judged.filter(({ why }) => (why !== null) === isForeign).map(({ name }) => name);
   const foreign = namesWhere(true);

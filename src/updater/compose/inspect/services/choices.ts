@@ -35,14 +35,17 @@ const rank = ({ isReached }: RunningService): number => Number(isReached);
 /**
  * Formats each choice as a line of the settings file: `services: [server, worker]  # server runs acme/server:2.0.1`.
  */
-export const choiceLines = (choices: readonly Choice[]): string[] =>
+export const formatChoiceLines = (choices: readonly Choice[]): string[] =>
   choices.map(
     ({ app, workers }) =>
-      `${settingsLines([app, ...workers].map(({ name }) => name))}  # ${app.name} runs ${formatWithoutDigest(app.reference)}`,
+      `${formatSettingsLines([app, ...workers].map(({ name }) => name))}  # ${app.name} runs ${formatWithoutDigest(app.reference)}`,
   );
 
 /** Formats lines of the settings file, with the app first: `services: [server, worker]`, `exclude: [tools]`. */
-export const settingsLines = (services: readonly string[], exclude: readonly string[] = []): string[] => [
+export const formatSettingsLines = (
+  services: readonly string[],
+  exclude: readonly string[] = [],
+): string[] => [
   `services: [${services.join(', ')}]`,
   // Without quotes, YAML parses the asterisk as an alias.
   ...(exclude.length > 0

@@ -1,6 +1,6 @@
 import { findUsablePin, isPinShared } from '../../../../core/compose/find-pin.ts';
 import { serviceOf } from '../../../../engine/container.ts';
-import { completedDependencies, type Installation, updatedServices } from '../installation.ts';
+import { completedDependencies, type Installation, updatedServicesOf } from '../installation.ts';
 
 /** Input for finding the migrations of the updated services. */
 interface MigrationFacts extends Pick<Installation, 'files' | 'exclude' | 'containers' | 'model'> {
@@ -38,6 +38,6 @@ export const migrationsOf = (installation: Installation, model = installation.mo
   findMigrations({
     ...installation,
     model,
-    moved: updatedServices(installation).map(({ name }) => name),
+    moved: updatedServicesOf(installation).map(({ name }) => name),
     followers: installation.followers.map(({ name }) => name),
   });

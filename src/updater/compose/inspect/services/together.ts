@@ -10,7 +10,7 @@ import {
   publisherOf,
   type Reference,
 } from '../../../../core/compose/reference.ts';
-import { statedVersion } from '../../../../core/release/pin-tag.ts';
+import { versionTextOf } from '../../../../core/release/pin-tag.ts';
 import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 
 /** A service with its image in compose's model and the pin of this image in the files. */
@@ -55,7 +55,7 @@ export function relationOf(app: ServiceImage, other: ServiceImage): string | nul
 }
 
 /** Explains why a specified service does not belong with the app. Null if it belongs or may belong with the app. */
-export function foreignReason(app: ServiceImage, other: ServiceImage): string | null {
+export function explainUnrelatedService(app: ServiceImage, other: ServiceImage): string | null {
   const runs = `${other.name} runs ${formatWithoutDigest(other.reference)}`;
   if (isDatabase(other.reference)) return `${runs}, which is a database; databases are never updated`;
   if (isSameRepository(app.reference, other.reference)) return null;
@@ -70,7 +70,7 @@ export function foreignReason(app: ServiceImage, other: ServiceImage): string | 
 const sharesPin = (a: ServiceImage, b: ServiceImage): boolean =>
   a.pin !== null && b.pin !== null && isSamePin(a.pin, b.pin);
 
-const versionOf = ({ tag }: Reference): string => statedVersion(tag ?? 'latest');
+const versionOf = ({ tag }: Reference): string => versionTextOf(tag ?? 'latest');
 
 const isOneVersion = (a: ServiceImage, b: ServiceImage): boolean =>
   versionOf(a.reference) === versionOf(b.reference);

@@ -3,9 +3,9 @@ import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { canonicalRepository, parseReference } from '../../../../core/compose/reference.ts';
 import {
-  archiveEntry,
-  archiveHeader,
   archiveTrailer,
+  createArchiveEntry,
+  createArchiveHeader,
   paddingOf,
 } from '../../../../core/files/archive-header.ts';
 import { UpdateError } from '../../../../core/progress/update-error.ts';
@@ -157,7 +157,7 @@ async function* tarOf(
   let sent = 0;
   for (const part of parts) {
     const size = sizeOfPart(archive, part);
-    yield archiveHeader(blobOf(part), size);
+    yield createArchiveHeader(blobOf(part), size);
     for await (const piece of streamArchivePart(archive, part)) {
       yield piece;
       sent += piece.length;
@@ -168,7 +168,7 @@ async function* tarOf(
   yield archiveTrailer;
 }
 
-const entry = (name: string, text: string): Buffer[] => archiveEntry(name, Buffer.from(text));
+const entry = (name: string, text: string): Buffer[] => createArchiveEntry(name, Buffer.from(text));
 
 /**
  * Returns the image name for containerd, which requires the registry in the name, and the repository name for older

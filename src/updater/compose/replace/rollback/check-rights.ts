@@ -5,9 +5,9 @@ import type { ComposeProject } from '../../../../engine/cli/compose.ts';
 import type { Engine } from '../../../../engine/cli/engine.ts';
 import { type Json, toList, toObject } from '../../../../engine/json.ts';
 import {
+  type ContainerDefinition,
   containerDefinitionOf,
-  type DefinedContainer,
-  gainedRights,
+  findGainedRights,
   type HostRight,
 } from '../../../../engine/rights.ts';
 import { joinWithAnd } from '../../../run/log/wording.ts';
@@ -56,7 +56,7 @@ export async function checkRights(
       : [asMade(containerDefinitionOf(body), then, { user, own: toObject(own?.HostConfig) })]),
     ...there.map(containerDefinitionOf),
   ];
-  const gained = known.map((now) => gainedRights(now, then, surroundings(now)));
+  const gained = known.map((now) => findGainedRights(now, then, surroundings(now)));
   if (gained.some((rights) => rights.length === 0)) return;
   const [rights] = gained;
   throw new UpdateError(
@@ -74,10 +74,10 @@ const nameOf = ({ name }: HostRight): string => name;
  * engine.
  */
 function asMade(
-  { config, hostConfig }: DefinedContainer,
-  then: DefinedContainer,
+  { config, hostConfig }: ContainerDefinition,
+  then: ContainerDefinition,
   { user, own }: { user: unknown; own: Json },
-): DefinedContainer {
+): ContainerDefinition {
   const { Privileged, PidMode, IpcMode, CgroupnsMode, SecurityOpt } = hostConfig;
   const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
   const isShared = [PidMode, IpcMode].some((mode) => /^(?:host$|container:)/.test(String(mode)));
@@ -98,7 +98,7 @@ function asMade(
  * Returns the rules for mounts: every mount must also be in this definition, because no other path or volume belongs to
  * the container.
  */
-const surroundings = ({ hostConfig }: DefinedContainer) => {
+const surroundings = ({ hostConfig }: ContainerDefinition) => {
   const text = JSON.stringify([hostConfig.Binds, hostConfig.Mounts]);
   return {
     isOwn: () => false,

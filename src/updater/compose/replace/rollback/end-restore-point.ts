@@ -1,4 +1,4 @@
-import { missingVolumes } from '../../../data/copies.ts';
+import { findMissingVolumes } from '../../../data/copies.ts';
 import { markUsed, readRestorePoint, restorePointLocation } from '../../../data/point.ts';
 import type { JournaledContext } from '../replacement.ts';
 import { dropRestorePoint } from '../save.ts';
@@ -16,7 +16,7 @@ export async function finishRestorePoint(context: JournaledContext, isOvertaken:
     return;
   }
   const found = await readRestorePoint(place).catch(() => null);
-  const gone = found === null ? [] : await missingVolumes(context, found.mounts);
+  const gone = found === null ? [] : await findMissingVolumes(context, found.mounts);
   const isOnly = gone.length > 0 || (point.state === 'saved' && isOvertaken);
   if (!isOnly) return dropRestorePoint(context);
   const why = gone[0]

@@ -1,5 +1,5 @@
 import { type ContainerSnapshot, takeSnapshots } from '../../../../engine/api/blueprint.ts';
-import { copiedPaths } from '../../../../engine/api/copied-files.ts';
+import { listCopiedPaths } from '../../../../engine/api/copied-files.ts';
 import { checkCopiedFiles } from '../../../../engine/api/scratch.ts';
 import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 import type { EngineContext } from '../../../run/run-context.ts';
@@ -20,7 +20,7 @@ export async function prepareRollback(
   const blueprints =
     journal.data.blueprints.length > 0
       ? journal.data.blueprints
-      : await snapshotsOf(context, changeover, names, installation);
+      : await fetchContainerSnapshots(context, changeover, names, installation);
   await journal.write({ state: { at: 'replacing' }, changeover, blueprints });
 }
 
@@ -28,7 +28,7 @@ export async function prepareRollback(
  * Takes the snapshots required to recreate the containers of these services, if possible while the containers are
  * running.
  */
-export async function snapshotsOf(
+export async function fetchContainerSnapshots(
   { engine, log }: EngineContext,
   changeover: Changeover,
   names: readonly string[],
@@ -38,7 +38,7 @@ export async function snapshotsOf(
   const blueprints = await takeSnapshots(
     engine,
     records.map(({ id }) => id),
-    new Map(records.map((record) => [record.id, copiedPaths(model.services[record.service])])),
+    new Map(records.map((record) => [record.id, listCopiedPaths(model.services[record.service])])),
   );
   for (const { name, lost } of blueprints.filter((each) => each.lost.length > 0)) {
     log.warn(

@@ -1,6 +1,6 @@
 import { UpdateError } from '../../../../core/progress/update-error.ts';
 import type { ContainerSnapshot } from '../../../../engine/api/blueprint.ts';
-import { listProject } from '../../../../engine/api/project-containers.ts';
+import { listProjectContainers } from '../../../../engine/api/project-containers.ts';
 import { rebuildContainer } from '../../../../engine/api/rebuild-container.ts';
 import { serviceOf } from '../../../../engine/container.ts';
 import { findEngineError, rejectionCodes, tolerateErrors } from '../../../../engine/http/engine-error.ts';
@@ -107,7 +107,7 @@ async function agree(record: ContainerRecord, work: RestoreContext): Promise<voi
   const { engine, journal, successors, agreed } = work;
   if (!journal.isInherited || agreed.has(record.id)) return;
   const { project, containerId: ownId } = journal.data;
-  const { containers } = await listProject(engine, project.name);
+  const { containers } = await listProjectContainers(engine, project.name);
   const siblings = containers.filter((each) => serviceOf(each) === record.service).map(({ id }) => id);
   await checkRights(engine, record, blueprintOf(record, work), { project, ownId, siblings, successors });
   agreed.add(record.id);

@@ -4,11 +4,11 @@ import { temporaryOf } from '../../../../core/files/file-record.ts';
 import { isFullDisk } from '../../../../core/files/file-system.ts';
 import { Interrupted } from '../../../../core/progress/stops.ts';
 import { type ErrorCode, requireUpdateError, UpdateError } from '../../../../core/progress/update-error.ts';
-import { listProject } from '../../../../engine/api/project-containers.ts';
+import { listProjectContainers } from '../../../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../../engine/container.ts';
 import { findEngineError, rejectionCodes, tolerateErrors } from '../../../../engine/http/engine-error.ts';
 import { toObject } from '../../../../engine/json.ts';
-import { checkCopies, checkRoom, restoreCopies } from '../../../data/copies.ts';
+import { checkCopies, requireRestoreSpace, restoreCopies } from '../../../data/copies.ts';
 import type { DataContext, RestorePointLocation } from '../../../data/data-doors.ts';
 import { isComplete, restorePointLocation } from '../../../data/point.ts';
 import { RestorePointRecord } from '../../../data/point-record.ts';
@@ -19,7 +19,7 @@ import {
   type StartWatch,
 } from '../../../data/watch-starts.ts';
 import { retryUntilDone, TryAgain } from '../../../run/drive.ts';
-import { type Ending, storedEnding } from '../../../run/log/ending.ts';
+import { maskOutcome, type RunOutcome } from '../../../run/log/ending.ts';
 import { withHeartbeat } from '../../../run/log/heartbeat.ts';
 import { formatSeconds, formatSize, joinWithAnd } from '../../../run/log/wording.ts';
 import {
@@ -29,18 +29,18 @@ import {
   recordsOf,
 } from '../../../run/state/changeover.ts';
 import type { Journal, JournalData } from '../../../run/state/journal.ts';
-import { freeReserve, reserveBytes, reserveFiles } from '../../../run/state/reserve.ts';
+import { removeReserveFiles, reserveBytes, reserveFileCount } from '../../../run/state/reserve.ts';
 import { rollbackOf } from '../../../run/state/run-state.ts';
 import { stopAndRemove } from '../containers.ts';
 import {
-  coveredServices,
-  dataContextOf,
+  coveredServicesOf,
+  createDataContext,
+  createDataWatch,
   type JournaledRestorePoint,
   listCoveredContainers,
   startDataServices,
   stopInOrder,
   stopRestartedContainers,
-  watchData,
   writeRestorePointState,
 } from '../data-services.ts';
 import type { JournaledContext } from '../replacement.ts';
@@ -62,7 +62,7 @@ export async function openRestorePoint({
 export async function completeRestorePoint(context: JournaledContext): Promise<void> {
   const record = await openRestorePoint(context.journal);
   if (record === null) return;
-  const doors = await dataContextOf(context);
+  const doors = await createDataContext(context);
   await persistently(doors, () => record.hashed(doors));
 }
 
@@ -72,7 +72,7 @@ export async function completeRestorePoint(context: JournaledContext): Promise<v
  */
 export async function checkRestorePoint(doors: DataContext, record: RestorePointRecord): Promise<void> {
   await persistently(doors, async () => {
-    await checkRoom(doors, record.point);
+    await requireRestoreSpace(doors, record.point);
     await record.hashed(doors);
     const checking = checkCopies(doors, record.place, record.point);
     await withHeartbeat(doors.log, "verifying the restore point's hashes", checking);
@@ -101,7 +101,7 @@ const persistently = <T>(doors: DataContext, work: () => Promise<T>): Promise<T>
 export async function beginRollback(
   context: JournaledContext,
   { record, back, isChecked = false }: { record: RestorePointRecord; back: JournalData; isChecked?: boolean },
-  ending: Ending,
+  ending: RunOutcome,
 ): Promise<void> {
   const { journal } = context;
   const { place, point } = record;
@@ -112,7 +112,7 @@ export async function beginRollback(
   const { riders = [], ports = [] } = journal.data.point ?? back.point ?? {};
   const failure = await journal.note({
     ...{ from, files, tags, changeover, blueprints },
-    state: { at: 'restoring', ending: storedEnding(context.log, ending) },
+    state: { at: 'restoring', ending: maskOutcome(context.log, ending) },
     point: {
       ...{ directory: place.directory, state: 'saved', riders, ports, policies: [], isChecked },
       ...{ services: point.services, inMemory: point.inMemory },
@@ -122,16 +122,16 @@ export async function beginRollback(
   // If the journal could not be written, only the part of the reserve for the journal is deleted. The larger part is
   // for the engine, and is deleted once the journal contains the rollback.
   if (failure === null) return;
-  await freeReserve(project.directory, ['journal']);
+  await removeReserveFiles(project.directory, ['journal']);
   await freeOldReserve(place);
-  await journal.write().catch(failNotWritten);
+  await journal.write().catch(throwJournalNotWritten);
 }
 
 /**
  * Ends a rollback because the journal cannot be written. Everything stays stopped.
  * @throws UpdateError; any other error unchanged
  */
-export function failNotWritten(cause: unknown): never {
+export function throwJournalNotWritten(cause: unknown): never {
   const error = requireUpdateError(cause, 'write-failed');
   throw isFullDisk(error.cause) ? notEnoughSpace(error) : dataNotRestored(error.message, error);
 }
@@ -155,7 +155,7 @@ const freeOldReserve = ({ directory }: RestorePointLocation): Promise<void> =>
 const notEnoughSpace = (cause: UpdateError): UpdateError =>
   new UpdateError('no-space', cause.message, {
     ...{ outcome: 'broken', detail: cause.detail, cause },
-    advice: `Free at least ${formatSize(Number(cause.fields.missing ?? 2 * reserveBytes))} and ${2 * reserveFiles} inodes on this disk, then run {command} again to continue the restore. Do not start the stopped services.`,
+    advice: `Free at least ${formatSize(Number(cause.fields.missing ?? 2 * reserveBytes))} and ${2 * reserveFileCount} inodes on this disk, then run {command} again to continue the restore. Do not start the stopped services.`,
   });
 
 /**
@@ -177,15 +177,15 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
       `there is no restore point in ${point.directory}; mount the directory that the update used, and pass it with --restore-dir`,
     );
   const { mounts, version } = found.point;
-  const doors = await dataContextOf(context);
+  const doors = await createDataContext(context);
   await stopWriters(context);
-  await freeReserve(project.directory);
+  await removeReserveFiles(project.directory);
   await freeOldReserve(place);
   // Journals of an earlier release do not have `isChecked`: that release checked the restore point before it wrote the
   // rollback to the journal.
   if (point.isChecked === false) await requireUsable(context, { doors, found });
   log.info(`restoring the data of ${version}: ${joinWithAnd(mounts.map(({ where }) => where)) || 'no data'}`);
-  const watch = await watchData(doors, journal, mounts);
+  const watch = await createDataWatch(doors, journal, mounts);
   const beganAt = performance.now();
   let failure: unknown = null;
   try {
@@ -271,13 +271,13 @@ async function requireUsable(
     await journal.write({ state: { at: 'replacing' } });
     await startStopped(context);
     if (rollbackOf(state)?.ending?.outcome === 'updated') throw error;
-    throw cannotRollBackError(error);
+    throw createRollbackImpossibleError(error);
   }
   await writeRestorePointState(journal, { isChecked: true });
 }
 
 /** Builds the error for a rollback that is not possible. The new version is left unchanged. */
-export const cannotRollBackError = (cause: Error): UpdateError =>
+export const createRollbackImpossibleError = (cause: Error): UpdateError =>
   new UpdateError('broken', `cannot roll back: ${cause.message}`, {
     state: `the new version is unhealthy; it was not rolled back, because ${cause.message}`,
     cause,
@@ -289,7 +289,7 @@ async function startStopped(context: JournaledContext): Promise<void> {
   const warn = (error: unknown) =>
     log.warn(`not everything could be started again: ${requireUpdateError(error).message}`);
   await startDataServices(context).catch(warn);
-  const { containers } = await listProject(engine, project.name);
+  const { containers } = await listProjectContainers(engine, project.name);
   const ids = containers.filter((each) => shouldRun(changeover, serviceOf(each))).map(({ id }) => id);
   for (const id of ids)
     await withHeartbeat(log, 'waiting for a container to start', engine.startContainer(id)).catch(warn);
@@ -304,7 +304,7 @@ const shouldRun = (changeover: Changeover | null, service: string): boolean =>
  * Returns the counter of starts for one rollback. The counter limits how often a container may be started while data is
  * restored.
  */
-export const startsWhileRestoring = (): RepeatedStarts => new RepeatedStarts(rounds);
+export const createRestoreStartCounter = (): RepeatedStarts => new RepeatedStarts(rounds);
 
 async function restoreOnce(
   context: JournaledContext,
@@ -328,8 +328,8 @@ export async function stopCoveredServices(context: JournaledContext): Promise<vo
   const { engine, journal } = context;
   const { changeover, project, point } = journal.data;
   if (changeover === null || !point) return;
-  const covered = coveredServices(journal.data);
-  const { containers, leftovers } = await listProject(engine, project.name);
+  const covered = coveredServicesOf(journal.data);
+  const { containers, leftovers } = await listProjectContainers(engine, project.name);
   const own = [...containers, ...leftovers].filter((each) => covered.includes(serviceOf(each)));
   await stopWriters(context);
   await deferRestarts(context, point, own);
@@ -396,14 +396,14 @@ export async function restartDataServices(context: JournaledContext): Promise<vo
   // A stop that a killed run has requested continues, and would end a service after it was found running, so it is
   // completed first.
   if (state.at !== 'restoring' && point.state === 'saving') {
-    const { containers } = await listProject(engine, project.name);
+    const { containers } = await listProjectContainers(engine, project.name);
     const groups = await listCoveredContainers(engine, journal.data);
     if (changeover !== null && !hasNewVersionStarted(changeover, containers))
       await stopInOrder(context, groups);
   }
   await startDataServices(context);
   if (state.at !== 'restoring') return;
-  const { containers } = await listProject(engine, project.name);
+  const { containers } = await listProjectContainers(engine, project.name);
   const inMemory = containers.filter((each) => point.inMemory.includes(serviceOf(each)) && isUp(each));
   for (const { id, name } of inMemory) {
     const restarted = await engine

@@ -41,7 +41,7 @@ export type RestoreStep =
  * @param now containers of the project, including compose's leftovers, and the container snapshots in the journal
  * @param own old ids of the containers that this process has recreated, and of those that it has started
  */
-export function restoreSteps(
+export function listRestoreSteps(
   changeover: Changeover,
   now: { containers: readonly Container[]; blueprints: readonly ContainerSnapshot[] },
   own: { rebuilt: ReadonlySet<string>; started: ReadonlySet<string> } = noneYet,
@@ -151,7 +151,7 @@ export function findStoppingContainers(
 }
 
 /** Returns the containers of the project, with the old id for a container that was recreated. */
-export function withOldIds(
+export function restoreOldIds(
   { containers, leftovers }: ProjectContainers,
   successors: ReadonlyMap<string, string>,
 ): Container[] {
@@ -167,7 +167,7 @@ export function withOldIds(
  * being removed.
  * @param there ids of the containers that existed when the restore began
  */
-export function removedContainers(
+export function listRemovedContainers(
   { moved, containers }: Changeover,
   there: ReadonlySet<string>,
   now: readonly Container[],

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import {
-  choiceLines,
   choicesOf,
-  settingsLines,
+  formatChoiceLines,
+  formatSettingsLines,
 } from '../../../../../src/updater/compose/inspect/services/choices.ts';
 import { imagesOf } from '../../../../../src/updater/compose/inspect/services/together.ts';
 import { parseCommandLine } from '../../../../../src/updater/run/command-line.ts';
@@ -120,7 +120,7 @@ it('has the ones that publish ports first, then the larger ones, then those of t
 
 it('prints each as a line for the settings file', () => {
   const running = runningOf({ jobs: 'acme/a:1.2.0', web: 'acme/a:1.2.0', mail: 'r.example/mail' }, ['web']);
-  expect(choiceLines(choicesOf(running))).toEqual([
+  expect(formatChoiceLines(choicesOf(running))).toEqual([
     'services: [web, jobs]  # web runs acme/a:1.2.0',
     'services: [mail]  # mail runs r.example/mail',
   ]);
@@ -129,7 +129,7 @@ it('prints each as a line for the settings file', () => {
 it.each([[['on', 'b.c']], [['*']]])(
   'prints lines that the settings file is read by, with %j left behind',
   (exclude) => {
-    const text = settingsLines(['no', '1e3'], exclude).join('\n');
+    const text = formatSettingsLines(['no', '1e3'], exclude).join('\n');
     const line = parseCommandLine([], {});
     const values = completeCommandLine(line, settingsOf({ path: '/opt/svc/.svc-updater.yaml', text }));
     expect(updateOptionsOf({ ...line, values })).toMatchObject({ app: 'no', workers: ['1e3'], exclude });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Container } from '../../../../../src/engine/container.ts';
-import { restoreSteps } from '../../../../../src/updater/compose/replace/rollback/restore-steps.ts';
+import { listRestoreSteps } from '../../../../../src/updater/compose/replace/rollback/restore-steps.ts';
 import type { ContainerRecord, MovedService } from '../../../../../src/updater/run/state/changeover.ts';
 import { blueprint, changeover, container, movedService, record } from '../../../../build.ts';
 
@@ -28,7 +28,7 @@ function steps({ moved, before, now, unknown = [], rebuilt = [], started = [] }:
     .map(({ id }) => blueprint(id, { networks: { svc_internal: {} } }));
   const planned = changeover({ containers, ...(moved && { moved }) });
   const own = { rebuilt: new Set(rebuilt), started: new Set(started) };
-  const plan = restoreSteps(planned, { containers: now, blueprints }, own);
+  const plan = listRestoreSteps(planned, { containers: now, blueprints }, own);
   return plan.map((step) => {
     switch (step.kind) {
       case 'remove-new':
