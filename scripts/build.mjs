@@ -68,7 +68,7 @@ await buildElements();
 async function buildAgent() {
   const { metafile } = await build({
     ...forNode,
-    entryPoints: { agent: 'src/updater/commands/main.ts', serve: 'src/server/serve/serve.ts' },
+    entryPoints: { agent: 'src/updater/commands/main.ts', serve: 'src/server/serve/serve-command.ts' },
     outdir: out,
     outExtension: { '.js': '.mjs' },
     // Pino's transports run in threads of their own, from files that a bundle does not have: none is used.
@@ -88,7 +88,7 @@ async function buildAgent() {
 
   await build({
     ...forNode,
-    entryPoints: ['src/updater/data/tools.ts'],
+    entryPoints: ['src/updater/data/helper-program/main.ts'],
     outfile: join(out, 'tools.mjs'),
     minify: true,
     keepNames: true,

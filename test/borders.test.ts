@@ -7,19 +7,46 @@ const source = fileURLToPath(new URL('../src', import.meta.url));
 
 /** Rooms that every other may build on, and what each may import besides itself. */
 const ground: Record<string, readonly string[]> = {
-  'core/progress': [],
+  'core/text': [],
+  'core/progress': ['core/text'],
+  'core/names': ['core/text'],
+  'core/errors': ['core/names', 'core/progress'],
+  'core/cancellation': [],
+  'core/command-line': ['core/errors'],
+  'core/mounts': ['core/errors'],
+  'core/files': ['core/errors', 'core/mounts', 'core/names'],
   'core/release': [],
-  'core/files': ['core/progress'],
-  'core/compose': ['core/files', 'core/release', 'core/progress'],
+  'core/compose': ['core/errors', 'core/files', 'core/release'],
   wire: [],
   presentation: ['core/release', 'wire'],
   'engine/http': [],
-  engine: ['engine/http', 'core/files', 'core/progress'],
-  'engine/cli': ['engine', 'engine/http', 'core/files', 'core/progress'],
-  'engine/api': ['engine', 'engine/cli', 'engine/http', 'core/files', 'core/progress'],
+  'engine/objects': ['core/mounts'],
+  'engine/registry': ['core/errors', 'engine/objects'],
+  'engine/self': ['core/mounts', 'engine/objects'],
+  'engine/comparison': ['engine/http', 'engine/objects'],
+  engine: ['core/mounts', 'engine/http', 'engine/objects', 'engine/registry', 'engine/self'],
+  'engine/cli': [
+    'core/cancellation',
+    'core/command-line',
+    'core/errors',
+    'engine',
+    'engine/http',
+    'engine/objects',
+    'engine/registry',
+  ],
+  'engine/swarm': ['core/errors', 'engine', 'engine/cli', 'engine/http', 'engine/objects'],
+  'engine/containers': [
+    'core/errors',
+    'core/files',
+    'engine',
+    'engine/cli',
+    'engine/comparison',
+    'engine/http',
+    'engine/objects',
+  ],
   feed: ['core/release', 'wire'],
   provenance: ['core/files', 'core/release'],
-  notify: ['core/progress'],
+  notify: ['core/cancellation', 'core/text'],
 };
 
 const run = ['run', 'run/log', 'run/state'];
@@ -32,60 +59,127 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     run: ['run/log'],
     plan: ['run', 'run/log'],
     data: run,
-    'compose/proof': [],
-    'compose/drift': ['run', 'run/log', 'compose/inspect'],
+    'compose/verify-edit': [],
     'compose/inspect': [...run, 'plan'],
-    'compose/plan': [...run, 'plan', 'data', 'compose/inspect', 'compose/proof'],
-    'compose/facts': [
+    'compose/drift': ['run/log', 'compose/inspect'],
+    'compose/plan': [...run, 'plan', 'data', 'compose/inspect', 'compose/verify-edit'],
+    'compose/restore-point': [...run, 'data', 'compose/inspect'],
+    'compose/checks': [...run, 'plan', 'data', 'compose/inspect', 'compose/plan', 'compose/restore-point'],
+    'compose/prepare': [
       ...run,
       'plan',
-      'data',
+      'compose/checks',
       'compose/drift',
       'compose/inspect',
       'compose/plan',
-      'compose/proof',
+      'compose/restore-point',
+      'compose/verify-edit',
     ],
-    'compose/pull': ['run', 'run/log', 'plan', 'compose/facts', 'compose/inspect', 'compose/plan'],
-    'compose/replace': [...run, 'data', 'compose/inspect', 'compose/pull'],
-    'compose/loop': [...run, 'data', 'compose/inspect', 'compose/plan', 'compose/pull', 'compose/replace'],
-    'compose/resume': [...run, 'data', 'compose/inspect', 'compose/loop', 'compose/pull', 'compose/replace'],
-    'compose/bump': [...run, 'compose/inspect', 'compose/proof'],
+    'compose/pull': [...run, 'plan', 'compose/checks', 'compose/inspect', 'compose/plan', 'compose/prepare'],
+    'compose/concurrent-changes': run,
+    'compose/health': ['run', 'run/log'],
+    'compose/replace': [...run, 'compose/concurrent-changes', 'compose/health', 'compose/pull'],
+    'compose/verify': [...run, 'compose/concurrent-changes', 'compose/health', 'compose/replace'],
+    'compose/data-services': [...run, 'data', 'compose/health', 'compose/inspect', 'compose/replace'],
+    'compose/save': [...run, 'data', 'compose/data-services', 'compose/replace'],
+    'compose/rollback': [
+      ...run,
+      'data',
+      'compose/concurrent-changes',
+      'compose/data-services',
+      'compose/health',
+      'compose/pull',
+      'compose/replace',
+      'compose/save',
+    ],
+    'compose/finish': [
+      ...run,
+      'data',
+      'compose/concurrent-changes',
+      'compose/data-services',
+      'compose/inspect',
+      'compose/plan',
+      'compose/replace',
+      'compose/rollback',
+      'compose/verify',
+    ],
+    'compose/loop': [
+      ...run,
+      'data',
+      'compose/concurrent-changes',
+      'compose/data-services',
+      'compose/finish',
+      'compose/health',
+      'compose/inspect',
+      'compose/plan',
+      'compose/pull',
+      'compose/replace',
+      'compose/rollback',
+      'compose/save',
+      'compose/verify',
+    ],
+    'compose/recovery': [
+      ...run,
+      'data',
+      'compose/data-services',
+      'compose/inspect',
+      'compose/loop',
+      'compose/pull',
+      'compose/replace',
+      'compose/rollback',
+      'compose/save',
+    ],
+    'compose/bump': ['run', 'run/log', 'compose/inspect', 'compose/verify-edit'],
     compose: [
       ...run,
       'plan',
       'data',
-      'compose/drift',
-      'compose/facts',
+      'compose/checks',
+      'compose/concurrent-changes',
       'compose/inspect',
       'compose/loop',
       'compose/plan',
+      'compose/prepare',
       'compose/pull',
-      'compose/replace',
-      'compose/resume',
+      'compose/recovery',
     ],
     report: [...run, 'compose/inspect'],
-    swarm: [...run, 'plan', 'compose/bump', 'compose/inspect', 'compose/proof', 'compose/pull'],
+    swarm: [...run, 'plan', 'compose/bump', 'compose/inspect', 'compose/verify-edit', 'compose/pull'],
     commands: 'all',
   },
   server: {
     '': 'all',
     contract: [],
-    host: ['contract'],
-    store: ['contract', 'host'],
-    place: ['contract'],
-    offer: ['contract', 'host', 'place', 'store'],
-    run: ['contract', 'host', 'offer', 'place', 'store'],
-    schedule: ['contract', 'host', 'offer', 'run'],
-    http: ['contract', 'host', 'run'],
-    testing: ['contract', 'host', 'http', 'offer', 'run', 'schedule'],
+    application: ['contract'],
+    store: ['application', 'contract'],
+    deployment: ['contract'],
+    reasons: ['application', 'contract', 'deployment'],
+    'available-update': ['application', 'contract', 'deployment', 'store'],
+    run: ['application', 'available-update', 'contract', 'deployment', 'reasons', 'store'],
+    prefetch: ['application', 'available-update', 'contract', 'deployment', 'run'],
+    schedule: ['application', 'available-update', 'contract', 'run'],
+    http: ['application', 'contract', 'reasons', 'run'],
+    testing: ['application', 'available-update', 'contract', 'http', 'reasons', 'run', 'schedule'],
     serve: 'all',
   },
 };
 
 /** Programs of their own, with what of the ground they may import. */
 const programs: Record<string, readonly string[]> = {
-  client: ['feed', 'core/files', 'core/progress', 'presentation', 'provenance', 'core/release', 'wire'],
-  web: ['core/progress', 'core/release', 'presentation', 'wire'],
+  client: [
+    'core/command-line',
+    'core/errors',
+    'core/files',
+    'core/names',
+    'core/progress',
+    'core/release',
+    'core/text',
+    'feed',
+    'presentation',
+    'provenance',
+    'wire',
+  ],
+  web: ['core/release', 'core/text', 'presentation', 'wire'],
 };
 
 /** The files outside `server/http` that may import it: the domain knows nothing of HTTP. */
@@ -98,19 +192,22 @@ const doors = ['updater/compose/drift', 'updater/swarm'];
 const deciders = [
   /^updater\/plan\/(?:release-plan|check-required-release)\.ts$/,
   /^updater\/compose\/plan\//,
-  /^updater\/compose\/drift\/(?!facts|index)/,
+  /^updater\/compose\/drift\/(?!fetch-service-data|index)/,
   /^updater\/compose\/inspect\/services\//,
-  /^server\/run\/plan-resume\.ts$/,
-  /^server\/(?:contract\/time-window|schedule\/decide|run\/plan-prefetch)\.ts$/,
+  /^server\/run\/track\/plan-resume\.ts$/,
+  /^server\/(?:contract\/time-window|schedule\/decide-automatic-update|prefetch\/plan-prefetch)\.ts$/,
   /^presentation\//,
   /^web\/model\//,
   /^updater\/compose\/loop\/next-step\.ts$/,
-  /^updater\/compose\/replace\/(?:replace-steps|health|others-watch)\.ts$/,
-  /^updater\/compose\/replace\/rollback\/(?:restore-steps|find-losses)\.ts$/,
-  /^updater\/compose\/resume\/(?:plan-earlier|later-change)\.ts$/,
-  /^updater\/data\/(?:declare|choose-mounts|judge-rollback)\.ts$/,
-  /^updater\/swarm\/(?:choose-stack|next-write|plan-earlier|plan-moves|plan-pull|specs|tasks)\.ts$/,
-  /^updater\/run\/state\/(?:changeover|run-state|was-interrupted)\.ts$/,
+  /^updater\/compose\/(?:replace\/replace-steps|health\/health-watch)\.ts$/,
+  /^updater\/compose\/concurrent-changes\/concurrent-compose-watch\.ts$/,
+  /^updater\/compose\/rollback\/(?:list-restore-steps|find-losses)\.ts$/,
+  /^updater\/compose\/recovery\/(?:plan-recovery|find-external-change)\.ts$/,
+  /^updater\/data\/(?:find-rollback-obstacles|selection\/(?:evaluate-data|choose-mounts))\.ts$/,
+  /^updater\/swarm\/services\/(?:choose-stack|specs|tasks)\.ts$/,
+  /^updater\/swarm\/(?:record\/plan-stack-recovery|plan\/plan-service-updates|pull\/pull-services)\.ts$/,
+  /^updater\/swarm\/rollout\/next-write\.ts$/,
+  /^updater\/run\/state\/(?:rollout|run-state|was-interrupted)\.ts$/,
 ];
 
 /** What a file does that asks somebody: it waits, reads a clock, or knows a part of the system. */
@@ -133,9 +230,9 @@ const exportedNames = (text: string): string[] =>
 
 /** Names that one file alone may write, so that they are changed in one place. */
 const writtenOnce: readonly [name: string, file: string][] = [
-  ['com.docker.compose', 'engine/labels.ts'],
-  ['org.opencontainers', 'engine/labels.ts'],
-  ['.svc-updater', 'core/progress/state-name.ts'],
+  ['com.docker.compose', 'engine/objects/labels.ts'],
+  ['org.opencontainers', 'engine/objects/labels.ts'],
+  ['.svc-updater', 'core/names/state-directory-name.ts'],
   ['compose.cluster.yaml', 'updater/compose/inspect/installation.ts'],
 ];
 
@@ -145,8 +242,8 @@ const writtenOnce: readonly [name: string, file: string][] = [
  */
 const wallClockReaders: readonly [file: string, what: string][] = [
   ['updater/commands/main.ts', 'when the run began'],
-  ['updater/compose/replace/save.ts', 'when the data was saved'],
-  ['updater/run/log/log.ts', 'the time of a line'],
+  ['updater/compose/save/save-data.ts', 'when the data was saved'],
+  ['updater/run/log/run-log.ts', 'the time of a line'],
   ['updater/run/state/journal.ts', 'the folder of a journal that is put aside'],
   ['updater/run/state/lock.ts', 'since when the lock is held'],
 ];
@@ -241,15 +338,23 @@ describe('the borders between rooms', () => {
 
   it.each([
     ['core/release/tag.ts', "import type { x } from '../progress/event.ts';", ['core/progress/event.ts']],
-    ['engine/container.ts', "export * from './api/swarm.ts';", ['engine/api/swarm.ts']],
+    ['engine/objects/container.ts', "export * from '../cli/engine.ts';", ['engine/cli/engine.ts']],
     [
       'engine/cli/down.ts',
       "import {\n  a,\n  b,\n} from '../../core/compose/edit.ts';",
       ['core/compose/edit.ts'],
     ],
-    ['server/run/launch.ts', "await import('../../updater/commands/main.ts');", ['updater/commands/main.ts']],
+    [
+      'server/run/launch/launch-updater.ts',
+      "await import('../../../updater/commands/main.ts');",
+      ['updater/commands/main.ts'],
+    ],
     ['client/main.ts', 'import "../web/notice.ts";', ['web/notice.ts']],
-    ['updater/run/log/log.ts', "import { x } from '../state/journal.ts';", ['updater/run/state/journal.ts']],
+    [
+      'updater/run/log/run-log.ts',
+      "import { x } from '../state/journal.ts';",
+      ['updater/run/state/journal.ts'],
+    ],
     [
       'updater/compose/index.ts',
       "import { x } from './resume/later-change.ts';\nimport { z } from 'semver';",
@@ -265,8 +370,10 @@ describe('the house', () => {
   it('is entered by the doors of its rooms', () => {
     const beside = ([file, text]: [string, string]) =>
       targetsOf(file, text)
-        .filter((target) => doors.some((room) => dirname(target) === room && dirname(file) !== room))
-        .filter((target) => !target.endsWith('/index.ts'))
+        .filter((target) =>
+          doors.some((room) => target.startsWith(`${room}/`) && !file.startsWith(`${room}/`)),
+        )
+        .filter((target) => !doors.some((room) => target === `${room}/index.ts`))
         .map((target) => `${file} imports ${target}`);
     expect([...texts].flatMap(beside)).toEqual([]);
   });
@@ -286,6 +393,20 @@ describe('the house', () => {
   it('has no folder for one file', () => {
     const folders = Map.groupBy(files, dirname);
     expect([...folders].filter(([, list]) => list.length === 1).map(([folder]) => folder)).toEqual([]);
+  });
+
+  it('has no two folders that import each other, except a folder and its subfolder', () => {
+    const pairs = new Set(
+      [...texts].flatMap(([file, text]) =>
+        targetsOf(file, text).map((target) => `${dirname(file)} ${dirname(target)}`),
+      ),
+    );
+    const mutual = [...pairs].filter((pair) => {
+      const [a = '', b = ''] = pair.split(' ');
+      const isNested = a === b || a.startsWith(`${b}/`) || b.startsWith(`${a}/`);
+      return !isNested && pairs.has(`${b} ${a}`);
+    });
+    expect(mutual).toEqual([]);
   });
 
   it('decides without asking', () => {

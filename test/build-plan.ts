@@ -1,31 +1,31 @@
 // Builders for what the plan of files is made from: a project as texts, what compose makes of it, what is planned.
 import { join } from 'node:path';
 import { getParsedComposeFile } from '../src/core/compose/compose-file.ts';
-import { requirePin } from '../src/core/compose/find-pin.ts';
+import { requirePin } from '../src/core/compose/pins/find-pin.ts';
 import type { ProjectFiles } from '../src/core/compose/project-files.ts';
 import type { ProgressEvent } from '../src/core/progress/event.ts';
 import { parseTarget, type Target } from '../src/core/release/target.ts';
 import type { ComposeModel, ModelService } from '../src/engine/cli/compose.ts';
 import type { Engine, RemoteDigest } from '../src/engine/cli/engine.ts';
-import type { Container, Image } from '../src/engine/container.ts';
-import { versionLabel } from '../src/engine/labels.ts';
+import type { Container, Image } from '../src/engine/objects/container.ts';
+import { versionLabel } from '../src/engine/objects/labels.ts';
 import { Notifier } from '../src/notify/notifier.ts';
 import type { Installation } from '../src/updater/compose/inspect/installation.ts';
-import type { Plan, PreparedPlan } from '../src/updater/compose/plan/plan.ts';
 import { planUpdate } from '../src/updater/compose/plan/plan-update.ts';
+import type { Plan, PreparedPlan } from '../src/updater/compose/plan/prepared-plan.ts';
 import type { TagLookup } from '../src/updater/plan/tag-lookup.ts';
 import { Cancellation } from '../src/updater/run/cancellation.ts';
-import { parseCommandLine } from '../src/updater/run/command-line.ts';
-import { Log, type LogFields } from '../src/updater/run/log/log.ts';
+import { Log, type LogFields } from '../src/updater/run/log/run-log.ts';
+import { parseCommandLine } from '../src/updater/run/options/command-line.ts';
 import {
   type BumpOptions,
   bumpOptionsOf,
   type UpdateOptions,
   updateOptionsOf,
-} from '../src/updater/run/options.ts';
+} from '../src/updater/run/options/update-options.ts';
 import type { RunContext } from '../src/updater/run/run-context.ts';
 import { container, image, installation, project } from './build.ts';
-import { engineThat } from './engine/api/http-engine.ts';
+import { engineThat } from './engine/http-engine.ts';
 
 /** A file of the compose directory. */
 export const at = (name: string): string => join(project.directory, name);

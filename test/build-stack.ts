@@ -1,9 +1,9 @@
 // What tests make stacks of a Swarm of.
 
-import type { Json } from '../src/engine/json.ts';
-import type { SwarmNode, SwarmService, SwarmTask } from '../src/engine/swarm.ts';
-import type { StackServiceUpdate } from '../src/updater/swarm/specs.ts';
-import type { TaskSummary } from '../src/updater/swarm/tasks.ts';
+import type { Json } from '../src/engine/objects/json.ts';
+import type { SwarmNode, SwarmService, SwarmTask } from '../src/engine/swarm/swarm-service.ts';
+import type { StackServiceUpdate } from '../src/updater/swarm/services/specs.ts';
+import type { TaskSummary } from '../src/updater/swarm/services/tasks.ts';
 
 /** `acme/svc:v1@sha256:a` with a whole digest. */
 export const whole = (image: string): string =>

@@ -1,24 +1,31 @@
 // Builders for the states that plans are made from: each gives a whole one, of which a test names what it is about.
 
-import { requirePin } from '../src/core/compose/find-pin.ts';
+import { requirePin } from '../src/core/compose/pins/find-pin.ts';
 import type { ProjectFiles } from '../src/core/compose/project-files.ts';
-import { HostPaths } from '../src/core/files/host-paths.ts';
+import { HostPaths } from '../src/core/mounts/host-paths.ts';
+import { svcProduct } from '../src/core/names/product.ts';
 import { exitCodes, type Outcome } from '../src/core/progress/outcome.ts';
-import { svcProduct } from '../src/core/progress/product.ts';
-import type { ContainerSnapshot } from '../src/engine/api/blueprint.ts';
 import { Compose, type ComposeModel, type ComposeProject } from '../src/engine/cli/compose.ts';
 import { Engine } from '../src/engine/cli/engine.ts';
-import { type Container, type Image, isUp, numberOf, toContainer, toImage } from '../src/engine/container.ts';
-import { composeLabels } from '../src/engine/labels.ts';
-import type { FoundInstance } from '../src/updater/compose/inspect/find-instance.ts';
+import type { ContainerSnapshot } from '../src/engine/containers/container-snapshot.ts';
+import {
+  type Container,
+  type Image,
+  isUp,
+  numberOf,
+  toContainer,
+  toImage,
+} from '../src/engine/objects/container.ts';
+import { composeLabels } from '../src/engine/objects/labels.ts';
+import type { FoundInstance } from '../src/updater/compose/inspect/find-project/find-instance.ts';
 import type {
   Installation,
   PinnedService,
   ServiceFacts,
 } from '../src/updater/compose/inspect/installation.ts';
-import type { RunOutcome } from '../src/updater/run/log/ending.ts';
-import type { Changeover, ContainerRecord, MovedService } from '../src/updater/run/state/changeover.ts';
+import type { RunOutcome } from '../src/updater/run/log/run-outcome.ts';
 import { emptyJournal, type JournalData } from '../src/updater/run/state/journal.ts';
+import type { Changeover, ContainerRecord, MovedService } from '../src/updater/run/state/rollout.ts';
 
 export const began = '2026-11-21T10:00:00Z';
 /** The engine's word for "never". */

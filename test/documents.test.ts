@@ -1,13 +1,13 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { clientCommands } from '../src/client/commands.ts';
-import { parseClientCommand } from '../src/client/parse.ts';
+import { clientCommands } from '../src/client/client-commands.ts';
+import { parseClientCommand } from '../src/client/command-line/parse-client-command.ts';
+import { errorCodes, explanationOf } from '../src/core/errors/update-error.ts';
+import { svcProduct } from '../src/core/names/product.ts';
 import { exitCodes } from '../src/core/progress/outcome.ts';
-import { svcProduct } from '../src/core/progress/product.ts';
-import { errorCodes, explanationOf } from '../src/core/progress/update-error.ts';
-import { parseCommandLine } from '../src/updater/run/command-line.ts';
-import { environmentVariableOf, updateTable } from '../src/updater/run/option-table.ts';
+import { parseCommandLine } from '../src/updater/run/options/command-line.ts';
+import { environmentVariableOf, updateTable } from '../src/updater/run/options/option-table.ts';
 import {
   agentRows,
   callsOfTrace,
@@ -118,12 +118,12 @@ describe("SECURITY.md's tables of calls", () => {
     const ofClient = 'client/self-update/client-file.ts';
     const ofFiles = 'core/files/attributes.ts';
     // Copies data in a container without the engine's socket; removes the folder of a restore point, and syncs it.
-    const ofData = 'updater/data/rsync.ts';
+    const ofData = 'updater/data/helper-program/rsync.ts';
     expect(filesWith(imports('execa|(?:node:)?child_process')).sort()).toEqual([
       ofClient,
       // Reads and sets the attributes of files.
       ofFiles,
-      'engine/cli/command.ts',
+      'engine/cli/run-command.ts',
       ofData,
     ]);
     const programs = [...(texts.get(ofFiles) ?? '').matchAll(/\brun\('([^']+)'/g)].map(
@@ -132,19 +132,19 @@ describe("SECURITY.md's tables of calls", () => {
     expect(unique(programs)).toEqual(['getfattr', 'ls', 'setfattr']);
     for (const name of programs) expect(read('SECURITY.md')).toContain(`\`${name}\``);
     // Commands of docker, where they are defined.
-    expect(filesWith(/\brunCommand\(/).sort()).toEqual(['engine/cli/command.ts', 'engine/cli/engine.ts']);
+    expect(filesWith(/\brunCommand\(/).sort()).toEqual(['engine/cli/engine.ts', 'engine/cli/run-command.ts']);
     // What listens on a socket of its own for compose, what asks the engine; types, and what tells by its number where an
     // address is.
     const onHttp = ['engine/http/request.ts', 'updater/compose/inspect/recorder.ts'];
     const types = [
-      'updater/data/outside-databases.ts',
+      'updater/data/selection/find-external-databases.ts',
       'updater/run/log/mask.ts',
-      'engine/http/target.ts',
-      'feed/inner-host.ts',
+      'engine/http/engine-target.ts',
+      'feed/private-host.ts',
       'server/http/node-handler.ts',
     ];
     // Listens for the product and its proxy, and sends callbacks to the product.
-    const ofServe = 'server/serve/serve.ts';
+    const ofServe = 'server/serve/serve-command.ts';
     expect(filesWith(imports('(?:node:)?(?:https?|http2|net|tls|dgram)')).sort()).toEqual(
       [...onHttp, ...types, ofServe].sort(),
     );
@@ -153,7 +153,11 @@ describe("SECURITY.md's tables of calls", () => {
       filesWith(/\bfetch\(/)
         .filter((file) => !file.startsWith('feed/'))
         .sort(),
-    ).toEqual(['notify/notifier.ts', 'server/serve/product-callbacks.ts', 'wire/reader.ts']);
+    ).toEqual([
+      'notify/notifier.ts',
+      'server/serve/product-callbacks.ts',
+      'wire/api-client/update-api-client.ts',
+    ]);
     expect(filesWith(/getBuiltinModule\(/).sort()).toEqual(onHttp);
   });
 
@@ -301,8 +305,8 @@ it('every dependency has its reason, and every reason its dependency', () => {
   expect(unique(named)).toEqual(unique(Object.keys({ ...dependencies, ...devDependencies })));
 });
 
-it('what docs/design.md names of the source is there', () => {
-  const named = [...read('docs/design.md').matchAll(/`(src\/[\w/.-]+\.ts)`/g)].map(([, path = '']) => path);
+it.each(['docs/design.md', 'docs/code.md'])('%s names only files that exist', (page) => {
+  const named = [...read(page).matchAll(/`(src\/[\w/.-]+\.ts)`/g)].map(([, path = '']) => path);
   expect(named.length).toBeGreaterThan(15);
   expect(named.filter((path) => !existsSync(new URL(`../${path}`, import.meta.url)))).toEqual([]);
 });
@@ -320,8 +324,8 @@ it('docs/matrix.md promises nothing that no test or cell shows', () => {
   }
 });
 
-it('every room of the source is in docs/design.md with its size, and every room there in the source', () => {
-  const rows = tablesOf(read('docs/design.md')).find(({ head }) => head[0] === 'folder')?.rows ?? [];
+it('docs/code.md lists every folder of the source with its size, and no other folder', () => {
+  const rows = tablesOf(read('docs/code.md')).find(({ head }) => head[0] === 'folder')?.rows ?? [];
   const limits = rows.flatMap(([folder = '', limit = '']) =>
     codeOf(folder).map((name) => [name, Number(limit.replace(',', ''))] as const),
   );

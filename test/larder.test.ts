@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { createProduct } from '../src/core/progress/product.ts';
+import { createProduct } from '../src/core/names/product.ts';
 import { product } from './larder/product.ts';
 
 const folder = new URL('larder/', import.meta.url);

@@ -7,14 +7,14 @@ import {
   findKeyedSecrets,
   secretsOfContent,
   secretsOfLines,
-} from '../src/core/compose/secret-lines.ts';
-import { formatLine, parseLine } from '../src/core/progress/line.ts';
+} from '../src/core/compose/secrets/secret-lines.ts';
+import { formatLine, parseLine } from '../src/core/progress/log-line.ts';
 import { formatLastLine } from '../src/core/progress/run-result.ts';
 import { createResponseError } from '../src/engine/http/engine-error.ts';
-import { classifyPullFailure } from '../src/engine/pull-failure.ts';
-import { hostsIn } from '../src/updater/data/outside-databases.ts';
+import { classifyPullFailure } from '../src/engine/registry/classify-pull-failure.ts';
+import { hostsIn } from '../src/updater/data/selection/find-external-databases.ts';
 import { createMask } from '../src/updater/run/log/mask.ts';
-import { parseReleaseNotes } from '../src/web/model/notes.ts';
+import { parseReleaseNotes } from '../src/web/model/parse-release-notes.ts';
 
 // What other people write (compose files, logs, answers of registries, notes of releases) is read in one go, and a stop
 // signal waits for it: twice the text may take twice the time, never four times.

@@ -1,16 +1,21 @@
 import { constants } from 'node:os';
-import { fillFields } from '../core/progress/advice.ts';
-import { createProduct, type ProductOptions } from '../core/progress/product.ts';
+import { fillFields } from '../core/errors/advice.ts';
+import { createProduct, type ProductOptions } from '../core/names/product.ts';
 import { parseTrust, type Trust } from '../provenance/trust.ts';
-import { type CommandContext, CommandUsageError, Failure, interruptedExitCode } from './command.ts';
+import { clientCommands } from './client-commands.ts';
+import {
+  type CommandContext,
+  CommandUsageError,
+  Failure,
+  interruptedExitCode,
+} from './command-line/client-command.ts';
+import { findCommand, parseClientCommand } from './command-line/parse-client-command.ts';
+import { getProductNames, setProduct } from './command-line/product-names.ts';
 import { completionCommandName, listCompletions } from './commands/completion.ts';
-import { clientCommands } from './commands.ts';
-import { formatCommandHelp, formatGeneralHelp } from './help.ts';
-import { getProductNames, setProduct } from './names.ts';
-import { findCommand, parseClientCommand } from './parse.ts';
-import { escapeControlCharacters, formatJsonLine } from './text.ts';
+import { formatCommandHelp, formatGeneralHelp } from './output/help.ts';
+import { escapeControlCharacters, formatJsonLine } from './output/text.ts';
 
-export type { Product, ProductOptions } from '../core/progress/product.ts';
+export type { Product, ProductOptions } from '../core/names/product.ts';
 export type { Trust } from '../provenance/trust.ts';
 
 export interface ClientOptions {

@@ -1,4 +1,4 @@
-import { svcProduct } from '../core/progress/product.ts';
+import { svcProduct } from '../core/names/product.ts';
 import { createClient } from './create-client.ts';
 
 /** Version of this build, set by the bundler. */

@@ -2,7 +2,14 @@
 // calls and their properties.
 
 import type { Readable } from 'node:stream';
-import { isWithin } from '../core/files/host-paths.ts';
+import { isWithin } from '../core/mounts/host-paths.ts';
+import { type EngineCall, type EngineCallName, type EngineTimeouts, engineCalls } from './engine-calls.ts';
+import { isVersion } from './http/api-version.ts';
+import { EngineClient } from './http/client.ts';
+import { createResponseError, EngineError, rejectionCodes, tolerateErrors } from './http/engine-error.ts';
+import { type EngineTarget, engineTarget } from './http/engine-target.ts';
+import { linesOfStream, logText, parseObjectLines } from './http/lines.ts';
+import type { EngineRequest, EngineResponse, EngineStream } from './http/request.ts';
 import {
   type Container,
   type Image,
@@ -11,20 +18,13 @@ import {
   toContainer,
   toImage,
   toListedContainer,
-} from './container.ts';
-import { type EngineCall, type EngineCallName, type EngineTimeouts, engineCalls } from './engine-calls.ts';
-import { isVersion } from './http/api-version.ts';
-import { EngineClient } from './http/client.ts';
-import { createResponseError, EngineError, rejectionCodes, tolerateErrors } from './http/engine-error.ts';
-import { linesOfStream, logText, parseObjectLines } from './http/lines.ts';
-import type { EngineRequest, EngineResponse, EngineStream } from './http/request.ts';
-import { type EngineTarget, engineTarget } from './http/target.ts';
-import { type Json, requireList, requireText, toList, toObject, toStrings } from './json.ts';
-import { composeLabels } from './labels.ts';
-import { findOwnContainer, type OwnTraces } from './own-container.ts';
-import { isPodman, toDockerFormat } from './podman.ts';
-import { PullMeter, type PullProgress } from './pull-progress.ts';
-import { credentialHeaders, type RegistryCredentials } from './registry-login.ts';
+} from './objects/container.ts';
+import { type Json, requireList, requireText, toList, toObject, toStrings } from './objects/json.ts';
+import { composeLabels } from './objects/labels.ts';
+import { isPodman, toDockerFormat } from './objects/podman.ts';
+import { PullMeter, type PullProgress } from './registry/pull-progress.ts';
+import { credentialHeaders, type RegistryCredentials } from './registry/registry-credentials.ts';
+import { findOwnContainer, type OwnTraces } from './self/find-own-container.ts';
 
 /** Filters of a list or of events, such as `{ label: ['svc.role=worker'] }`. */
 export type EngineFilters = Readonly<Record<string, readonly string[]>>;

@@ -7,10 +7,10 @@ import {
   releasesOfChannel,
 } from '../core/release/channel.ts';
 import { FeedError, PageTooLarge } from './feed-error.ts';
-import type { FeedOptions } from './follow.ts';
+import type { FeedOptions } from './follow-redirects.ts';
 import { buildFirstPageUrl, findLatestReleaseUrl, pageSizeFor } from './forge.ts';
 import { type Page, readPage } from './read-page.ts';
-import { createTooManyReleasesError, maxFeedEntries, toReleases } from './shapes.ts';
+import { createTooManyReleasesError, maxFeedEntries, toReleases } from './to-releases.ts';
 
 /** Maximum number of pages after the first page. */
 const mostFurtherPages = 5;

@@ -1,8 +1,8 @@
 import { readText } from '../wire/read-text.ts';
-import { requestFromFeed, requireOk } from './ask.ts';
 import { FeedError, PageTooLarge } from './feed-error.ts';
-import type { FeedOptions } from './follow.ts';
+import type { FeedOptions } from './follow-redirects.ts';
 import { findNextPageUrl } from './forge.ts';
+import { requestFromFeed, requireOk } from './request-from-feed.ts';
 
 /** Page of a feed as received. */
 export interface Page {

@@ -1,7 +1,7 @@
 import type { Asset, Release } from '../core/release/channel.ts';
 import { readBytes } from '../wire/read-text.ts';
-import { requestFromFeed, requireOk } from './ask.ts';
-import type { FeedOptions } from './follow.ts';
+import type { FeedOptions } from './follow-redirects.ts';
+import { requestFromFeed, requireOk } from './request-from-feed.ts';
 
 /** Names of the files that describe a release: its description and the signature of the description. */
 const proofFiles = ['release.json', 'release.json.sigstore.json'] as const;

@@ -1,4 +1,4 @@
-import { escapeUnprintable } from '../core/progress/plain-text.ts';
+import { escapeUnprintable } from '../core/text/plain-text.ts';
 import type { NotifyAddress } from './address.ts';
 
 const titles = {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sleepFor } from '../core/progress/wait.ts';
+import { sleepFor } from '../core/cancellation/wait-until.ts';
 import { type NotifyAddress, parseNotifyAddress } from './address.ts';
 import { createNotificationBody, type Notification } from './notification.ts';
 

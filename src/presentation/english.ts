@@ -7,7 +7,7 @@ import type {
   ReasonCode,
   UpToDateCode,
 } from '../wire/codes.ts';
-import { unitTexts } from '../wire/times.ts';
+import { unitTexts } from '../wire/texts/times.ts';
 
 /** Text for a code, or a function that builds the text from the server's message. */
 export type CodeText = string | ((message: string) => string);

@@ -1,8 +1,8 @@
+import type { UpdateOrderBody } from '../wire/api-client/update-api-client.ts';
 import { automaticCaller, type EndState, isGoodOutcome, lookUpCode } from '../wire/codes.ts';
-import { removeBuildServerWarnings } from '../wire/left-behind.ts';
-import { formatMessageClause } from '../wire/messages.ts';
-import type { UpdateOrderBody } from '../wire/reader.ts';
 import type { Run, Status } from '../wire/status.ts';
+import { removeBuildServerWarnings } from '../wire/texts/build-server-warning.ts';
+import { formatMessageClause } from '../wire/texts/messages.ts';
 import { presentPhases } from './present-run.ts';
 import { createLatestUpdateOrder, presentBuildServers } from './present-status.ts';
 import {
@@ -14,7 +14,7 @@ import {
   type Presentation,
   type PresentationPart,
   type UserAction,
-} from './presentation.ts';
+} from './presentation-parts.ts';
 import { formatCodeText, joinFacts, type Wording } from './wording.ts';
 
 type ResultKind = 'updated' | 'unchanged' | 'failed' | 'cancelled' | 'broken' | 'other-end';

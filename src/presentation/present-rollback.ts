@@ -1,7 +1,7 @@
-import type { Problem } from '../wire/reader-shapes.ts';
+import type { Problem } from '../wire/api-client/parse-responses.ts';
 import type { BlockingJob, Reason, RollbackOffer } from '../wire/status.ts';
 import { createJobText, listInterruptedJobs } from './present-status.ts';
-import { createButton, createMessageBox, createMutedText, type Presentation } from './presentation.ts';
+import { createButton, createMessageBox, createMutedText, type Presentation } from './presentation-parts.ts';
 import { joinFacts, joinSentences, type Wording } from './wording.ts';
 
 /**

@@ -1,7 +1,7 @@
+import type { Problem } from '../wire/api-client/parse-responses.ts';
 import { launchStates, phaseNames } from '../wire/codes.ts';
-import { findUpgradePathPosition, type PathPosition } from '../wire/path.ts';
-import { hasSavePhase, isTooLateToCancel, listRunPhaseRows } from '../wire/phase-rows.ts';
-import type { Problem } from '../wire/reader-shapes.ts';
+import { hasSavePhase, isTooLateToCancel, listRunPhaseRows } from '../wire/derived/phase-rows.ts';
+import { findUpgradePathPosition, type PathPosition } from '../wire/derived/upgrade-path-position.ts';
 import type { PendingStep, Run } from '../wire/status.ts';
 import { createJobText, formatRunStart, formatSavingDowntime } from './present-status.ts';
 import {
@@ -12,7 +12,7 @@ import {
   type PhaseText,
   type Presentation,
   type UserAction,
-} from './presentation.ts';
+} from './presentation-parts.ts';
 import { formatCodeText, formatElapsedTime, joinFacts, joinSentences, type Wording } from './wording.ts';
 
 /** State of the user's request to cancel a run. */

@@ -1,8 +1,8 @@
+import type { UpdateOrderBody } from '../wire/api-client/update-api-client.ts';
 import { automaticCaller } from '../wire/codes.ts';
-import type { UpdateOrderBody } from '../wire/reader.ts';
-import { findRollbackableRun } from '../wire/rollback-point.ts';
+import { findRollbackableRun } from '../wire/derived/rollbackable-run.ts';
 import type { BlockingJob, FeedProblem, Reason, Run, Status } from '../wire/status.ts';
-import { isSoon } from '../wire/times.ts';
+import { isSoon } from '../wire/texts/times.ts';
 import {
   createButton,
   createMessageBox,
@@ -13,7 +13,7 @@ import {
   type PageLink,
   type Presentation,
   type PresentationPart,
-} from './presentation.ts';
+} from './presentation-parts.ts';
 import { formatCodeText, joinFacts, joinSentences, type Wording } from './wording.ts';
 
 /** Data for a presentation that the status does not contain. */

@@ -1,5 +1,5 @@
 import { lookUpCode } from '../wire/codes.ts';
-import { formatMessageSentence } from '../wire/messages.ts';
+import { formatMessageSentence } from '../wire/texts/messages.ts';
 import {
   countMidnightsBetween,
   countMillisecondsBetween,
@@ -8,7 +8,7 @@ import {
   formatAge,
   formatDuration,
   formatDurationOfSeconds,
-} from '../wire/times.ts';
+} from '../wire/texts/times.ts';
 import type { CodeText, Texts } from './english.ts';
 
 /**

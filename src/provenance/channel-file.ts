@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
 import { channelOf, channels, isNewerVersion } from '../core/release/channel.ts';
-import { rethrowAsUnproven, Unproven, verifySigner } from './prove-release.ts';
 import { readJsonFile } from './read-json-file.ts';
 import { nameSchema } from './release-file.ts';
 import type { Trust } from './trust.ts';
+import { rethrowAsUnproven, Unproven, verifySigner } from './verify-release.ts';
 
 const mostChannelBytes = 64 * 1024;
 const longestDays = 366;

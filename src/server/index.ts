@@ -1,14 +1,14 @@
-import type { Product, ProductOptions } from '../core/progress/product.ts';
+import type { Product, ProductOptions } from '../core/names/product.ts';
 import type { InstanceOptions } from './contract/instance-options.ts';
 import type { InstanceUpdates } from './contract/instance-updates.ts';
-import { validateInstanceOptions } from './contract/options.ts';
+import { validateInstanceOptions } from './contract/validate-options.ts';
+import { createUpdateService } from './create-update-service.ts';
 import { createHandler } from './http/handler.ts';
-import { createLibraryMethods } from './http/methods.ts';
-import { createUpdateService } from './updates.ts';
+import { createLibraryMethods } from './http/library-methods.ts';
 
 export type { ProgressEvent } from '../core/progress/event.ts';
 export type { Channel, Release } from '../core/release/channel.ts';
-export type { FeedOptions, LogEntry } from '../feed/feed.ts';
+export type { FeedOptions, LogEntry } from '../feed/create-feed.ts';
 export type { Trust } from '../provenance/trust.ts';
 export type { CancelCode, EndState, JobKind, ReasonCode, RunState, UpToDateCode } from '../wire/codes.ts';
 export type {

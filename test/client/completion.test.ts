@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
+import { clientCommands } from '../../src/client/client-commands.ts';
 import { createBashCompletionScript, listCompletions } from '../../src/client/commands/completion.ts';
-import { clientCommands } from '../../src/client/commands.ts';
 
 const client = fileURLToPath(new URL('../../src/client/main.ts', import.meta.url));
 /** Defines `svc` as it would be in the PATH. */

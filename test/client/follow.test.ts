@@ -1,7 +1,8 @@
 import { expect, it, vi } from 'vitest';
-import { JsonEventPrinter, PlainLinePrinter } from '../../src/client/follow/lines.ts';
-import { LivePhasePrinter } from '../../src/client/follow/live-list.ts';
-import { type FollowedRunView, formatNoteLines } from '../../src/client/follow/view.ts';
+import { type FollowedRunView, formatNoteLines } from '../../src/client/follow/followed-run-view.ts';
+import { JsonEventPrinter, PlainLinePrinter } from '../../src/client/follow/line-printers.ts';
+import { LivePhasePrinter } from '../../src/client/follow/live-phase-printer.ts';
+import { formatClockTime } from '../../src/client/output/client-wording.ts';
 import {
   escapeControlCharacters,
   escapeResponseTexts,
@@ -11,10 +12,9 @@ import {
   measureTextWidth,
   truncateText,
   wrapText,
-} from '../../src/client/text.ts';
-import { formatClockTime } from '../../src/client/times.ts';
-import type { FailedResult } from '../../src/wire/reader-answer.ts';
-import { parseToldRun } from '../../src/wire/reader-shapes.ts';
+} from '../../src/client/output/text.ts';
+import { parseToldRun } from '../../src/wire/api-client/parse-responses.ts';
+import type { FailedResult } from '../../src/wire/api-client/request-result.ts';
 
 // Some expected texts contain the current minute.
 vi.useFakeTimers({ toFake: ['Date'] });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { clientCommands } from '../../src/client/commands.ts';
+import { clientCommands } from '../../src/client/client-commands.ts';
 import { createClient, type Trust } from '../../src/client/create-client.ts';
 import { publisher } from '../provenance/sign.ts';
 import { bundled, proofOf, startRig } from './self-update/rig.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Script, type ScriptedJob, typicalRollback } from '../../src/server/testing/index.ts';
-import { createRunWithDefaults } from '../../src/wire/reader-shapes.ts';
+import { createRunWithDefaults } from '../../src/wire/api-client/parse-responses.ts';
 import type { RollbackOffer } from '../../src/wire/status.ts';
 import { parseLines, play, svc } from './rig.ts';
 import { sit } from './terminal.ts';

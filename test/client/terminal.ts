@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import xterm from '@xterm/headless';
-import { quoteForShell } from '../../src/core/progress/advice.ts';
+import { quoteForShell } from '../../src/core/errors/advice.ts';
 import { clientCommand, environment } from './rig.ts';
 
 /** The output of a command on a terminal. */

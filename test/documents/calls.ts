@@ -79,7 +79,7 @@ export function commandsOfSource(text: string): Call[] {
 
 /** Whether a source file is of the server library, or of the updater. */
 export const isOfLibrary = (file: string): boolean => file.startsWith('server/');
-export const isOfUpdater = (file: string): boolean => /^(?:updater|engine\/(?:api|cli))\//.test(file);
+export const isOfUpdater = (file: string): boolean => /^(?:updater|engine\/(?:cli|containers|swarm))\//.test(file);
 
 /** The calls behind each method of the engine's classes, through the methods that it uses. */
 const callsOfMethods = (() => {

@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, inject, it, onTestFinished } from 'vitest';
-import { formatServerMessage } from '../../src/client/text.ts';
+import { formatServerMessage } from '../../src/client/output/text.ts';
 import type { ProgressEvent } from '../../src/core/progress/event.ts';
 import type { Run } from '../../src/wire/status.ts';
 import { judgeUpdated } from '../judge/judge.ts';

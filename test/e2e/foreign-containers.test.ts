@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import { execa } from 'execa';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { composeLabels } from '../../src/engine/labels.ts';
+import { composeLabels } from '../../src/engine/objects/labels.ts';
 import type { Status } from '../../src/wire/status.ts';
 import { differs } from '../judge/differs.ts';
 import { judgeWords, type Says } from '../judge/log.ts';
@@ -71,7 +71,7 @@ async function expectRefusal(
   expect([...facts, ...differs('refused', before, await look(instance))], result.log).toEqual([]);
 }
 
-// The other differences are rows of test/engine/foreign-containers.test.ts.
+// The other differences are rows of test/engine/comparison/find-foreign-containers.test.ts.
 test.for<[string, Stranger, string]>([
   ['another file', {}, 'were started from different compose files'],
   ['a perfect replica of another image', { isPerfect: true }, 'run images of different repositories'],

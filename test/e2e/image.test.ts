@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import { parseLine } from '../../src/core/progress/line.ts';
+import { parseLine } from '../../src/core/progress/log-line.ts';
 import { engineSocket } from '../rig/engine-api.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 import { alone as appAndWorker, createInstance } from './support/instance.ts';

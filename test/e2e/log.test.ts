@@ -1,6 +1,6 @@
 import { expect, inject, onTestFailed, onTestFinished, test } from 'vitest';
 import { type ProgressEvent, phases } from '../../src/core/progress/event.ts';
-import { parseLine } from '../../src/core/progress/line.ts';
+import { parseLine } from '../../src/core/progress/log-line.ts';
 import { endingOf, messages } from '../judge/log.ts';
 import { startBadRegistry } from '../rig/bad-registry.ts';
 import type { UpdaterRun } from '../rig/updater-run.ts';

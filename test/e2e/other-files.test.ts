@@ -96,7 +96,7 @@ test('the directory of a project that a runner started in its container is refus
     ...['up', '-d', '--no-deps', '--force-recreate', 'app', 'worker'],
   ]);
   await instance.waitUntilHealthy();
-  // Without --project: test/updater/compose/inspect/locate-project.test.ts.
+  // Without --project: test/updater/compose/inspect/find-project/locate-project.test.ts.
   const args = [...toNext, '--project', project];
   await expectAttempt(instance, args, {
     exitCode: 3,

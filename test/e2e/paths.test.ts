@@ -3,7 +3,7 @@ import { chown, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'n
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, test } from 'vitest';
-import { formatMountFlags } from '../../src/core/progress/advice.ts';
+import { formatMountFlags } from '../../src/core/errors/advice.ts';
 import { type ComposeText, composeText } from '../rig/compose-text.ts';
 import { findContainers } from '../rig/engine-api.ts';
 import type { LayoutContext } from '../rig/layout.ts';

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { composeLabels } from '../../src/engine/labels.ts';
+import { composeLabels } from '../../src/engine/objects/labels.ts';
 import type { RollbackOffer, Run, Status } from '../../src/wire/status.ts';
 import { type Forge, startForge } from '../platform/forge/forge.ts';
 import { type Platform, startPlatform } from '../platform/rig/platform.ts';

@@ -2,7 +2,7 @@ import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
 import { serverSettingsPath } from '../../src/core/release/release-settings.ts';
 import { EngineApi } from '../../src/engine/engine-api.ts';
-import { buildSettingsArchive } from '../../src/server/run/launch.ts';
+import { buildSettingsArchive } from '../../src/server/run/launch/launch-updater.ts';
 import { engineSocket } from '../rig/engine-api.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 import { removeContainer } from './support/server.ts';

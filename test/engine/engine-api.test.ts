@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { EngineApi } from '../../src/engine/engine-api.ts';
 import { isAtLeast, negotiateApiVersion, takesAllNetworks } from '../../src/engine/http/api-version.ts';
 import type { EngineErrorCode } from '../../src/engine/http/engine-error.ts';
-import { startEngine } from './api/http-engine.ts';
+import { startEngine } from './http-engine.ts';
 import { frame } from './raw-engine.ts';
 
 // What a real engine does is tried in test/e2e/server*.test.ts; here is what one does not do on demand.

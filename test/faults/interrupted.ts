@@ -4,7 +4,6 @@ import { endingOf } from '../judge/log.ts';
 import { startBadRegistry } from '../rig/bad-registry.ts';
 import type { Instance } from '../rig/instance.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
-import { awaitComeback, launched } from './comeback.ts';
 import {
   expectBroken,
   expectDeadFiles,
@@ -17,6 +16,7 @@ import { type Fault, type GroupName, Lost, type Trial } from './fault.ts';
 import { installNames, releaseOf } from './install.ts';
 import { afterMs, atMoment, type Moment, onDiskChange, onEngineStep, onLine } from './kill.ts';
 import { type OwnHost, ownHost } from './own-host.ts';
+import { awaitComeback, launched } from './restarted-updater.ts';
 import type { Subject } from './subject.ts';
 
 // An update whose engine goes away under it, and comes back: by itself the update must reach its target.

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { parseLine } from '../../src/core/progress/line.ts';
+import { parseLine } from '../../src/core/progress/log-line.ts';
 import { judgeUpdated } from '../judge/judge.ts';
 import { judgeOutcome, judgeWords } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
 import { askEngine, type ContainerInspection } from '../rig/engine-api.ts';
 import { type Instance, startInstance } from '../rig/instance.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
-import { launched } from './comeback.ts';
 import { type OwnHost, tryOnOwnHost } from './own-host.ts';
+import { launched } from './restarted-updater.ts';
 
 // An engine that is upgraded with live-restore while containers are replaced: all of them run on, and its socket is a
 // new file, so that the one that was mounted leads nowhere.

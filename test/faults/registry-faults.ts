@@ -60,7 +60,7 @@ export const faults: readonly Fault[] = Object.entries(stories).map(([name, stor
   name,
   installs: kinds,
   tries: 3,
-  // test/e2e/endings.test.ts has some of them.
+  // test/e2e/exit-codes.test.ts has some of them.
   shortTries: 0,
   run: (trial) => tryRegistry(trial, story),
 }));

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { endingOf } from '../judge/log.ts';
 import { askEngine, type ContainerInspection, listContainers } from '../rig/engine-api.ts';
 import type { UpdateResult, UpdaterRun } from '../rig/updater-run.ts';
-import { awaitComeback, launched } from './comeback.ts';
 import { Lost } from './fault.ts';
 import { atMoment, killAt, type Moment } from './kill.ts';
 import { ownHost } from './own-host.ts';
+import { awaitComeback, launched } from './restarted-updater.ts';
 import {
   judgeBoots,
   judgeRemains,

@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { parseLine } from '../../src/core/progress/line.ts';
+import { parseLine } from '../../src/core/progress/log-line.ts';
 import { type Look, look } from '../judge/look.ts';
 import { askEngine } from '../rig/engine-api.ts';
 import { type Instance, startInstance } from '../rig/instance.ts';

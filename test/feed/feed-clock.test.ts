@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from 'vitest';
-import { createFeed, type Feed, type LogEntry } from '../../src/feed/feed.ts';
+import { createFeed, type Feed, type LogEntry } from '../../src/feed/create-feed.ts';
 import { type Forge, json, startForge } from './forge.ts';
 
 const minute = 60_000;

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createFeed, type Feed, type LogEntry } from '../../src/feed/feed.ts';
+import { createFeed, type Feed, type LogEntry } from '../../src/feed/create-feed.ts';
 import { endless, type Forge, json, type Reply, silence, startForge, text } from './forge.ts';
 
 const mebibyte = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Channel, findNewestRelease } from '../../src/core/release/channel.ts';
-import { createFeed, type Feed, type LogEntry } from '../../src/feed/feed.ts';
+import { createFeed, type Feed, type LogEntry } from '../../src/feed/create-feed.ts';
 import { type Forge, json, type Published, startForge, text } from './forge.ts';
 
 const mebibyte = 1024 * 1024;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { follow } from '../server/http/follow.ts';
+import { follow } from '../server/http/follow-events.ts';
 import type { Framework } from './frameworks.ts';
 import { exampleOf, type Project, withProject } from './project.ts';
 

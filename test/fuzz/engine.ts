@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { EngineApi } from '../../src/engine/engine-api.ts';
 import { EngineError } from '../../src/engine/http/engine-error.ts';
-import { parseObject } from '../../src/engine/json.ts';
+import { parseObject } from '../../src/engine/objects/json.ts';
 import { measured, startRawEngine } from '../engine/raw-engine.ts';
-import { type Question, questions, version } from '../engine/raw-questions.ts';
+import { type Question, questions, version } from '../engine/raw-requests.ts';
 import { mutatedBytes, mutatedJson } from './mutate.ts';
 import { expectPlain, type Target } from './target.ts';
 

@@ -4,7 +4,7 @@ import { channelOf } from '../../src/core/release/channel.ts';
 import { FeedError } from '../../src/feed/feed-error.ts';
 import { findNextPageUrl } from '../../src/feed/forge.ts';
 import { readPage } from '../../src/feed/read-page.ts';
-import { toReleases } from '../../src/feed/shapes.ts';
+import { toReleases } from '../../src/feed/to-releases.ts';
 import { jsonWords, mutatedJson, mutatedText } from './mutate.ts';
 import { attempt, expectPlain, type Target } from './target.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { UpdateApiClient } from '../../src/wire/reader.ts';
+import { UpdateApiClient } from '../../src/wire/api-client/update-api-client.ts';
 import {
   problemSchema,
   rollbackOfferSchema,
@@ -8,8 +8,8 @@ import {
   statusSchema,
   toldRunSchema,
 } from '../../src/wire/status.ts';
-import { door, check as expectDescribed, origin, path } from '../server/http/ask.ts';
 import { MemoryService, record, rollbackOffer } from '../server/http/memory-service.ts';
+import { door, check as expectDescribed, origin, path } from '../server/http/send-request.ts';
 import { cuts, jsonWords, mutatedBytes, mutatedJson, mutatedText, pieces } from './mutate.ts';
 import { expectPlain, type Target } from './target.ts';
 

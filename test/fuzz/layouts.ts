@@ -1,10 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import fc from 'fast-check';
 import { applyEdits } from '../../src/core/compose/edit.ts';
-import { requirePin } from '../../src/core/compose/find-pin.ts';
-import { planPinEdits } from '../../src/core/compose/pin-edits.ts';
+import { requirePin } from '../../src/core/compose/pins/find-pin.ts';
+import { planPinEdits } from '../../src/core/compose/pins/plan-pin-edits.ts';
 import type { ProjectFiles } from '../../src/core/compose/project-files.ts';
-import { movedTag, plannedTarget } from '../core/compose/moved-tag.ts';
+import { movedTag, plannedTarget } from '../core/compose/pins/updated-tag.ts';
 import { mutatedText } from './mutate.ts';
 
 /** Files by their paths from `/srv`. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { logLevels, type ProgressEvent, phases } from '../../src/core/progress/event.ts';
-import { formatLine, parseJsonLine, parseLine } from '../../src/core/progress/line.ts';
+import { formatLine, parseJsonLine, parseLine } from '../../src/core/progress/log-line.ts';
 import { outcomes } from '../../src/core/progress/outcome.ts';
 import { linesOfStream, logText } from '../../src/engine/http/lines.ts';
 import { createRun, RunRecord } from '../../src/server/run/run-record.ts';
-import { parseRun } from '../../src/wire/reader-shapes.ts';
+import { parseRun } from '../../src/wire/api-client/parse-responses.ts';
 import { frame } from '../engine/raw-engine.ts';
 import { cuts, mutatedJson, mutatedText, pieces } from './mutate.ts';
 import { expectPlain, type Target } from './target.ts';

@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
 import { unescape as unescaped } from 'node:querystring';
-import { isSecretKey } from '../../src/core/compose/secret-lines.ts';
+import { isSecretKey } from '../../src/core/compose/secrets/secret-lines.ts';
+import { errorCodes } from '../../src/core/errors/update-error.ts';
+import { dataKeywords } from '../../src/core/names/product.ts';
 import { phases } from '../../src/core/progress/event.ts';
 import { outcomes } from '../../src/core/progress/outcome.ts';
-import { dataKeywords } from '../../src/core/progress/product.ts';
-import { errorCodes } from '../../src/core/progress/update-error.ts';
 import { parseTag } from '../../src/core/release/tag.ts';
 import type { MaskRules } from '../../src/updater/run/log/mask.ts';
 

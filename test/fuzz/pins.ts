@@ -3,13 +3,17 @@ import fc from 'fast-check';
 import { getParsedComposeFile } from '../../src/core/compose/compose-file.ts';
 import { applyEditsToDraft, createDraft } from '../../src/core/compose/draft.ts';
 import type { Edit } from '../../src/core/compose/edit.ts';
-import { isPinShared, requirePin } from '../../src/core/compose/find-pin.ts';
-import type { Pin } from '../../src/core/compose/pin.ts';
-import { planPinEdits, updatedReference } from '../../src/core/compose/pin-edits.ts';
+import { isPinShared, requirePin } from '../../src/core/compose/pins/find-pin.ts';
+import type { Pin } from '../../src/core/compose/pins/pin.ts';
+import { planPinEdits, updatedReference } from '../../src/core/compose/pins/plan-pin-edits.ts';
 import { listProjectFiles, type ProjectFiles } from '../../src/core/compose/project-files.ts';
-import { listUnmaskedTexts, secretFilesOf, secretsOfProject } from '../../src/core/compose/secret-texts.ts';
-import { UpdateError } from '../../src/core/progress/update-error.ts';
-import { movedTag, plannedTarget } from '../core/compose/moved-tag.ts';
+import {
+  listUnmaskedTexts,
+  secretFilesOf,
+  secretsOfProject,
+} from '../../src/core/compose/secrets/project-secrets.ts';
+import { UpdateError } from '../../src/core/errors/update-error.ts';
+import { movedTag, plannedTarget } from '../core/compose/pins/updated-tag.ts';
 import { expectTraced } from './env-file.ts';
 import {
   bump,

@@ -4,12 +4,12 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import fc from 'fast-check';
-import { UpdateError } from '../../src/core/progress/update-error.ts';
+import { UpdateError } from '../../src/core/errors/update-error.ts';
 import {
   readRestorePoint,
   restorePointLocation,
   type SavedRestorePoint,
-} from '../../src/updater/data/point.ts';
+} from '../../src/updater/data/restore-point.ts';
 import {
   formatPendingMessage,
   isHalfDone,
@@ -17,7 +17,7 @@ import {
   journalOutcomeFactsOf,
   readJournal,
 } from '../../src/updater/run/state/journal.ts';
-import { runNamePattern } from '../../src/updater/run/state/kept-runs.ts';
+import { runNamePattern } from '../../src/updater/run/state/run-names.ts';
 import { blueprint, changeover, container, ending, journalData, record } from '../build.ts';
 import { jsonWords, mutatedJson, mutatedText } from './mutate.ts';
 import { expectPlain, type Target } from './target.ts';

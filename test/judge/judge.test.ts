@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseLine } from '../../src/core/progress/line.ts';
+import { parseLine } from '../../src/core/progress/log-line.ts';
 import type { ContainerState, FileState } from '../rig/snapshot.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import { changeFiles, judgeEachFile } from './files.ts';

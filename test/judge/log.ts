@@ -1,5 +1,5 @@
-import { LegacyResultParser } from '../../src/core/progress/earlier-updater.ts';
 import type { LogLevel } from '../../src/core/progress/event.ts';
+import { LegacyResultParser } from '../../src/core/progress/legacy-result-parser.ts';
 import { exitCodes, type Outcome } from '../../src/core/progress/outcome.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import { differs } from './differs.ts';

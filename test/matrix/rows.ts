@@ -1,5 +1,4 @@
 import { execa } from 'execa';
-import { awaitComeback, launched } from '../faults/comeback.ts';
 import {
   type Attempt,
   expectBroughtBack,
@@ -14,6 +13,7 @@ import { survive } from '../faults/fault.ts';
 import { type InstallName, releaseOf } from '../faults/install.ts';
 import { atMoment, type Moment, onEngineEvent, onLine } from '../faults/kill.ts';
 import type { OwnEngine } from '../faults/own-engine.ts';
+import { awaitComeback, launched } from '../faults/restarted-updater.ts';
 import { RestoreStage } from '../faults/restore-stage.ts';
 import { tryOnce } from '../faults/restore-tries.ts';
 import { Subject } from '../faults/subject.ts';

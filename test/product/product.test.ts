@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createProduct, roleLabelOf } from '../../src/core/progress/product.ts';
+import { createProduct, roleLabelOf } from '../../src/core/names/product.ts';
 
 describe('a product', () => {
   it('derives everything from its name', () => {

@@ -1,8 +1,8 @@
-import { svcProduct } from '../../src/core/progress/product.ts';
+import { svcProduct } from '../../src/core/names/product.ts';
 import type { ModelService } from '../../src/engine/cli/compose.ts';
-import type { Container } from '../../src/engine/container.ts';
-import { composeLabels } from '../../src/engine/labels.ts';
-import { type EvaluatedData, evaluateData } from '../../src/updater/data/declare.ts';
+import type { Container } from '../../src/engine/objects/container.ts';
+import { composeLabels } from '../../src/engine/objects/labels.ts';
+import { type EvaluatedData, evaluateData } from '../../src/updater/data/selection/evaluate-data.ts';
 import { container } from '../build.ts';
 import { type Form, ofRelease, type Product, type Service } from './product.ts';
 

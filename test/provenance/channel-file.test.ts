@@ -9,7 +9,7 @@ import {
   rolloutPositionOf,
   verifyChannelFile,
 } from '../../src/provenance/channel-file.ts';
-import { Unproven } from '../../src/provenance/prove-release.ts';
+import { Unproven } from '../../src/provenance/verify-release.ts';
 import { publisher } from './sign.ts';
 
 const recall = { version: 'v1.4.0', why: 'It deletes uploads.', url: 'https://svc.test/v1.4.0' };

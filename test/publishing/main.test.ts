@@ -6,7 +6,7 @@ import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
 import { channelNames } from '../../scripts/lib/release/channel-files.ts';
 import { publisher, publisherWith } from '../../scripts/lib/release/sign.ts';
-import { svcProduct } from '../../src/core/progress/product.ts';
+import { svcProduct } from '../../src/core/names/product.ts';
 import { verifyChannelFile } from '../../src/provenance/channel-file.ts';
 import { assemble, layer } from '../rig/image.ts';
 import { writeLayout } from './layouts.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { parseJsonLine, parseLine } from '../../src/core/progress/line.ts';
+import { parseJsonLine, parseLine } from '../../src/core/progress/log-line.ts';
 import { defaultServerTiming, type ServerTiming } from '../../src/server/contract/timing.ts';
 import { createRun, RunRecord } from '../../src/server/run/run-record.ts';
-import { StateStore } from '../../src/server/store/ledger.ts';
+import { StateStore } from '../../src/server/store/state-store.ts';
 import type { Run } from '../../src/wire/status.ts';
 
 // Recorded with release 1.0.0: logs of its updater with the runs that its server read from them, and the store of its server.

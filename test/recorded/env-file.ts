@@ -1,9 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { parseAssignments } from '../../src/core/compose/env-file.ts';
 import { interpolate } from '../../src/core/compose/interpolation.ts';
-import { createSourceMappedText } from '../../src/core/compose/traced.ts';
+import { createSourceMappedText } from '../../src/core/compose/source-map.ts';
 import { createVariableLookup } from '../../src/core/compose/variables.ts';
-import { UpdateError } from '../../src/core/progress/update-error.ts';
+import { UpdateError } from '../../src/core/errors/update-error.ts';
 
 /** The texts of env files, in order, and templates by name. */
 export interface Question {

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { formatAdvice } from '../../src/core/progress/advice.ts';
-import { UpdateError } from '../../src/core/progress/update-error.ts';
+import { formatAdvice } from '../../src/core/errors/advice.ts';
+import { UpdateError } from '../../src/core/errors/update-error.ts';
 import {
   bumpHere,
   fresh,

@@ -1,8 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { readBumpProject } from '../../src/updater/compose/bump/find-files.ts';
 import { planBump } from '../../src/updater/compose/bump/plan-bump.ts';
+import { readBumpProject } from '../../src/updater/compose/bump/read-bump-project.ts';
 import { bumpOptions, rememberingLog } from '../build-plan.ts';
 import { inDirectory } from '../e2e/support/bump.ts';
 import { type ComposeAnswer, RecordedEngine } from './recorded-engine.ts';

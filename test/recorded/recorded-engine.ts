@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runCommand } from '../../src/engine/cli/command.ts';
 import type { ComposeModel } from '../../src/engine/cli/compose.ts';
 import { Engine } from '../../src/engine/cli/engine.ts';
+import { runCommand } from '../../src/engine/cli/run-command.ts';
 import type { Recording } from './recording.ts';
 
 export type ComposeAnswer = { model: ComposeModel } | { exitCode: number | null; stderr: string };

@@ -4,10 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { defaultServerTiming } from '../../src/server/contract/timing.ts';
-import { StateStore } from '../../src/server/store/ledger.ts';
-import { readRestorePoint, restorePointLocation, writeRestorePoint } from '../../src/updater/data/point.ts';
+import { StateStore } from '../../src/server/store/state-store.ts';
+import {
+  readRestorePoint,
+  restorePointLocation,
+  writeRestorePoint,
+} from '../../src/updater/data/restore-point.ts';
 import { Journal, readJournal } from '../../src/updater/run/state/journal.ts';
-import { readRecord } from '../../src/updater/swarm/record.ts';
+import { readRecord } from '../../src/updater/swarm/record/stack-record.ts';
 import { engineThat } from '../build-plan.ts';
 import { HostDouble } from '../rig/host-double/host-double.ts';
 

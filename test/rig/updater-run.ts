@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { execa } from 'execa';
 import type { ProgressEvent } from '../../src/core/progress/event.ts';
-import { parseLine } from '../../src/core/progress/line.ts';
+import { parseLine } from '../../src/core/progress/log-line.ts';
 import { engineSocket } from './engine-api.ts';
 
 /** SECURITY.md, "Minimum required privileges": options of `docker run`. */

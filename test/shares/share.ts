@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { checkFileRights } from '../../src/core/files/check-targets.ts';
 import { diskFileSystem } from '../../src/core/files/file-system.ts';
-import { replaceFiles, restoreFiles } from '../../src/core/files/replace-files.ts';
-import { Log } from '../../src/updater/run/log/log.ts';
+import { checkFileRights } from '../../src/core/files/transaction/check-replaceable-files.ts';
+import { replaceFiles, restoreFiles } from '../../src/core/files/transaction/replace-files.ts';
+import { Log } from '../../src/updater/run/log/run-log.ts';
 import { takeLock } from '../../src/updater/run/state/lock.ts';
 import { backupDirectoryOf } from '../../src/updater/run/state/state-directory.ts';
 import { container, engine } from '../build.ts';

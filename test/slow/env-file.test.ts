@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { applyEdits } from '../../src/core/compose/edit.ts';
 import { createVariableEdit, parseAssignments } from '../../src/core/compose/env-file.ts';
 import { interpolate } from '../../src/core/compose/interpolation.ts';
-import { createSourceMappedText } from '../../src/core/compose/traced.ts';
+import { createSourceMappedText } from '../../src/core/compose/source-map.ts';
 import { createVariableLookup } from '../../src/core/compose/variables.ts';
 import { inDirectory } from '../e2e/support/bump.ts';
 import { anyEnvFiles, anyTemplate } from '../fuzz/env-texts.ts';

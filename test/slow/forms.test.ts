@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { UpdateError } from '../../src/core/progress/update-error.ts';
+import { UpdateError } from '../../src/core/errors/update-error.ts';
 import { expectMoved } from '../e2e/support/forms.ts';
 import { bumpHere, inProject, layouts, refusals, withoutSecrets, writeRecording } from '../recorded/forms.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { englishTexts } from '../../src/presentation/english.ts';
 import { formatAutomaticSettings, formatAutomaticUpdate } from '../../src/presentation/present-status.ts';
 import { wordingOf } from '../../src/presentation/wording.ts';
-import { createAutomaticChoice, savedSettingsOf } from '../../src/web/model/settings.ts';
+import { createAutomaticChoice, savedSettingsOf } from '../../src/web/model/settings-draft.ts';
 import { automaticOf, statusOf } from './state.ts';
 
 // A Friday. The texts use the time zone of the reader, here that of the tests.

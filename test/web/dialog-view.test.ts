@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { englishTexts } from '../../src/presentation/english.ts';
-import type { Presentation } from '../../src/presentation/presentation.ts';
+import type { Presentation } from '../../src/presentation/presentation-parts.ts';
 import { wordingOf } from '../../src/presentation/wording.ts';
-import { computeServerTime } from '../../src/web/model/ages.ts';
-import { selectDialogPresentation } from '../../src/web/model/dialog-view.ts';
+import { selectDialogPresentation } from '../../src/web/model/dialog-presentation.ts';
 import type { PageAction } from '../../src/web/model/page-state.ts';
+import { computeServerTime } from '../../src/web/model/server-clock.ts';
 import { endStates, reasonCodes, runStates } from '../../src/wire/codes.ts';
 import type { BlockingJob, Reason, Run } from '../../src/wire/status.ts';
 import {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { createProduct } from '../../src/core/progress/product.ts';
+import { createProduct } from '../../src/core/names/product.ts';
 import { englishTexts } from '../../src/presentation/english.ts';
 import { formatCodeText, formatElapsedTime, wordingOf } from '../../src/presentation/wording.ts';
-import { advanceServerClock, computeServerTime } from '../../src/web/model/ages.ts';
-import { formatLogLine, formatRunReport } from '../../src/web/model/report.ts';
+import { formatLogLine, formatRunReport } from '../../src/web/model/run-report.ts';
 import { type PollingConditions, scheduleRequests } from '../../src/web/model/schedule.ts';
+import { advanceServerClock, computeServerTime } from '../../src/web/model/server-clock.ts';
 import { DismissedRunStorage, storeReloadHandover, takeReloadHandover } from '../../src/web/model/storage.ts';
 import { setTexts, texts } from '../../src/web/texts.ts';
 import { endedRun } from './state.ts';

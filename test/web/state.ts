@@ -4,7 +4,7 @@ import {
   type PageState,
   reducePageState,
 } from '../../src/web/model/page-state.ts';
-import { createRunWithDefaults as wholeRun } from '../../src/wire/reader-shapes.ts';
+import { createRunWithDefaults as wholeRun } from '../../src/wire/api-client/parse-responses.ts';
 import type { Automatic, Run, Status } from '../../src/wire/status.ts';
 
 export const begin = '2026-11-20T10:00:00.000Z';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ObjectSchema } from '../../src/wire/fields.ts';
 import * as shapes from '../../src/wire/status.ts';
-import { expectValid } from '../server/http/ask.ts';
+import { expectValid } from '../server/http/send-request.ts';
 
 const answers = Object.values(shapes);
 const at = '2026-11-21T10:42:07.000Z';

@@ -1,5 +1,5 @@
 import { channelOf } from '../../../src/core/release/channel.ts';
-import { compareVersions } from '../../../src/core/release/order.ts';
+import { compareVersions } from '../../../src/core/release/compare-versions.ts';
 import type { ChannelFile } from '../../../src/provenance/channel-file.ts';
 
 /** A command of `scripts/publisher`. */

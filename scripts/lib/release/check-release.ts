@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type ExpectedRelease, verifyRelease } from '../../../src/provenance/prove-release.ts';
 import { openArchive } from '../../../src/provenance/release-archive.ts';
 import type { ReleaseFile } from '../../../src/provenance/release-file.ts';
 import type { Trust } from '../../../src/provenance/trust.ts';
+import { type ExpectedRelease, verifyRelease } from '../../../src/provenance/verify-release.ts';
 import { sumOf } from './layout.ts';
 import { publisher } from './sign.ts';
 

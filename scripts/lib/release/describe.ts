@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { jsonLabelOf, svcProduct } from '../../../src/core/progress/product.ts';
+import { jsonLabelOf, svcProduct } from '../../../src/core/names/product.ts';
 import { type ReleaseSetting, releaseSettingsSchema } from '../../../src/core/release/release-settings.ts';
 import { parseReleaseFile, type ReleaseFile } from '../../../src/provenance/release-file.ts';
 import type { LayoutImage } from './layout.ts';

@@ -1,6 +1,6 @@
-import type { ClientCommand } from '../command.ts';
-import { getProductNames } from '../names.ts';
-import { findCommand } from '../parse.ts';
+import type { ClientCommand } from '../command-line/client-command.ts';
+import { findCommand } from '../command-line/parse-client-command.ts';
+import { getProductNames } from '../command-line/product-names.ts';
 
 export const completionCommand: ClientCommand = {
   name: 'completion',

@@ -1,13 +1,18 @@
 import { englishTexts } from '../../presentation/english.ts';
 import { formatAutomaticSettings } from '../../presentation/present-status.ts';
+import type { AutomaticChoice } from '../../wire/api-client/update-api-client.ts';
 import { clockTimePattern, dayNames } from '../../wire/codes.ts';
-import type { AutomaticChoice } from '../../wire/reader.ts';
 import type { Automatic } from '../../wire/status.ts';
-import { type ClientCommand, type CommandArguments, type CommandContext, Failure } from '../command.ts';
-import { createSession, requireAdminStatus } from '../connect.ts';
-import { getProductNames } from '../names.ts';
-import { escapeResponseTexts, formatTable, joinLines } from '../text.ts';
-import { createClientWording } from '../times.ts';
+import {
+  type ClientCommand,
+  type CommandArguments,
+  type CommandContext,
+  Failure,
+} from '../command-line/client-command.ts';
+import { getProductNames } from '../command-line/product-names.ts';
+import { createSession, requireAdminStatus } from '../connection/create-session.ts';
+import { createClientWording } from '../output/client-wording.ts';
+import { escapeResponseTexts, formatTable, joinLines } from '../output/text.ts';
 
 export const instanceAutomaticCommand: ClientCommand = {
   name: 'instance automatic',

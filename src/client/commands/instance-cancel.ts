@@ -1,12 +1,25 @@
-import { findNextStepVersion, findNextStepVersionAfterSuccess } from '../../wire/path.ts';
+import {
+  findNextStepVersion,
+  findNextStepVersionAfterSuccess,
+} from '../../wire/derived/upgrade-path-position.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
-import { type ClientCommand, type CommandContext, Failure } from '../command.ts';
-import { createInterruptedFailure, createResultFailure, createSession, type Session } from '../connect.ts';
-import { type ClientCommandResult, formatRunResult } from '../endings.ts';
-import { explainFailedResult } from '../explain.ts';
-import { defaultTimeoutSeconds, followRunToResult } from '../follow/follow-update.ts';
-import { getProductNames } from '../names.ts';
-import { escapeControlCharacters, escapeResponseTexts, formatServerMessage, joinLines } from '../text.ts';
+import { type ClientCommand, type CommandContext, Failure } from '../command-line/client-command.ts';
+import { getProductNames } from '../command-line/product-names.ts';
+import {
+  createInterruptedFailure,
+  createResultFailure,
+  createSession,
+  type Session,
+} from '../connection/create-session.ts';
+import { explainFailedResult } from '../connection/explain-failed-result.ts';
+import { defaultTimeoutSeconds, followRunToResult } from '../follow/follow-run-to-result.ts';
+import { type ClientCommandResult, formatRunResult } from '../output/run-result-text.ts';
+import {
+  escapeControlCharacters,
+  escapeResponseTexts,
+  formatServerMessage,
+  joinLines,
+} from '../output/text.ts';
 
 export const instanceCancelCommand: ClientCommand = {
   name: 'instance cancel',

@@ -1,8 +1,8 @@
 import { channels } from '../../core/release/channel.ts';
-import type { ClientCommand, CommandContext } from '../command.ts';
-import { createSession, requireAdminStatus } from '../connect.ts';
-import { formatAvailableUpdate } from '../status-lines.ts';
-import { escapeResponseTexts, joinLines } from '../text.ts';
+import type { ClientCommand, CommandContext } from '../command-line/client-command.ts';
+import { createSession, requireAdminStatus } from '../connection/create-session.ts';
+import { formatAvailableUpdate } from '../output/status-lines.ts';
+import { escapeResponseTexts, joinLines } from '../output/text.ts';
 
 export const instanceChannelCommand: ClientCommand = {
   name: 'instance channel',

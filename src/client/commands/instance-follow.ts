@@ -1,9 +1,9 @@
-import type { ClientCommand, CommandContext } from '../command.ts';
-import { createResultFailure, createSession } from '../connect.ts';
-import { followUpgradePath } from '../follow/follow-path.ts';
-import { timeoutOption, timeoutSecondsOf } from '../follow/follow-update.ts';
-import { getProductNames } from '../names.ts';
-import { formatJsonLine } from '../text.ts';
+import type { ClientCommand, CommandContext } from '../command-line/client-command.ts';
+import { getProductNames } from '../command-line/product-names.ts';
+import { createResultFailure, createSession } from '../connection/create-session.ts';
+import { timeoutOption, timeoutSecondsOf } from '../follow/follow-run-to-result.ts';
+import { followUpgradePath } from '../follow/follow-upgrade-path.ts';
+import { formatJsonLine } from '../output/text.ts';
 
 export const instanceFollowCommand: ClientCommand = {
   name: 'instance follow',

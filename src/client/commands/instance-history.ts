@@ -1,11 +1,11 @@
 import { formatDowntime, formatOutcome } from '../../presentation/present-result.ts';
 import { automaticCaller } from '../../wire/codes.ts';
 import type { Run } from '../../wire/status.ts';
-import { countMillisecondsBetween } from '../../wire/times.ts';
-import type { ClientCommand, CommandContext } from '../command.ts';
-import { createSession, requireResponseValue } from '../connect.ts';
-import { escapeResponseTexts, formatJsonLine, formatTable, joinLines } from '../text.ts';
-import { createClientWording, formatDateTime } from '../times.ts';
+import { countMillisecondsBetween } from '../../wire/texts/times.ts';
+import type { ClientCommand, CommandContext } from '../command-line/client-command.ts';
+import { createSession, requireResponseValue } from '../connection/create-session.ts';
+import { createClientWording, formatDateTime } from '../output/client-wording.ts';
+import { escapeResponseTexts, formatJsonLine, formatTable, joinLines } from '../output/text.ts';
 
 export const instanceHistoryCommand: ClientCommand = {
   name: 'instance history',

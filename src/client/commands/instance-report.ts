@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
-import { type ClientCommand, type CommandContext, Failure } from '../command.ts';
-import { createSession, requireResponseValue } from '../connect.ts';
-import { getProductNames } from '../names.ts';
+import { type ClientCommand, type CommandContext, Failure } from '../command-line/client-command.ts';
+import { getProductNames } from '../command-line/product-names.ts';
+import { createSession, requireResponseValue } from '../connection/create-session.ts';
 
 export const instanceReportCommand: ClientCommand = {
   name: 'instance report',

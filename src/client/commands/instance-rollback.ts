@@ -1,11 +1,18 @@
 import { presentRollback } from '../../presentation/present-rollback.ts';
-import type { RequestResult } from '../../wire/reader-answer.ts';
-import type { Problem } from '../../wire/reader-shapes.ts';
+import type { Problem } from '../../wire/api-client/parse-responses.ts';
+import type { RequestResult } from '../../wire/api-client/request-result.ts';
 import type { RollbackOffer, Status } from '../../wire/status.ts';
-import { type ClientCommand, type CommandContext, CommandUsageError } from '../command.ts';
-import { requireAdminStatus, requireResponseValue } from '../connect.ts';
-import { confirmStoppingJobs, promptLine, promptYesNo } from '../start/agree.ts';
-import { createNoStartResult, problemReasonOf } from '../start/decide.ts';
+import {
+  type ClientCommand,
+  type CommandContext,
+  CommandUsageError,
+} from '../command-line/client-command.ts';
+import { requireAdminStatus, requireResponseValue } from '../connection/create-session.ts';
+import { createClientWording, formatDateTime } from '../output/client-wording.ts';
+import { formatPresentationParts } from '../output/status-lines.ts';
+import { escapeResponseTexts, formatJsonLine } from '../output/text.ts';
+import { createNoStartResult, problemReasonOf } from '../start/choose-start-target.ts';
+import { confirmStoppingJobs, promptLine, promptYesNo } from '../start/confirm-start.ts';
 import {
   createStartOptions,
   createStartSession,
@@ -13,9 +20,6 @@ import {
   type StartSession,
   startAndFollow,
 } from '../start/start-run.ts';
-import { formatPresentationParts } from '../status-lines.ts';
-import { escapeResponseTexts, formatJsonLine } from '../text.ts';
-import { createClientWording, formatDateTime } from '../times.ts';
 
 export const instanceRollbackCommand: ClientCommand = {
   name: 'instance rollback',

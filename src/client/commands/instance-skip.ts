@@ -1,7 +1,11 @@
-import { type ClientCommand, type CommandContext, CommandUsageError } from '../command.ts';
-import { createSession, requireAdminStatus } from '../connect.ts';
-import { formatAvailableUpdate } from '../status-lines.ts';
-import { escapeResponseTexts, joinLines } from '../text.ts';
+import {
+  type ClientCommand,
+  type CommandContext,
+  CommandUsageError,
+} from '../command-line/client-command.ts';
+import { createSession, requireAdminStatus } from '../connection/create-session.ts';
+import { formatAvailableUpdate } from '../output/status-lines.ts';
+import { escapeResponseTexts, joinLines } from '../output/text.ts';
 
 export const instanceSkipCommand: ClientCommand = {
   name: 'instance skip',

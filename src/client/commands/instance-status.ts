@@ -1,15 +1,15 @@
 import { isSuccessfulRun } from '../../presentation/present-result.ts';
 import { createLatestUpdateOrder } from '../../presentation/present-status.ts';
-import { isAdminStatus } from '../../wire/reader-shapes.ts';
-import { findRollbackableRun } from '../../wire/rollback-point.ts';
+import { isAdminStatus } from '../../wire/api-client/parse-responses.ts';
+import { findRollbackableRun } from '../../wire/derived/rollbackable-run.ts';
 import type { Run, Status } from '../../wire/status.ts';
-import type { ClientCommand, CommandContext } from '../command.ts';
-import { createSession, requireResponseValue } from '../connect.ts';
-import { formatRunResultSummary } from '../endings.ts';
-import { getProductNames } from '../names.ts';
-import { formatAvailableUpdate, formatBlockingReason, formatPendingStep } from '../status-lines.ts';
-import { escapeResponseTexts, formatJsonLine, joinLines } from '../text.ts';
-import { createClientWording, formatDateTime } from '../times.ts';
+import type { ClientCommand, CommandContext } from '../command-line/client-command.ts';
+import { getProductNames } from '../command-line/product-names.ts';
+import { createSession, requireResponseValue } from '../connection/create-session.ts';
+import { createClientWording, formatDateTime } from '../output/client-wording.ts';
+import { formatRunResultSummary } from '../output/run-result-text.ts';
+import { formatAvailableUpdate, formatBlockingReason, formatPendingStep } from '../output/status-lines.ts';
+import { escapeResponseTexts, formatJsonLine, joinLines } from '../output/text.ts';
 
 export const instanceStatusCommand: ClientCommand = {
   name: 'instance status',

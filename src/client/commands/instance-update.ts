@@ -1,28 +1,32 @@
 import { isRequestableTarget } from '../../core/release/channel.ts';
 import { formatRestorePointNotice } from '../../presentation/present-status.ts';
-import { findMissingSettingsReason } from '../../wire/missing-settings.ts';
-import type { UpdateOrderBody } from '../../wire/reader.ts';
-import { isAdminStatus, type Problem } from '../../wire/reader-shapes.ts';
+import { isAdminStatus, type Problem } from '../../wire/api-client/parse-responses.ts';
+import type { UpdateOrderBody } from '../../wire/api-client/update-api-client.ts';
+import { findMissingSettingsReason } from '../../wire/derived/missing-settings.ts';
 import type { Status } from '../../wire/status.ts';
-import { type ClientCommand, type CommandContext, CommandUsageError } from '../command.ts';
-import { requireAdminStatus, type Session } from '../connect.ts';
-import { confirmStart } from '../start/agree.ts';
-import { promptSettings } from '../start/ask-settings.ts';
+import {
+  type ClientCommand,
+  type CommandContext,
+  CommandUsageError,
+} from '../command-line/client-command.ts';
+import { requireAdminStatus, type Session } from '../connection/create-session.ts';
+import { createClientWording } from '../output/client-wording.ts';
+import { formatUpgradePath } from '../output/status-lines.ts';
+import { escapeResponseTexts } from '../output/text.ts';
 import {
   chooseStartTarget,
   createNoStartResult,
   type NoStartResult,
   problemReasonOf,
-} from '../start/decide.ts';
+} from '../start/choose-start-target.ts';
+import { confirmStart } from '../start/confirm-start.ts';
+import { promptSettings } from '../start/prompt-settings.ts';
 import {
   createStartOptions,
   createStartSession,
   printNoStartResult,
   startAndFollow,
 } from '../start/start-run.ts';
-import { formatUpgradePath } from '../status-lines.ts';
-import { escapeResponseTexts } from '../text.ts';
-import { createClientWording } from '../times.ts';
 
 export const instanceUpdateCommand: ClientCommand = {
   name: 'instance update',

@@ -1,5 +1,5 @@
 import { channels } from '../../core/release/channel.ts';
-import type { ClientCommand } from '../command.ts';
+import type { ClientCommand } from '../command-line/client-command.ts';
 import { updateClient } from '../self-update/update-client.ts';
 
 /** The command that updates this client. */

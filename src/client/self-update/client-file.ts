@@ -4,11 +4,11 @@ import { access, constants, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { isSea } from 'node:sea';
 import { promisify } from 'node:util';
+import { quoteForShell } from '../../core/errors/advice.ts';
 import { diskFileSystem, type Owner, writeTemporaryFile } from '../../core/files/file-system.ts';
-import { quoteForShell } from '../../core/progress/advice.ts';
-import { Failure } from '../command.ts';
-import { getProductNames } from '../names.ts';
-import { escapeControlCharacters } from '../text.ts';
+import { Failure } from '../command-line/client-command.ts';
+import { getProductNames } from '../command-line/product-names.ts';
+import { escapeControlCharacters } from '../output/text.ts';
 import { createRefusedFailure, createUnchangedFailure, explainDiskError } from './failure.ts';
 
 /** The file of the running client. */

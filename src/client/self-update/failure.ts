@@ -1,8 +1,8 @@
 import { systemCode } from '../../core/files/file-system.ts';
 import { exitCodes } from '../../core/progress/outcome.ts';
 import { FeedError } from '../../feed/feed-error.ts';
-import { Failure } from '../command.ts';
-import { getProductNames } from '../names.ts';
+import { Failure } from '../command-line/client-command.ts';
+import { getProductNames } from '../command-line/product-names.ts';
 
 /** Creates the failure of a client update that a rule forbids. `next` is the action to take. */
 export const createRefusedFailure = (message: string, next: string): Failure =>

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { type Channel, channelOf, isNewerVersion, type Release } from '../../core/release/channel.ts';
-import { type CommandContext, Failure, interruptedExitCode } from '../command.ts';
-import { getProductNames } from '../names.ts';
+import { type CommandContext, Failure, interruptedExitCode } from '../command-line/client-command.ts';
+import { getProductNames } from '../command-line/product-names.ts';
 import { findClientFile, replaceClient } from './client-file.ts';
-import { type AssetDownload, downloadAsset, programDownloadLimits } from './download.ts';
+import { type AssetDownload, downloadAsset, programDownloadLimits } from './download-asset.ts';
 import { createRefusedFailure, createUnchangedFailure } from './failure.ts';
 import {
   fetchChecksum,
@@ -11,7 +11,7 @@ import {
   fetchVerifiedChecksum,
   requireAsset,
   requireFeedAddress,
-} from './published.ts';
+} from './fetch-newest-release.ts';
 
 /**
  * Replaces the client with the newest release of a channel, or leaves the client unchanged (docs/contract.md 9).

@@ -1,17 +1,17 @@
-import type { OptionTable } from '../../core/progress/option-row.ts';
+import type { OptionTable } from '../../core/command-line/option-row.ts';
+import type { Problem } from '../../wire/api-client/parse-responses.ts';
+import type { FailedResult, RequestResult } from '../../wire/api-client/request-result.ts';
+import type { UpdateOrderBody } from '../../wire/api-client/update-api-client.ts';
 import type { RunKind } from '../../wire/codes.ts';
-import type { UpdateOrderBody } from '../../wire/reader.ts';
-import type { FailedResult, RequestResult } from '../../wire/reader-answer.ts';
-import type { Problem } from '../../wire/reader-shapes.ts';
 import type { ToldRun } from '../../wire/status.ts';
-import { type CommandContext, Failure, interruptedExitCode } from '../command.ts';
-import { createResultFailure, createSession, type Session } from '../connect.ts';
-import { explainFailedResult } from '../explain.ts';
-import { followUpgradePath } from '../follow/follow-path.ts';
-import { timeoutOption, timeoutSecondsOf } from '../follow/follow-update.ts';
-import { getProductNames } from '../names.ts';
-import { escapeResponseTexts, formatJsonLine, joinLines } from '../text.ts';
-import type { NoStartResult } from './decide.ts';
+import { type CommandContext, Failure, interruptedExitCode } from '../command-line/client-command.ts';
+import { getProductNames } from '../command-line/product-names.ts';
+import { createResultFailure, createSession, type Session } from '../connection/create-session.ts';
+import { explainFailedResult } from '../connection/explain-failed-result.ts';
+import { timeoutOption, timeoutSecondsOf } from '../follow/follow-run-to-result.ts';
+import { followUpgradePath } from '../follow/follow-upgrade-path.ts';
+import { escapeResponseTexts, formatJsonLine, joinLines } from '../output/text.ts';
+import type { NoStartResult } from './choose-start-target.ts';
 
 /** Time in ms during which the server may still be processing a request after its response was lost. */
 const graceMs = 15_000;

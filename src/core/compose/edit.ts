@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
+import { UpdateError } from '../errors/update-error.ts';
 import type { TextFile } from '../files/text-file.ts';
-import { UpdateError } from '../progress/update-error.ts';
 import { lineNumberOf } from './project-files.ts';
 
 /** An edit, which replaces the text between two offsets of a file. */

@@ -1,5 +1,5 @@
+import { UpdateError } from '../errors/update-error.ts';
 import type { TextFile } from '../files/text-file.ts';
-import { UpdateError } from '../progress/update-error.ts';
 import { createEdit, type Edit } from './edit.ts';
 import { formatOffsetLocation, type ProjectFiles } from './project-files.ts';
 

@@ -1,5 +1,5 @@
-import { UpdateError } from '../progress/update-error.ts';
-import type { Origin, OriginMark, SourceMappedText } from './traced.ts';
+import { UpdateError } from '../errors/update-error.ts';
+import type { Origin, OriginMark, SourceMappedText } from './source-map.ts';
 
 /** Returns the value of a variable with its origin; null if the variable is not set. */
 export type ComposeVariableLookup = (name: string) => SourceMappedText | null;

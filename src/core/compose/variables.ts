@@ -1,9 +1,9 @@
+import { UpdateError } from '../errors/update-error.ts';
 import type { TextFile } from '../files/text-file.ts';
-import { UpdateError } from '../progress/update-error.ts';
 import { type Assignment, parseAssignments } from './env-file.ts';
 import { type ComposeVariableLookup, findUnsetRequiredVariables, interpolate } from './interpolation.ts';
 import { formatOffsetLocation } from './project-files.ts';
-import { createSourceMappedText, type Origin, type SourceMappedText } from './traced.ts';
+import { createSourceMappedText, type Origin, type SourceMappedText } from './source-map.ts';
 import { parseScalars } from './yaml-document.ts';
 
 // Maximum depth of nested variables, because each level uses stack space. No real file reaches this limit.

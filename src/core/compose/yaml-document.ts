@@ -14,8 +14,8 @@ import {
   visit,
   type YAMLMap,
 } from 'yaml';
+import { UpdateError } from '../errors/update-error.ts';
 import type { TextFile } from '../files/text-file.ts';
-import { UpdateError } from '../progress/update-error.ts';
 import { formatOffsetLocation } from './project-files.ts';
 
 // Limits that prevent a crafted file from exhausting the machine. No real file reaches them.

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, rmdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { stateDirectoryName } from '../progress/state-name.ts';
+import { stateDirectoryName } from '../names/state-directory-name.ts';
 
 /**
  * Extended attributes of a file by name, with values in the format of `getfattr` (`0s` and base64). They include access

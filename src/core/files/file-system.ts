@@ -13,7 +13,7 @@ import {
 } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Attributes, applyAttributes, isOnSmb, RightsLost, readAttributes } from './attributes.ts';
-import { findUnmappedOwner } from './strangers.ts';
+import { findUnmappedOwner } from './unmapped-owner.ts';
 
 export interface Owner {
   uid: number;

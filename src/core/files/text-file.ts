@@ -1,7 +1,7 @@
 import { readFile, readlink, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { runAsRootAdvice, samePathMountsAdviceFor } from '../progress/advice.ts';
-import { UpdateError } from '../progress/update-error.ts';
+import { runAsRootAdvice, samePathMountsAdviceFor } from '../errors/advice.ts';
+import { UpdateError } from '../errors/update-error.ts';
 
 /** Text of a file as on disk, with byte order mark and line breaks. Offsets in the text count UTF-16 units. */
 export interface TextFile {

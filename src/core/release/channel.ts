@@ -1,4 +1,4 @@
-import { compareVersions } from './order.ts';
+import { compareVersions } from './compare-versions.ts';
 import { parseTag } from './tag.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { parseObject } from '../json.ts';
+import { parseObject } from '../objects/json.ts';
 
 /**
  * Matches the error of a call that compose cancelled because another call failed. In compose 5, also matches the error

@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ProjectStartOptions } from '../../core/progress/compose-command.ts';
-import type { CommandResult } from './command.ts';
+import type { ProjectStartOptions } from '../../core/command-line/compose-command.ts';
 import type { Engine } from './engine.ts';
 import { createRejectionError, lacksModelPlugin } from './rejection.ts';
+import type { CommandResult } from './run-command.ts';
 
 /** Project options with which compose resolves the project as on the host. All paths are absolute host paths. */
 export interface ComposeProject extends ProjectStartOptions {

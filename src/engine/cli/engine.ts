@@ -4,23 +4,23 @@ import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Cancelled, Interrupted } from '../../core/progress/stops.ts';
-import { UpdateError } from '../../core/progress/update-error.ts';
+import { Cancelled, Interrupted } from '../../core/cancellation/cancelled.ts';
+import { UpdateError } from '../../core/errors/update-error.ts';
 import { EngineApi } from '../engine-api.ts';
 import type { EngineCall, EngineTimeouts } from '../engine-calls.ts';
 import { EngineClient } from '../http/client.ts';
 import { createResponseError, EngineError, findEngineError, isBackendMissing } from '../http/engine-error.ts';
+import { type EngineTarget, engineTarget } from '../http/engine-target.ts';
 import {
   type EngineRequest,
   type EngineResponse,
   type EngineStream,
   requestNameOf,
 } from '../http/request.ts';
-import { type EngineTarget, engineTarget } from '../http/target.ts';
-import { proxyAdvice } from '../proxy-refusal.ts';
-import { type RegistryCredentials, readRegistryCredentials } from '../registry-login.ts';
-import { type CommandOptions, type CommandResult, runCommand } from './command.ts';
+import { proxyAdvice } from '../proxy-error.ts';
+import { type RegistryCredentials, readRegistryCredentials } from '../registry/registry-credentials.ts';
 import { removeCancelledCalls } from './compose-output.ts';
+import { type CommandOptions, type CommandResult, runCommand } from './run-command.ts';
 
 /** Digest of a tag in its registry; `none` if the registry has no such tag; null if the digest is unknown. */
 export type RemoteDigest = { digest: string } | 'none' | null;

@@ -1,7 +1,7 @@
-import { UpdateError } from '../../core/progress/update-error.ts';
-import { explainProxyError, proxyAdvice } from '../proxy-refusal.ts';
-import type { CommandResult } from './command.ts';
+import { UpdateError } from '../../core/errors/update-error.ts';
+import { explainProxyError, proxyAdvice } from '../proxy-error.ts';
 import { parseComposeMessages } from './compose-output.ts';
+import type { CommandResult } from './run-command.ts';
 
 /** Converts the result of a failed compose command to an error. */
 export function createRejectionError(result: CommandResult): UpdateError {

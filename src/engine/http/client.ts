@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { isUnsupportedVersion, negotiateApiVersion, toVersionedPath } from './api-version.ts';
 import { createResponseError, EngineError } from './engine-error.ts';
+import type { EngineTarget } from './engine-target.ts';
 import { requireJsonObject } from './lines.ts';
 import {
   awaitWithDeadline,
@@ -12,7 +13,6 @@ import {
   requestNameOf,
   sendEngineRequest,
 } from './request.ts';
-import type { EngineTarget } from './target.ts';
 
 const whoAreYou = '/version';
 

@@ -5,7 +5,7 @@ import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:h
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { EngineError } from './engine-error.ts';
-import type { EngineTarget } from './target.ts';
+import type { EngineTarget } from './engine-target.ts';
 
 export interface EngineRequest {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';

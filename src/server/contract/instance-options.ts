@@ -1,9 +1,9 @@
-import type { ProductOptions } from '../../core/progress/product.ts';
-import type { FeedOptions, LogEntry } from '../../feed/feed.ts';
+import type { ProductOptions } from '../../core/names/product.ts';
+import type { FeedOptions, LogEntry } from '../../feed/create-feed.ts';
 import type { Trust } from '../../provenance/trust.ts';
 import type { JobKind } from '../../wire/codes.ts';
 import type { Run } from '../../wire/status.ts';
-import type { AutomaticChoice } from './automatic.ts';
+import type { AutomaticChoice } from './automatic-settings.ts';
 import type { TimeWindow } from './time-window.ts';
 
 export type Awaitable<T> = T | Promise<T>;

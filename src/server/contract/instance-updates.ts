@@ -1,7 +1,7 @@
 import type { ProgressEvent } from '../../core/progress/event.ts';
 import type { Channel } from '../../core/release/channel.ts';
 import type { CancelReason, NextRelease, Reason, RollbackOffer, Run, Status } from '../../wire/status.ts';
-import type { AutomaticChoice } from './automatic.ts';
+import type { AutomaticChoice } from './automatic-settings.ts';
 
 /** Start request of the host application for an update. */
 export interface UpdateOrder {

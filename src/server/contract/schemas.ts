@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { channels, isRequestableTarget } from '../../core/release/channel.ts';
 import { describeSettingMistake } from '../../core/release/release-settings.ts';
 import { clockTimePattern, dayNames } from '../../wire/codes.ts';
-import { isTimeZoneName } from './automatic.ts';
+import { isTimeZoneName } from './automatic-settings.ts';
 
 /** Descriptions for OpenAPI. zod's global registry is not used, because the host application may use zod as well. */
 export const fieldDescriptions = z.registry<{ description: string; examples?: readonly string[] }>();

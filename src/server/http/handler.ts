@@ -1,9 +1,9 @@
-import { escapeUnprintable } from '../../core/progress/plain-text.ts';
+import { escapeUnprintable } from '../../core/text/plain-text.ts';
 import { automaticCaller } from '../../wire/codes.ts';
+import { awaitUntilDeadline } from '../application/call-application.ts';
 import type { Caller } from '../contract/instance-options.ts';
-import type { ValidatedInstanceOptions } from '../contract/options.ts';
-import { awaitUntilDeadline } from '../host/ask-host.ts';
-import { UnknownSetting } from '../run/settings-reason.ts';
+import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
+import { UnknownSetting } from '../reasons/settings-reason.ts';
 import { Unavailable, type UpdateService } from '../run/update-service.ts';
 import { isEventStreamRequested } from './event-stream.ts';
 import { type Endpoint, endpoints } from './operations.ts';

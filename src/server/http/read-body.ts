@@ -1,5 +1,5 @@
 import type * as z from 'zod/mini';
-import { awaitUntilDeadline } from '../host/ask-host.ts';
+import { awaitUntilDeadline } from '../application/call-application.ts';
 import { Refusal } from './problem.ts';
 
 /** Maximum size of a body in bytes. */

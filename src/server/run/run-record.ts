@@ -1,10 +1,10 @@
 import { EventEmitter, once } from 'node:events';
-import { LegacyResultParser } from '../../core/progress/earlier-updater.ts';
 import { type Phase, type ProgressEvent, phases } from '../../core/progress/event.ts';
-import type { LineFields } from '../../core/progress/line.ts';
+import { LegacyResultParser } from '../../core/progress/legacy-result-parser.ts';
+import type { LineFields } from '../../core/progress/log-line.ts';
 import { type RunResult, runResultSchema } from '../../core/progress/run-result.ts';
+import { createRunWithDefaults } from '../../wire/api-client/parse-responses.ts';
 import { isGoodOutcome, launchStates, type RunState } from '../../wire/codes.ts';
-import { createRunWithDefaults } from '../../wire/reader-shapes.ts';
 import {
   type Run,
   type RunStep,
@@ -12,7 +12,7 @@ import {
   rolledBackSchema,
   runSchema,
 } from '../../wire/status.ts';
-import type { InitialRunFacts } from '../place/updater-container.ts';
+import type { InitialRunFacts } from '../deployment/updater-container.ts';
 
 type LaunchState = (typeof launchStates)[number];
 /** Result of a run. All fields except outcome and message may be unknown. */

@@ -1,10 +1,10 @@
 import type { EngineApi } from '../../engine/engine-api.ts';
-import type { ValidatedInstanceOptions } from '../contract/options.ts';
+import type { Listeners } from '../application/listeners.ts';
+import type { QueuePauser } from '../application/queue-pauser.ts';
 import type { ServerTiming } from '../contract/timing.ts';
-import type { Listeners } from '../host/listeners.ts';
-import type { QueuePauser } from '../host/queue-hold.ts';
-import type { DeploymentEnvironmentCache } from '../place/surroundings.ts';
-import type { StateStore } from '../store/ledger.ts';
+import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
+import type { DeploymentEnvironmentCache } from '../deployment/environment-cache.ts';
+import type { StateStore } from '../store/state-store.ts';
 
 /** Dependencies of all parts of a server. */
 export interface ServerContext {

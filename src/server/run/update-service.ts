@@ -1,11 +1,11 @@
 import { EngineError } from '../../engine/http/engine-error.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
+import { HostFailure } from '../application/call-application.ts';
 import type {
   CompleteRollbackOrder,
   CompleteUpdateOrder,
   InstanceUpdates,
 } from '../contract/instance-updates.ts';
-import { HostFailure } from '../host/ask-host.ts';
 import type { RunRecord } from './run-record.ts';
 
 /** Error if the host application does not respond or the server is shutting down. Clients may try again. */

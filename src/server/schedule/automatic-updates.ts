@@ -1,15 +1,15 @@
 import { automaticCaller } from '../../wire/codes.ts';
 import type { NextRelease } from '../../wire/status.ts';
+import type { RepeatedCheck } from '../application/repeat-check.ts';
 import {
   type AutomaticChoice,
   type AutomaticSettings,
   omitUndefinedSettings,
-} from '../contract/automatic.ts';
-import type { RepeatedCheck } from '../host/keep-looking.ts';
-import type { RunStarter } from '../run/run-starter.ts';
-import type { ServerParts } from '../run/server-parts.ts';
-import { decideAutomaticUpdate, isAutomaticWindowOver } from './decide.ts';
-import { findStepAfterRun } from './path-updates.ts';
+} from '../contract/automatic-settings.ts';
+import type { RunStarter } from '../run/request/run-starter.ts';
+import type { ServerParts } from '../run/request/server-parts.ts';
+import { decideAutomaticUpdate, isAutomaticWindowOver } from './decide-automatic-update.ts';
+import { findStepAfterRun } from './upgrade-steps.ts';
 
 /**
  * Starts automatic updates in their time window. The runs in the store show which windows have been used, so all

@@ -1,6 +1,6 @@
 import { readText } from '../../wire/read-text.ts';
+import { retryWithBackoff } from '../application/retry-with-backoff.ts';
 import type { Job, JobQueue } from '../contract/instance-options.ts';
-import { retryWithBackoff } from '../host/retry.ts';
 import { Unavailable } from '../run/update-service.ts';
 import type { ServeSettings } from './serve-settings.ts';
 

@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import * as z from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
 import type { InstanceOptions } from '../contract/instance-options.ts';
-import { validateInstanceOptions } from '../contract/options.ts';
+import { validateInstanceOptions } from '../contract/validate-options.ts';
 
 /** Validated settings of `svc-updater serve` (docs/any-backend.md). */
 export interface ServeSettings {

@@ -1,4 +1,4 @@
-import type { ProductOptions } from '../../core/progress/product.ts';
+import type { ProductOptions } from '../../core/names/product.ts';
 import { type EndState, type launchStates, type PhaseName, phaseNames } from '../../wire/codes.ts';
 import type {
   BlockingJob,

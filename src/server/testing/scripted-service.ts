@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createProduct, type Product, svcProduct } from '../../core/names/product.ts';
 import type { ProgressEvent } from '../../core/progress/event.ts';
-import { createProduct, type Product, svcProduct } from '../../core/progress/product.ts';
 import { type Channel, isNewerVersion } from '../../core/release/channel.ts';
-import { isTooLateToCancel } from '../../wire/phase-rows.ts';
+import { isTooLateToCancel } from '../../wire/derived/phase-rows.ts';
 import type {
   BlockingJob,
   CancelReason,
@@ -12,24 +12,23 @@ import type {
   Run,
   Status,
 } from '../../wire/status.ts';
-import { type AutomaticChoice, applyAutomaticDefaults } from '../contract/automatic.ts';
+import { Listeners } from '../application/listeners.ts';
+import { emptyPublisherNotice } from '../available-update/publisher-notice.ts';
+import { type AutomaticChoice, applyAutomaticDefaults } from '../contract/automatic-settings.ts';
 import type { CompleteRollbackOrder, CompleteUpdateOrder } from '../contract/instance-updates.ts';
-import { Listeners } from '../host/listeners.ts';
-import { evaluateJobs, filterRunningJobs, findBlockingReason } from '../offer/find-reason.ts';
-import { emptyPublisherNotice } from '../offer/publisher-word.ts';
+import { evaluateJobs, filterRunningJobs, findBlockingReason } from '../reasons/find-blocking-reason.ts';
 import {
   createOtherRestorePointReason,
   createTooLateReason,
   describeRunInProgress,
   noRestorePointReason,
   notRunningReason,
-} from '../run/reasons.ts';
+} from '../reasons/run-reasons.ts';
+import { findSettingsReason } from '../reasons/settings-reason.ts';
 import { createRun, isLaunchState, RunRecord } from '../run/run-record.ts';
-import { findSettingsReason } from '../run/settings-reason.ts';
 import type { UpdateService } from '../run/update-service.ts';
-import { decideAutomaticUpdate } from '../schedule/decide.ts';
-import { findStepAfterRun } from '../schedule/path-updates.ts';
-import { simulateRun } from './play-run.ts';
+import { decideAutomaticUpdate } from '../schedule/decide-automatic-update.ts';
+import { findStepAfterRun } from '../schedule/upgrade-steps.ts';
 import {
   type Disturbance,
   defaultScriptedStatus,
@@ -39,6 +38,7 @@ import {
   typicalRollback,
   typicalRun,
 } from './script.ts';
+import { simulateRun } from './simulate-run.ts';
 
 /** Interval for checking the end of a wait, in milliseconds. */
 const glance = 50;

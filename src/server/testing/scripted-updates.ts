@@ -1,6 +1,6 @@
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
 import { createHandler } from '../http/handler.ts';
-import { createLibraryMethods } from '../http/methods.ts';
+import { createLibraryMethods } from '../http/library-methods.ts';
 import type { Script } from './script.ts';
 import { ScriptedService } from './scripted-service.ts';
 

@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Cancelled } from '../../core/cancellation/cancelled.ts';
+import { formatComposeCommand } from '../../core/command-line/compose-command.ts';
 import { describeEdit } from '../../core/compose/draft.ts';
 import {
   displayPathOf,
@@ -9,20 +11,18 @@ import {
   type ProjectFiles,
   projectDirectoryOf,
 } from '../../core/compose/project-files.ts';
-import { checkFileRights, checkWritable } from '../../core/files/check-targets.ts';
-import { replaceFiles } from '../../core/files/replace-files.ts';
+import { UpdateError } from '../../core/errors/update-error.ts';
 import type { TextFile } from '../../core/files/text-file.ts';
-import { formatComposeCommand } from '../../core/progress/compose-command.ts';
-import { Cancelled } from '../../core/progress/stops.ts';
-import { UpdateError } from '../../core/progress/update-error.ts';
+import { checkFileRights, checkWritable } from '../../core/files/transaction/check-replaceable-files.ts';
+import { replaceFiles } from '../../core/files/transaction/replace-files.ts';
 import { Engine } from '../../engine/cli/engine.ts';
-import { bumpDirectory, readBumpProject } from '../compose/bump/find-files.ts';
 import { planBump } from '../compose/bump/plan-bump.ts';
-import { type CommandLine, missingServiceMessage } from '../run/command-line.ts';
+import { bumpDirectory, readBumpProject } from '../compose/bump/read-bump-project.ts';
 import { formatFileDifference } from '../run/log/difference.ts';
-import type { Log } from '../run/log/log.ts';
-import { type BumpOptions, bumpOptionsOf } from '../run/options.ts';
-import { addFileSettings } from '../run/settings-file.ts';
+import type { Log } from '../run/log/run-log.ts';
+import { type CommandLine, missingServiceMessage } from '../run/options/command-line.ts';
+import { addFileSettings } from '../run/options/settings-file.ts';
+import { type BumpOptions, bumpOptionsOf } from '../run/options/update-options.ts';
 import { createPendingError, isHalfDone, readPendingJournal } from '../run/state/journal.ts';
 import { stateDirectoryOf } from '../run/state/state-directory.ts';
 

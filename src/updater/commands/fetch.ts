@@ -1,10 +1,10 @@
-import { formatRunningVersion } from '../compose/inspect/describe.ts';
-import type { FoundInstance } from '../compose/inspect/find-instance.ts';
+import { formatRunningVersion } from '../compose/inspect/describe-installation.ts';
+import type { FoundInstance } from '../compose/inspect/find-project/find-instance.ts';
 import { reachedVersionNameOf } from '../compose/plan/version-sentences.ts';
 import { pullAndPrepare } from '../compose/pull/pull-and-prepare.ts';
-import type { ProjectRunState } from '../compose/resume/run-so-far.ts';
-import { logSuccess, type RunOutcome } from '../run/log/ending.ts';
-import { formatSeconds } from '../run/log/wording.ts';
+import type { ProjectRunState } from '../compose/recovery/project-run-state.ts';
+import { formatSeconds } from '../run/log/format-values.ts';
+import { logSuccess, type RunOutcome } from '../run/log/run-outcome.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { planUnlocked } from './show-plan.ts';
 

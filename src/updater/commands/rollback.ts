@@ -1,42 +1,44 @@
-import { readFileStates, readHash } from '../../core/files/file-record.ts';
+import { UpdateError } from '../../core/errors/update-error.ts';
 import { diskFileSystem } from '../../core/files/file-system.ts';
-import { UpdateError } from '../../core/progress/update-error.ts';
-import { listProjectContainers } from '../../engine/api/project-containers.ts';
-import { formatRunningVersion } from '../compose/inspect/describe.ts';
-import { type FoundInstance, requireNoUnrelatedContainers } from '../compose/inspect/find-instance.ts';
-import { inspectInstallation } from '../compose/inspect/inspect.ts';
+import { readFileStates, readHash } from '../../core/files/transaction/file-record.ts';
+import { listProjectContainers } from '../../engine/containers/project-containers.ts';
+import { awaitQuietProject } from '../compose/concurrent-changes/await-concurrent-compose.ts';
+import { formatRunningVersion } from '../compose/inspect/describe-installation.ts';
+import {
+  type FoundInstance,
+  requireNoUnrelatedContainers,
+} from '../compose/inspect/find-project/find-instance.ts';
+import { inspectInstallation } from '../compose/inspect/inspect-installation.ts';
 import type { Installation } from '../compose/inspect/installation.ts';
-import { listProjectPaths } from '../compose/inspect/view-project.ts';
+import { listProjectPaths } from '../compose/inspect/project-files/view-project.ts';
 import { ComposeRun } from '../compose/loop/compose-run.ts';
-import { awaitQuietProject } from '../compose/replace/await-others.ts';
-import { beginRollback, checkRestorePoint } from '../compose/replace/rollback/restore-data.ts';
-import { saveDataBeforeRollback } from '../compose/replace/save.ts';
-import { checkFiles, checkProject } from '../compose/resume/check-journal.ts';
-import { relocateFileRecord } from '../compose/resume/earlier-facts.ts';
-import { type ProjectRunState, projectOutcomeFactsOf } from '../compose/resume/run-so-far.ts';
-import { recoverPreviousRun } from '../compose/resume/settle-earlier.ts';
-import { isHostDirectory } from '../data/choose-mounts.ts';
-import { requireRestoreSpace } from '../data/copies.ts';
-import type { DataContext } from '../data/data-doors.ts';
-import { findRollbackObstacles } from '../data/judge-rollback.ts';
+import { checkFiles, checkProject } from '../compose/recovery/check-journal.ts';
+import { relocateFileRecord } from '../compose/recovery/gather-previous-run.ts';
+import { type ProjectRunState, projectOutcomeFactsOf } from '../compose/recovery/project-run-state.ts';
+import { recoverPreviousRun } from '../compose/recovery/recover-previous-run.ts';
+import { beginRollback, checkRestorePoint } from '../compose/rollback/restore-data.ts';
+import { saveDataBeforeRollback } from '../compose/save/save-data.ts';
+import { requireRestoreSpace } from '../data/copies/copy-mounts.ts';
+import { type RestorePointRecord, readUsableRecord } from '../data/copies/restore-point-record.ts';
+import type { PlannedRestorePoint } from '../data/copies/survey-restore-point.ts';
+import type { DataContext } from '../data/data-context.ts';
+import { findRollbackObstacles } from '../data/find-rollback-obstacles.ts';
 import {
   findRestorePoints,
   findRestorePointsDirectory,
   formatRestorePointTime,
   type RestorePointOwner,
   type SavedRestorePoint,
-} from '../data/point.ts';
-import { type RestorePointRecord, readUsableRecord } from '../data/point-record.ts';
-import type { PlannedRestorePoint } from '../data/survey-point.ts';
-import type { CommandLine } from '../run/command-line.ts';
-import { rollBack, runSteps } from '../run/drive.ts';
+} from '../data/restore-point.ts';
+import { isHostDirectory } from '../data/selection/choose-mounts.ts';
 import { logPlanned } from '../run/last-lines.ts';
-import { logSuccess, type RunOutcome } from '../run/log/ending.ts';
+import { formatSeconds, joinWithAnd } from '../run/log/format-values.ts';
 import { maskRulesOfSent } from '../run/log/mask-rules.ts';
-import { formatSeconds, joinWithAnd } from '../run/log/wording.ts';
-import { rollbackOptionsOf } from '../run/options.ts';
+import { logSuccess, type RunOutcome } from '../run/log/run-outcome.ts';
+import type { CommandLine } from '../run/options/command-line.ts';
+import { rollbackOptionsOf } from '../run/options/update-options.ts';
 import type { RunContext } from '../run/run-context.ts';
-import { type Changeover, recordOf } from '../run/state/changeover.ts';
+import { rollBack, runSteps } from '../run/run-steps.ts';
 import {
   createPendingError,
   emptyJournal,
@@ -45,8 +47,9 @@ import {
   type JournalData,
   readPendingJournal,
 } from '../run/state/journal.ts';
-import { formatRunName } from '../run/state/kept-runs.ts';
 import { takeLock } from '../run/state/lock.ts';
+import { type Changeover, recordOf } from '../run/state/rollout.ts';
+import { formatRunName } from '../run/state/run-names.ts';
 import { requireOwnState, stateDirectoryOf } from '../run/state/state-directory.ts';
 
 /** Restores the version, files and data of the last restore point. Without --yes, this is a dry run. */

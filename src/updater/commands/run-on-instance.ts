@@ -1,22 +1,22 @@
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
-import { UpdateError } from '../../core/progress/update-error.ts';
+import { UpdateError } from '../../core/errors/update-error.ts';
 import { serverSettingsPath } from '../../core/release/release-settings.ts';
-import { removeOwnHelperContainers } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
+import { removeOwnHelperContainers } from '../../engine/containers/helper-container.ts';
 import { addProjectOptions } from '../compose/inspect/choose-workers.ts';
-import { type FoundInstance, findInstance } from '../compose/inspect/find-instance.ts';
-import { maxAttempts } from '../compose/resume/plan-earlier.ts';
+import { type FoundInstance, findInstance } from '../compose/inspect/find-project/find-instance.ts';
+import { maxAttempts } from '../compose/recovery/plan-recovery.ts';
 import {
   emptyProjectRunState,
   type ProjectRunState,
   projectOutcomeFactsOf,
-} from '../compose/resume/run-so-far.ts';
-import type { CommandLine } from '../run/command-line.ts';
-import { logLastLine, type RunOutcome } from '../run/log/ending.ts';
-import { joinWithAnd } from '../run/log/wording.ts';
+} from '../compose/recovery/project-run-state.ts';
+import { joinWithAnd } from '../run/log/format-values.ts';
+import { logLastLine, type RunOutcome } from '../run/log/run-outcome.ts';
+import type { CommandLine } from '../run/options/command-line.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
-import { runToEnd } from '../run/run-to-end.ts';
+import { runToEnd } from '../run/run-to-outcome.ts';
 import { isPending, type JournalData, readJournal } from '../run/state/journal.ts';
 import { dropLock } from '../run/state/lock.ts';
 import { stateDirectoryOf } from '../run/state/state-directory.ts';

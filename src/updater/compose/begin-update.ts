@@ -1,30 +1,34 @@
-import type { ProjectContainers } from '../../engine/api/project-containers.ts';
 import type { ComposeModel } from '../../engine/cli/compose.ts';
-import type { Container } from '../../engine/container.ts';
-import { listDatabaseHosts } from '../data/outside-databases.ts';
+import type { ProjectContainers } from '../../engine/containers/project-containers.ts';
+import type { Container } from '../../engine/objects/container.ts';
+import { listDatabaseHosts } from '../data/selection/find-external-databases.ts';
 import { changesTag } from '../plan/release-plan.ts';
-import { readExpectedDigests } from '../run/expectations.ts';
-import { requestOf } from '../run/options.ts';
-import { readRecalls } from '../run/recalls.ts';
+import { requestOf } from '../run/options/update-options.ts';
+import { readExpectedDigests } from '../run/release/expected-digests.ts';
+import { readRecalls } from '../run/release/recalls.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { startEarly } from '../run/start-early.ts';
-import { recordOf } from '../run/state/changeover.ts';
 import { countStart, emptyJournal, isPending, Journal, type JournalData } from '../run/state/journal.ts';
-import { formatRunName } from '../run/state/kept-runs.ts';
+import { recordOf } from '../run/state/rollout.ts';
+import { formatRunName } from '../run/state/run-names.ts';
 import { createInterruptionTest } from '../run/state/was-interrupted.ts';
-import { checkHost } from './facts/check-host.ts';
-import { makePlan } from './facts/make-plan.ts';
-import { describeInstallation } from './inspect/describe.ts';
-import { type FoundInstance, requireNoUnrelatedContainers } from './inspect/find-instance.ts';
-import { inspectInstallation } from './inspect/inspect.ts';
+import { checkHost } from './checks/check-host.ts';
+import { awaitQuietProject } from './concurrent-changes/await-concurrent-compose.ts';
+import { describeInstallation } from './inspect/describe-installation.ts';
+import { type FoundInstance, requireNoUnrelatedContainers } from './inspect/find-project/find-instance.ts';
+import { inspectInstallation } from './inspect/inspect-installation.ts';
 import { ComposeRun } from './loop/compose-run.ts';
-import type { Plan } from './plan/plan.ts';
 import { updatesOf } from './plan/plan-update.ts';
+import type { Plan } from './plan/prepared-plan.ts';
+import { makePlan } from './prepare/make-plan.ts';
 import { checkSpace } from './pull/check-space.ts';
 import { EarlyPull } from './pull/early-pull.ts';
-import { readPreviousTags } from './pull/tags.ts';
-import { awaitQuietProject } from './replace/await-others.ts';
-import { type LockedInstance, type ProjectRunState, projectOutcomeFactsOf } from './resume/run-so-far.ts';
+import { readPreviousTags } from './pull/local-tags.ts';
+import {
+  type LockedInstance,
+  type ProjectRunState,
+  projectOutcomeFactsOf,
+} from './recovery/project-run-state.ts';
 
 /**
  * Inspects the project, plans the update, and creates the journal of this run.

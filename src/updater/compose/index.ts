@@ -1,13 +1,13 @@
-// Updates a compose project. The order of the steps is in `src/updater/run/update.ts`.
+// Updates a compose project. The order of the steps is in `src/updater/run/run-update.ts`.
 
-import type { RunOutcome } from '../run/log/ending.ts';
+import type { RunOutcome } from '../run/log/run-outcome.ts';
 import type { RunContext } from '../run/run-context.ts';
+import { runUpdate } from '../run/run-update.ts';
 import { takeLock } from '../run/state/lock.ts';
-import { runUpdate } from '../run/update.ts';
 import { beginUpdate } from './begin-update.ts';
-import type { FoundInstance } from './inspect/find-instance.ts';
-import type { ProjectRunState } from './resume/run-so-far.ts';
-import { recoverPreviousRun } from './resume/settle-earlier.ts';
+import type { FoundInstance } from './inspect/find-project/find-instance.ts';
+import type { ProjectRunState } from './recovery/project-run-state.ts';
+import { recoverPreviousRun } from './recovery/recover-previous-run.ts';
 
 export async function updateProject(
   context: RunContext,

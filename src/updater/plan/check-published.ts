@@ -1,9 +1,9 @@
-import { formatTagAdvice, formatTagLocations } from '../../core/compose/pin.ts';
-import { UpdateError } from '../../core/progress/update-error.ts';
-import { countVersionNumbers } from '../../core/release/order.ts';
+import { formatTagAdvice, formatTagLocations } from '../../core/compose/pins/pin.ts';
+import { UpdateError } from '../../core/errors/update-error.ts';
+import { countVersionNumbers } from '../../core/release/compare-versions.ts';
 import { isNumbered, parsePinTag, suffixOf } from '../../core/release/pin-tag.ts';
-import { listPossibleTags } from '../../core/release/retag.ts';
-import { joinWithAnd } from '../run/log/wording.ts';
+import { listPossibleTags } from '../../core/release/plan-tag-update.ts';
+import { joinWithAnd } from '../run/log/format-values.ts';
 import { changesTag, type ReleasePlan, type ServiceUpdate } from './release-plan.ts';
 import type { TagLookup } from './tag-lookup.ts';
 

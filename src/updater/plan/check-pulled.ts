@@ -1,6 +1,6 @@
 import { parsePinTag } from '../../core/release/pin-tag.ts';
-import type { Image } from '../../engine/container.ts';
-import { checkRecalled, type Recalls } from '../run/recalls.ts';
+import type { Image } from '../../engine/objects/container.ts';
+import { checkRecalled, type Recalls } from '../run/release/recalls.ts';
 import { checkRequiredRelease, type RunningApp } from './check-required-release.ts';
 import { checkStaleTags } from './check-stale-tags.ts';
 import type { ReleasePlan } from './release-plan.ts';

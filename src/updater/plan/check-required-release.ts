@@ -1,12 +1,12 @@
-import { formatTagLocations } from '../../core/compose/pin.ts';
-import { requiresLabelOf } from '../../core/progress/product.ts';
-import { UpdateError } from '../../core/progress/update-error.ts';
+import { formatTagLocations } from '../../core/compose/pins/pin.ts';
+import { UpdateError } from '../../core/errors/update-error.ts';
+import { requiresLabelOf } from '../../core/names/product.ts';
 import { channelOf } from '../../core/release/channel.ts';
-import { compareVersions } from '../../core/release/order.ts';
+import { compareVersions } from '../../core/release/compare-versions.ts';
 import { parsePinTag } from '../../core/release/pin-tag.ts';
-import type { TagUpdateResult } from '../../core/release/retag.ts';
+import type { TagUpdateResult } from '../../core/release/plan-tag-update.ts';
 import { type PlannedTarget, parseTarget } from '../../core/release/target.ts';
-import type { Image } from '../../engine/container.ts';
+import type { Image } from '../../engine/objects/container.ts';
 import { labelledVersionOf, type ReleasePlan } from './release-plan.ts';
 
 /** Facts about the running app that are needed to check for required intermediate releases. */

@@ -1,9 +1,9 @@
-import { formatTagLocations } from '../../core/compose/pin.ts';
-import { UpdateError } from '../../core/progress/update-error.ts';
-import { compareSharedNumbers, countVersionNumbers } from '../../core/release/order.ts';
+import { formatTagLocations } from '../../core/compose/pins/pin.ts';
+import { UpdateError } from '../../core/errors/update-error.ts';
+import { compareSharedNumbers, countVersionNumbers } from '../../core/release/compare-versions.ts';
 import { parsePinTag } from '../../core/release/pin-tag.ts';
-import { listCompleteVersionTags } from '../../core/release/retag.ts';
-import type { Image } from '../../engine/container.ts';
+import { listCompleteVersionTags } from '../../core/release/plan-tag-update.ts';
+import type { Image } from '../../engine/objects/container.ts';
 import { labelledVersionOf, type ReleasePlan, type ServiceUpdate } from './release-plan.ts';
 import type { TagLookup } from './tag-lookup.ts';
 

@@ -1,4 +1,4 @@
-import type { Pin } from '../../core/compose/pin.ts';
+import type { Pin } from '../../core/compose/pins/pin.ts';
 import {
   createNewerPinError,
   createNotPinnedToError,
@@ -6,16 +6,16 @@ import {
   createUnversionedPinError,
   createUnversionedTargetError,
   isPinnedTo,
-} from '../../core/compose/refused-target.ts';
-import type { Product } from '../../core/progress/product.ts';
-import { UpdateError } from '../../core/progress/update-error.ts';
-import { compareSharedNumbers } from '../../core/release/order.ts';
+} from '../../core/compose/pins/target-errors.ts';
+import { UpdateError } from '../../core/errors/update-error.ts';
+import type { Product } from '../../core/names/product.ts';
+import { compareSharedNumbers } from '../../core/release/compare-versions.ts';
 import { isNumbered, type PinTag, parseVersionLabel } from '../../core/release/pin-tag.ts';
-import type { TagUpdateResult } from '../../core/release/retag.ts';
+import type { TagUpdateResult } from '../../core/release/plan-tag-update.ts';
 import type { PlannedTarget, ReleaseTarget, Target } from '../../core/release/target.ts';
-import type { Image } from '../../engine/container.ts';
-import { versionLabel } from '../../engine/labels.ts';
-import type { ReleaseRequest } from '../run/options.ts';
+import type { Image } from '../../engine/objects/container.ts';
+import { versionLabel } from '../../engine/objects/labels.ts';
+import type { ReleaseRequest } from '../run/options/update-options.ts';
 
 /** Planned update of one service. */
 export interface ServiceUpdate {

@@ -4,19 +4,19 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { archiveTrailer, createArchiveEntry } from '../../core/files/archive-header.ts';
 import { readTextFile } from '../../core/files/text-file.ts';
-import { listProjectContainers } from '../../engine/api/project-containers.ts';
 import { Compose } from '../../engine/cli/compose.ts';
-import { imageLabelPrefix, toolLabels } from '../../engine/labels.ts';
-import type { FoundInstance } from '../compose/inspect/find-instance.ts';
-import { parseProjectLabels } from '../compose/inspect/labelled-project.ts';
-import { lastRunningContainerOf } from '../compose/inspect/survey.ts';
-import { linkProjectPaths, viewProject } from '../compose/inspect/view-project.ts';
+import { listProjectContainers } from '../../engine/containers/project-containers.ts';
+import { imageLabelPrefix, toolLabels } from '../../engine/objects/labels.ts';
+import { lastRunningContainerOf } from '../compose/inspect/explain-missing-app.ts';
+import type { FoundInstance } from '../compose/inspect/find-project/find-instance.ts';
+import { parseProjectLabels } from '../compose/inspect/find-project/labelled-project.ts';
+import { linkProjectPaths, viewProject } from '../compose/inspect/project-files/view-project.ts';
+import { readProgramVersions, version } from '../run/environment/program-versions.ts';
 import { maskRulesOfSent } from '../run/log/mask-rules.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { readJournal } from '../run/state/journal.ts';
 import { logFileName, requireOwnEntry, stateDirectoryOf } from '../run/state/state-directory.ts';
-import { readProgramVersions, version } from '../run/versions.ts';
-import { maskModelValues } from './shown-model.ts';
+import { maskModelValues } from './mask-model-values.ts';
 
 type Part = (context: RunContext, instance: FoundInstance) => Promise<string>;
 

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
-import { Cancelled } from '../../core/progress/stops.ts';
-import type { Log } from './log/log.ts';
+import { Cancelled } from '../../core/cancellation/cancelled.ts';
+import type { Log } from './log/run-log.ts';
 
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;
 

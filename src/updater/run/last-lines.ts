@@ -1,7 +1,7 @@
 import { exitCodes } from '../../core/progress/outcome.ts';
-import { logSuccess, type RunOutcome } from './log/ending.ts';
-import type { Log, LogFields } from './log/log.ts';
-import { formatSeconds } from './log/wording.ts';
+import { formatSeconds } from './log/format-values.ts';
+import type { Log, LogFields } from './log/run-log.ts';
+import { logSuccess, type RunOutcome } from './log/run-outcome.ts';
 import type { RunContext } from './run-context.ts';
 
 // Functions that log the last line of a successful run, for both projects and stacks.

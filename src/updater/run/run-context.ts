@@ -1,9 +1,9 @@
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Notifier } from '../../notify/notifier.ts';
 import type { Cancellation } from './cancellation.ts';
-import type { CommandLine } from './command-line.ts';
-import type { Log } from './log/log.ts';
-import type { UpdateOptions } from './options.ts';
+import type { Log } from './log/run-log.ts';
+import type { CommandLine } from './options/command-line.ts';
+import type { UpdateOptions } from './options/update-options.ts';
 
 /** Dependencies and options of every phase of a run. */
 export interface RunContext {

@@ -1,28 +1,28 @@
 // Entry points for updates of Swarm stacks (docs/contract.md, chapter 11).
 
-import { UpdateError } from '../../core/progress/update-error.ts';
-import { listServices, readSwarmMembership, removeConfig } from '../../engine/api/swarm.ts';
+import { UpdateError } from '../../core/errors/update-error.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { swarmLabels } from '../../engine/labels.ts';
+import { swarmLabels } from '../../engine/objects/labels.ts';
+import { listServices, readSwarmMembership, removeConfig } from '../../engine/swarm/swarm-requests.ts';
 import { logUnchanged } from '../run/last-lines.ts';
-import type { RunOutcome } from '../run/log/ending.ts';
-import { unknownOutcomeFacts } from '../run/log/ending-facts.ts';
-import { requestOf } from '../run/options.ts';
+import { unknownOutcomeFacts } from '../run/log/outcome-details.ts';
+import type { RunOutcome } from '../run/log/run-outcome.ts';
+import { requestOf } from '../run/options/update-options.ts';
 import type { FirstContext, RunContext } from '../run/run-context.ts';
-import { runToEnd } from '../run/run-to-end.ts';
-import { formatRunName } from '../run/state/kept-runs.ts';
-import { runUpdate } from '../run/update.ts';
-import { checkServices, listStacksWithApp } from './choose-stack.ts';
-import { planStack } from './plan.ts';
-import { planServiceUpdates } from './plan-moves.ts';
-import { type RecordData, StackRecord } from './record.ts';
-import { recoverStack, type StackRunState, type StackStart } from './settle.ts';
-import { StackRun } from './stack-run.ts';
-import { isUpToDate } from './unchanged.ts';
-import { formatServiceVersions } from './updated.ts';
-import { hashesOf } from './write.ts';
+import { runToEnd } from '../run/run-to-outcome.ts';
+import { runUpdate } from '../run/run-update.ts';
+import { formatRunName } from '../run/state/run-names.ts';
+import { isUpToDate } from './plan/is-up-to-date.ts';
+import { planServiceUpdates } from './plan/plan-service-updates.ts';
+import { planStack } from './plan/plan-stack.ts';
+import { type RecordData, StackRecord } from './record/stack-record.ts';
+import { recoverStack, type StackRunState, type StackStart } from './recover-stack.ts';
+import { formatServiceVersions } from './rollout/finish-updated-stack.ts';
+import { StackRun } from './rollout/stack-run.ts';
+import { hashesOf } from './rollout/write-stack-files.ts';
+import { checkServices, listStacksWithApp } from './services/choose-stack.ts';
 
-export { showStackPlan } from './show-plan.ts';
+export { showStackPlan } from './show-stack-plan.ts';
 
 /** Updates a stack and returns the exit code. The last log line and the record report the same outcome. */
 export async function updateStack(given: FirstContext): Promise<number> {

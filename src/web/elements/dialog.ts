@@ -1,19 +1,19 @@
-import type { ButtonRequest, Presentation } from '../../presentation/presentation.ts';
-import { findMissingSettings } from '../../wire/missing-settings.ts';
-import type { UpdateOrderBody } from '../../wire/reader.ts';
+import type { ButtonRequest, Presentation } from '../../presentation/presentation-parts.ts';
+import type { UpdateOrderBody } from '../../wire/api-client/update-api-client.ts';
+import { findMissingSettings } from '../../wire/derived/missing-settings.ts';
 import type { Run } from '../../wire/status.ts';
-import { selectDialogPresentation } from '../model/dialog-view.ts';
+import { copyText } from '../dom/copy-text.ts';
+import { patchChildren } from '../dom/patch-children.ts';
+import { selectDialogPresentation } from '../model/dialog-presentation.ts';
 import type { PageState } from '../model/page-state.ts';
-import { formatRunReport } from '../model/report.ts';
+import { formatRunReport } from '../model/run-report.ts';
 import { findPendingStep, findReloadRunId, findRunInProgress, isRollbackRun } from '../model/selectors.ts';
 import { storeReloadHandover } from '../model/storage.ts';
 import { texts } from '../texts.ts';
 import type { DialogContext, LocalState } from '../views/components.ts';
-import { applyConfirmation, renderDialogContent } from '../views/content.ts';
-import { renderHistorySection } from '../views/past.ts';
+import { applyConfirmation, renderDialogContent } from '../views/dialog-content.ts';
+import { renderHistorySection } from '../views/history-section.ts';
 import { Announcer } from './announcer.ts';
-import { copyText } from './copy.ts';
-import { patchChildren } from './dom.ts';
 import { dialogStyleSheet } from './styles.ts';
 import { endpointsPathOf, UpdateElement } from './update-element.ts';
 

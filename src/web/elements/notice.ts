@@ -1,13 +1,13 @@
 import type { Run } from '../../wire/status.ts';
+import { patchChildren } from '../dom/patch-children.ts';
+import { h, type VNode } from '../dom/vnode.ts';
 import { buildNoticeView, type NoticePill, type NoticeView } from '../model/notice-view.ts';
 import { type ReloadHandover, takeReloadHandover } from '../model/storage.ts';
 import { texts } from '../texts.ts';
 import { openUpdateDialog } from './dialog.ts';
-import { patchChildren } from './dom.ts';
 import { noticeStyleSheet } from './styles.ts';
 import { Toast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';
-import { h, type VNode } from './vnode.ts';
 
 /** Data from the page before the reload, shown by the first notice of an admin; undefined until read. */
 let handover: ReloadHandover | null | undefined;

@@ -1,14 +1,14 @@
 import { formatAutomaticSettings } from '../../presentation/present-status.ts';
 import { joinSentences } from '../../presentation/wording.ts';
-import type { RequestResult } from '../../wire/reader-answer.ts';
-import type { UserStatus } from '../../wire/reader-shapes.ts';
+import type { UserStatus } from '../../wire/api-client/parse-responses.ts';
+import type { RequestResult } from '../../wire/api-client/request-result.ts';
 import type { Automatic, Status } from '../../wire/status.ts';
-import { createAutomaticChoice, type SettingsDraft, savedSettingsOf } from '../model/settings.ts';
-import { renderAutomaticFieldset, renderChannelFields } from '../views/settings.ts';
-import { patchChildren } from './dom.ts';
+import { patchChildren } from '../dom/patch-children.ts';
+import { h } from '../dom/vnode.ts';
+import { createAutomaticChoice, type SettingsDraft, savedSettingsOf } from '../model/settings-draft.ts';
+import { renderAutomaticFieldset, renderChannelFields } from '../views/settings-form.ts';
 import { formStyleSheet } from './styles.ts';
 import { UpdateElement } from './update-element.ts';
-import { h } from './vnode.ts';
 
 /**
  * `<svc-update-settings>`: shows the channel and the automatic updates on a settings page. Changes are stored in a

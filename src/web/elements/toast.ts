@@ -3,14 +3,14 @@ import {
   findReleasePageUrl,
   listOutdatedServers,
 } from '../../presentation/present-result.ts';
-import { createPageLink } from '../../presentation/presentation.ts';
+import { createPageLink } from '../../presentation/presentation-parts.ts';
 import { joinFacts, type Wording } from '../../presentation/wording.ts';
-import { removeBuildServerWarnings } from '../../wire/left-behind.ts';
 import type { Run, Status } from '../../wire/status.ts';
+import { removeBuildServerWarnings } from '../../wire/texts/build-server-warning.ts';
+import { patchChildren } from '../dom/patch-children.ts';
+import { h } from '../dom/vnode.ts';
 import { isRollbackRun } from '../model/selectors.ts';
 import { renderMessageBox, renderPageLink } from '../views/components.ts';
-import { patchChildren } from './dom.ts';
-import { h } from './vnode.ts';
 
 /** A message about a successful update, shown above all other content of the page, wherever the notice is placed. */
 export class Toast {

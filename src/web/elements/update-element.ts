@@ -1,9 +1,9 @@
 import type { Wording } from '../../presentation/wording.ts';
-import { computeServerTime } from '../model/ages.ts';
-import { PageStore } from '../store/store.ts';
+import { computeServerTime } from '../model/server-clock.ts';
+import { PageStore } from '../store/page-store.ts';
 import { attributes } from '../tags.ts';
 import { onTexts, wordingAt } from '../texts.ts';
-import { EmbeddingPage } from './host-page.ts';
+import { EmbeddingPage } from './embedding-page.ts';
 import { baseStyleSheet } from './styles.ts';
 
 const usualBase = '/api/v1/instance/update';

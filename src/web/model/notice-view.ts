@@ -3,7 +3,7 @@ import { isSameVersion, resultKindOf } from '../../presentation/present-result.t
 import { createLatestUpdateOrder } from '../../presentation/present-status.ts';
 import { joinFacts } from '../../presentation/wording.ts';
 import { automaticCaller } from '../../wire/codes.ts';
-import { findUpgradePathPosition, type PathPosition } from '../../wire/path.ts';
+import { findUpgradePathPosition, type PathPosition } from '../../wire/derived/upgrade-path-position.ts';
 import type { Run } from '../../wire/status.ts';
 import type { PageState } from './page-state.ts';
 import {

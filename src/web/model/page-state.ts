@@ -1,9 +1,9 @@
-import { escapeUnprintable, mapTexts } from '../../core/progress/plain-text.ts';
-import type { FailedResult } from '../../wire/reader-answer.ts';
-import type { RunFollowEvent } from '../../wire/reader-follow.ts';
-import { isAdminStatus, type Problem, type UserStatus } from '../../wire/reader-shapes.ts';
+import { escapeUnprintable, mapTexts } from '../../core/text/plain-text.ts';
+import { isAdminStatus, type Problem, type UserStatus } from '../../wire/api-client/parse-responses.ts';
+import type { FailedResult } from '../../wire/api-client/request-result.ts';
+import type { RunFollowEvent } from '../../wire/api-client/run-follow-events.ts';
 import type { BlockingJob, Reason, RollbackOffer, Run, Status, ToldRun } from '../../wire/status.ts';
-import { advanceServerClock, type ServerClock } from './ages.ts';
+import { advanceServerClock, type ServerClock } from './server-clock.ts';
 
 /** A time as the value of the page's counter `performance.now()` in milliseconds. */
 type Moment = number;

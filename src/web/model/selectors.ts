@@ -1,5 +1,9 @@
 import { automaticCaller } from '../../wire/codes.ts';
-import { findExpectedStep, findUpgradePathPosition, type PathPosition } from '../../wire/path.ts';
+import {
+  findExpectedStep,
+  findUpgradePathPosition,
+  type PathPosition,
+} from '../../wire/derived/upgrade-path-position.ts';
 import type { PendingStep, Run } from '../../wire/status.ts';
 import { isRunInProgress, type PageState } from './page-state.ts';
 

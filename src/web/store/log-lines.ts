@@ -1,6 +1,6 @@
-import type { UpdateApiClient } from '../../wire/reader.ts';
-import { followRun } from '../../wire/reader-follow.ts';
-import { formatLogLine, reportedLineCount } from '../model/report.ts';
+import { followRun } from '../../wire/api-client/run-follow-events.ts';
+import type { UpdateApiClient } from '../../wire/api-client/update-api-client.ts';
+import { formatLogLine, reportedLineCount } from '../model/run-report.ts';
 
 /** Time limit in ms for requesting log lines. It is short, because a user may be waiting after pressing a button. */
 const deadline = 3_000;

@@ -1,7 +1,12 @@
-import type { ButtonRequest, MessageBox, PageLink, UserAction } from '../../presentation/presentation.ts';
+import type {
+  ButtonRequest,
+  MessageBox,
+  PageLink,
+  UserAction,
+} from '../../presentation/presentation-parts.ts';
 import type { Wording } from '../../presentation/wording.ts';
-import type { RowOfRun } from '../../wire/phase-rows.ts';
-import { h, type VNode, type VNodeChild } from '../elements/vnode.ts';
+import type { RowOfRun } from '../../wire/derived/phase-rows.ts';
+import { h, type VNode, type VNodeChild } from '../dom/vnode.ts';
 
 /** Context for creating the nodes of a dialog. */
 export interface DialogContext {

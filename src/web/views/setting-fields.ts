@@ -1,5 +1,5 @@
 import type { OfferedSetting } from '../../wire/status.ts';
-import { h, type VNodeChild } from '../elements/vnode.ts';
+import { h, type VNodeChild } from '../dom/vnode.ts';
 import type { DialogContext } from './components.ts';
 
 /** Creates the fields for new settings of a release that have no value yet. */

@@ -1,6 +1,6 @@
 import { isSuccessfulRun } from '../../presentation/present-result.ts';
 import type { Wording } from '../../presentation/wording.ts';
-import { canBeUnavailable } from '../../wire/phase-rows.ts';
+import { canBeUnavailable } from '../../wire/derived/phase-rows.ts';
 import type { PageState } from '../model/page-state.ts';
 import { findPendingStep, findRunInProgress, isRollbackRun, isUneventfulRun } from '../model/selectors.ts';
 

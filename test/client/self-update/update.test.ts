@@ -2,8 +2,8 @@ import { chmod, chown, copyFile, mkdir, readFile, rename, stat, symlink, writeFi
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { findNpmUpdateCommand } from '../../../src/client/self-update/client-file.ts';
-import { type DownloadLimits, downloadAsset } from '../../../src/client/self-update/download.ts';
-import { findChecksums } from '../../../src/client/self-update/published.ts';
+import { type DownloadLimits, downloadAsset } from '../../../src/client/self-update/download-asset.ts';
+import { findChecksums } from '../../../src/client/self-update/fetch-newest-release.ts';
 import { endless, json, type Reply, silence, startForge, text } from '../../feed/forge.ts';
 import { clientOf, type Rig, startRig } from './rig.ts';
 

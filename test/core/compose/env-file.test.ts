@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { applyEdits } from '../../../src/core/compose/edit.ts';
 import { createVariableEdit, parseAssignments } from '../../../src/core/compose/env-file.ts';
 import { lineNumberOf } from '../../../src/core/compose/project-files.ts';
-import { createSourceMappedText, splitIntoSourceSegments } from '../../../src/core/compose/traced.ts';
+import { createSourceMappedText, splitIntoSourceSegments } from '../../../src/core/compose/source-map.ts';
 import { createVariableLookup } from '../../../src/core/compose/variables.ts';
 
 const file = (text: string, path = '/srv/svc/.env') => ({ path, text });

@@ -5,7 +5,7 @@ import {
   findUnsetRequiredVariables,
   interpolate,
 } from '../../../src/core/compose/interpolation.ts';
-import { createSourceMappedText, splitIntoSourceSegments } from '../../../src/core/compose/traced.ts';
+import { createSourceMappedText, splitIntoSourceSegments } from '../../../src/core/compose/source-map.ts';
 
 const values: Record<string, string> = { A: 'va', B: 'vb', EMPTY: '', _x9: 'vx' };
 const lookup: ComposeVariableLookup = (name) => {

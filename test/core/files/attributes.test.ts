@@ -20,9 +20,9 @@ import {
   readAttributes,
   unreadableAclPlaceholder,
 } from '../../../src/core/files/attributes.ts';
-import { checkFileRights } from '../../../src/core/files/check-targets.ts';
 import { diskFileSystem } from '../../../src/core/files/file-system.ts';
-import { replaceFiles, restoreFiles } from '../../../src/core/files/replace-files.ts';
+import { checkFileRights } from '../../../src/core/files/transaction/check-replaceable-files.ts';
+import { replaceFiles, restoreFiles } from '../../../src/core/files/transaction/replace-files.ts';
 
 const kernel = vi.hoisted(() => ({ says: null as number | null }));
 // No share and no FAT can be mounted here: the kernel's number for what a file is on is all that a test can have of them.

@@ -3,8 +3,8 @@
 import { lstatSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { checkFileRights } from '../../../src/core/files/check-targets.ts';
 import { chownLikeDirectory } from '../../../src/core/files/file-system.ts';
+import { checkFileRights } from '../../../src/core/files/transaction/check-replaceable-files.ts';
 
 for await (const _ of createInterface({ input: process.stdin })) break;
 process.setgid?.(0);

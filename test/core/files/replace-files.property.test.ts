@@ -1,14 +1,14 @@
 import { basename, join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { UpdateError } from '../../../src/core/errors/update-error.ts';
 import { type FileSystem, type Owner, replaceFileSafely } from '../../../src/core/files/file-system.ts';
 import {
   type FileRecord,
   type FileReplacement,
   replaceFiles,
   restoreFiles,
-} from '../../../src/core/files/replace-files.ts';
-import { UpdateError } from '../../../src/core/progress/update-error.ts';
+} from '../../../src/core/files/transaction/replace-files.ts';
 import { FakeDisk, type FakeProcess, type Fault, type Luck } from './fake-file-system.ts';
 
 const state = '/srv/svc/.svc-updater';

@@ -6,8 +6,8 @@ import { listImages } from '../../rig/engine-api.ts';
 import type { InstanceOptions } from '../../rig/instance-options.ts';
 import type { Layout, LayoutContext } from '../../rig/layout.ts';
 import type { UpdateResult, UpdaterOptions, UpdaterRun } from '../../rig/updater-run.ts';
-import { holdTools } from './hold-tools.ts';
 import { createInstance, type Instance } from './instance.ts';
+import { holdTools } from './pause-helper.ts';
 
 /** The plain instance, but for the folder of the app's that its database has mounted, too: nobody else writes in it. */
 export const ownData = (c: LayoutContext): Layout => ({

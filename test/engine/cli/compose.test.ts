@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Compose } from '../../../src/engine/cli/compose.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
-import { startPlainEngine } from '../api/http-engine.ts';
+import { startPlainEngine } from '../http-engine.ts';
 
 let directory = '';
 beforeEach(async () => {

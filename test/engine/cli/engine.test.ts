@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Cancelled } from '../../../src/core/progress/stops.ts';
-import { takeSnapshots } from '../../../src/engine/api/blueprint.ts';
+import { Cancelled } from '../../../src/core/cancellation/cancelled.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
+import { takeSnapshots } from '../../../src/engine/containers/container-snapshot.ts';
 import type { CallOptions } from '../../../src/engine/engine-api.ts';
-import { engineTarget } from '../../../src/engine/http/target.ts';
+import { engineTarget } from '../../../src/engine/http/engine-target.ts';
 import { tar } from '../../rig/tar.ts';
-import { listen, startEngine, startPlainEngine } from '../api/http-engine.ts';
+import { listen, startEngine, startPlainEngine } from '../http-engine.ts';
 import { frame } from '../raw-engine.ts';
 import { selfSigned } from '../self-signed.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LogLevel, type Phase, phases } from '../../../src/core/progress/event.ts';
-import { formatLine, parseLine } from '../../../src/core/progress/line.ts';
+import { formatLine, parseLine } from '../../../src/core/progress/log-line.ts';
 import { formatLastLine } from '../../../src/core/progress/run-result.ts';
 import type { ContainerDouble } from './container-double.ts';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import type { AutomaticChoice } from '../../../src/server/contract/automatic.ts';
+import type { AutomaticChoice } from '../../../src/server/contract/automatic-settings.ts';
 import type { Run, Status } from '../../../src/wire/status.ts';
 import type { ComposeText } from '../compose-text.ts';
 import { askEngine, engineSocket } from '../engine-api.ts';

@@ -6,11 +6,11 @@ import {
   typicalRollback,
   typicalRun,
 } from '../../../src/server/testing/index.ts';
-import { createRunWithDefaults } from '../../../src/wire/reader-shapes.ts';
+import { createRunWithDefaults } from '../../../src/wire/api-client/parse-responses.ts';
 import type { Automatic, RollbackOffer, Run } from '../../../src/wire/status.ts';
 import type { VisitOptions } from './browser.ts';
 
-/** A state of the dialog, how to reach it, and its heading. test/web/dialog-words.test.ts checks the other texts. */
+/** A state of the dialog, how to reach it, and its heading. test/web/dialog-texts.test.ts checks the other texts. */
 export interface DialogScene {
   name: string;
   script: () => Script;

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ProgressEvent } from '../../../src/core/progress/event.ts';
 import { createEventStream, keepAliveIntervalMs } from '../../../src/server/http/event-stream.ts';
 import { WatchedRecord } from '../run/watched-record.ts';
-import { follow } from './follow.ts';
+import { follow } from './follow-events.ts';
 import { record } from './memory-service.ts';
 
 const line = (message: string, phase: ProgressEvent['phase'] = 'pull', percent?: number): ProgressEvent => ({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { maxBodyBytes } from '../../../src/server/http/read-body.ts';
-import { door, type Question, stream } from './ask.ts';
 import { MemoryService } from './memory-service.ts';
+import { door, type Question, stream } from './send-request.ts';
 
 function rig() {
   const service = new MemoryService();

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Caller } from '../../../src/server/contract/instance-options.ts';
-import type { ValidatedInstanceOptions } from '../../../src/server/contract/options.ts';
+import type { ValidatedInstanceOptions } from '../../../src/server/contract/validate-options.ts';
 import { Unavailable } from '../../../src/server/run/update-service.ts';
 import { reasonCodes } from '../../../src/wire/codes.ts';
-import { described, door, origin, path, type Question, request, seen } from './ask.ts';
-import { follow } from './follow.ts';
+import { follow } from './follow-events.ts';
 import { MemoryService, notRunning, record, rollbackOffer, secret } from './memory-service.ts';
+import { described, door, origin, path, type Question, request, seen } from './send-request.ts';
 
 function rig(settings: Partial<ValidatedInstanceOptions> = {}) {
   const service = new MemoryService();

@@ -1,5 +1,8 @@
 import type { Channel } from '../../../src/core/release/channel.ts';
-import { type AutomaticChoice, applyAutomaticDefaults } from '../../../src/server/contract/automatic.ts';
+import {
+  type AutomaticChoice,
+  applyAutomaticDefaults,
+} from '../../../src/server/contract/automatic-settings.ts';
 import type {
   CompleteRollbackOrder,
   CompleteUpdateOrder,

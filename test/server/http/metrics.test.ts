@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createLibraryMethods } from '../../../src/server/http/methods.ts';
+import { createLibraryMethods } from '../../../src/server/http/library-methods.ts';
 import { formatMetrics } from '../../../src/server/http/metrics.ts';
 import { type Run, runSchema, type Status, statusSchema } from '../../../src/wire/status.ts';
 import { MemoryService } from './memory-service.ts';

@@ -9,8 +9,8 @@ import { type AddressInfo, connect } from 'node:net';
 import express from 'express';
 import fastify from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { path } from './ask.ts';
 import { NodeRig } from './node-rig.ts';
+import { path } from './send-request.ts';
 
 /** What a request line, or `:path`, can name that is no path, or one that is read in two ways. */
 const targets = [

@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type NodeRequest, toNodeHandler } from '../../../src/server/http/node-handler.ts';
 import { WatchedRecord } from '../run/watched-record.ts';
-import { path } from './ask.ts';
-import { follow } from './follow.ts';
+import { follow } from './follow-events.ts';
 import { record } from './memory-service.ts';
 import { NodeRig } from './node-rig.ts';
+import { path } from './send-request.ts';
 
 let rig: NodeRig;
 afterEach(() => rig.close());

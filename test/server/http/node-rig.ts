@@ -4,8 +4,8 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { InstanceUpdates } from '../../../src/server/contract/instance-updates.ts';
 import { createHandler } from '../../../src/server/http/handler.ts';
 import { type NodeHandler, toNodeHandler } from '../../../src/server/http/node-handler.ts';
-import { path } from './ask.ts';
 import { MemoryService } from './memory-service.ts';
+import { path } from './send-request.ts';
 
 /** The endpoints behind a server of `node:http`, or of what stands on it. */
 export class NodeRig {

@@ -7,7 +7,7 @@ import {
 } from '../../../src/server/testing/index.ts';
 import { endStates, phaseNames } from '../../../src/wire/codes.ts';
 import type { Run } from '../../../src/wire/status.ts';
-import { check, origin, path } from '../http/ask.ts';
+import { check, origin, path } from '../http/send-request.ts';
 
 let updates: InstanceUpdates | undefined;
 afterEach(() => updates?.close());

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ChannelFile } from '../../../src/provenance/channel-file.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
-import { createRunWithDefaults } from '../../../src/wire/reader-shapes.ts';
+import { createRunWithDefaults } from '../../../src/wire/api-client/parse-responses.ts';
 import { channelFile, hostChannel, recallsOf } from '../../feed/channel-copies.ts';
 import { attach, releaseFile } from '../../feed/proofs.ts';
 import { publisher } from '../../provenance/sign.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { StartableUpdateService } from '../../../src/server/updates.ts';
+import type { StartableUpdateService } from '../../../src/server/create-update-service.ts';
 import { goodRun, type Script, workOf } from '../../rig/engine-double/script.ts';
 import { quiet } from './invariants.ts';
 import { freshRigs, patient, rig, runOf, type Server, until } from './rig.ts';

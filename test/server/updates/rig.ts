@@ -5,9 +5,12 @@ import { afterEach, beforeEach, expect } from 'vitest';
 import type { EngineTimeouts } from '../../../src/engine/engine-calls.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 import type { CompleteUpdateOrder } from '../../../src/server/contract/instance-updates.ts';
-import { validateInstanceOptions } from '../../../src/server/contract/options.ts';
 import type { ServerTiming } from '../../../src/server/contract/timing.ts';
-import { createUpdateService, type StartableUpdateService } from '../../../src/server/updates.ts';
+import { validateInstanceOptions } from '../../../src/server/contract/validate-options.ts';
+import {
+  createUpdateService,
+  type StartableUpdateService,
+} from '../../../src/server/create-update-service.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { type Forge, startForge } from '../../feed/forge.ts';
 import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { defaultServerTiming } from '../../../src/server/contract/timing.ts';
-import { createRunWithDefaults } from '../../../src/wire/reader-shapes.ts';
+import { createRunWithDefaults } from '../../../src/wire/api-client/parse-responses.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { badRun, lineOf, type Script } from '../../rig/engine-double/script.ts';
 import { quiet } from './invariants.ts';

@@ -2,7 +2,7 @@
 
 import type { MountSpec } from '../../../src/engine/engine-api.ts';
 import { createRun } from '../../../src/server/run/run-record.ts';
-import type { OpenRun } from '../../../src/server/store/open-run.ts';
+import type { OpenRun } from '../../../src/server/store/stored-entries.ts';
 import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
 import { lineOf, workOf } from '../../rig/engine-double/script.ts';
 import { rig } from './rig.ts';

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { requirePin } from '../../../src/core/compose/find-pin.ts';
-import { UpdateError } from '../../../src/core/progress/update-error.ts';
-import { versionLabel } from '../../../src/engine/labels.ts';
-import { checkSpecifiedServices } from '../../../src/updater/compose/inspect/services/check-named.ts';
+import { requirePin } from '../../../src/core/compose/pins/find-pin.ts';
+import { UpdateError } from '../../../src/core/errors/update-error.ts';
+import { versionLabel } from '../../../src/engine/objects/labels.ts';
+import { checkSpecifiedServices } from '../../../src/updater/compose/inspect/services/check-specified-services.ts';
 import { runningApp } from '../../../src/updater/compose/plan/plan-update.ts';
 import { checkPublished } from '../../../src/updater/plan/check-published.ts';
 import { checkPulled } from '../../../src/updater/plan/check-pulled.ts';

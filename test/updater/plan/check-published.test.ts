@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Plan } from '../../../src/updater/compose/plan/plan.ts';
+import type { Plan } from '../../../src/updater/compose/plan/prepared-plan.ts';
 import { checkPublished } from '../../../src/updater/plan/check-published.ts';
 import { checkedBeside, composeText, installed, planTo } from '../../build-plan.ts';
 

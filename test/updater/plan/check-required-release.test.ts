@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createProduct, type Product } from '../../../src/core/progress/product.ts';
-import { versionLabel } from '../../../src/engine/labels.ts';
+import { createProduct, type Product } from '../../../src/core/names/product.ts';
+import { versionLabel } from '../../../src/engine/objects/labels.ts';
 import { runningApp } from '../../../src/updater/compose/plan/plan-update.ts';
 import { checkRequiredRelease } from '../../../src/updater/plan/check-required-release.ts';
 import { container, image } from '../../build.ts';

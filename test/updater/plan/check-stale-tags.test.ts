@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Image } from '../../../src/engine/container.ts';
-import { versionLabel } from '../../../src/engine/labels.ts';
-import type { Plan } from '../../../src/updater/compose/plan/plan.ts';
+import type { Image } from '../../../src/engine/objects/container.ts';
+import { versionLabel } from '../../../src/engine/objects/labels.ts';
+import type { Plan } from '../../../src/updater/compose/plan/prepared-plan.ts';
 import { checkStaleTags, floatingUpdatesOf } from '../../../src/updater/plan/check-stale-tags.ts';
 import { container, image } from '../../build.ts';
 import { checkedBeside, composeText, installed, planTo } from '../../build-plan.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Engine } from '../../../src/engine/cli/engine.ts';
 import { Cancellation } from '../../../src/updater/run/cancellation.ts';
-import { Log } from '../../../src/updater/run/log/log.ts';
+import { Log } from '../../../src/updater/run/log/run-log.ts';
 
 const address = { host: 'unix:///nonexistent', tls: [], configDirectory: '/nonexistent' };
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { createProduct, svcProduct } from '../../../src/core/progress/product.ts';
-import { errorCodes, UpdateError } from '../../../src/core/progress/update-error.ts';
-import { parseCommandLine, UsageError } from '../../../src/updater/run/command-line.ts';
-import { explain } from '../../../src/updater/run/explain.ts';
-import { createFailedOutcome } from '../../../src/updater/run/log/ending.ts';
-import { unknownOutcomeFacts } from '../../../src/updater/run/log/ending-facts.ts';
-import { Log } from '../../../src/updater/run/log/log.ts';
-import { updateOptionsOf } from '../../../src/updater/run/options.ts';
-import { formatUsage } from '../../../src/updater/run/usage.ts';
+import { errorCodes, UpdateError } from '../../../src/core/errors/update-error.ts';
+import { createProduct, svcProduct } from '../../../src/core/names/product.ts';
+import { unknownOutcomeFacts } from '../../../src/updater/run/log/outcome-details.ts';
+import { Log } from '../../../src/updater/run/log/run-log.ts';
+import { createFailedOutcome } from '../../../src/updater/run/log/run-outcome.ts';
+import { parseCommandLine, UsageError } from '../../../src/updater/run/options/command-line.ts';
+import { explain } from '../../../src/updater/run/options/explain-error-code.ts';
+import { updateOptionsOf } from '../../../src/updater/run/options/update-options.ts';
+import { formatUsage } from '../../../src/updater/run/options/usage.ts';
 
 const larder = createProduct({ name: 'larder', services: ['web', 'jobs'], containerName: 'my-larder' });
 const told = JSON.stringify({ name: 'larder', services: ['web', 'jobs'], containerName: 'my-larder' });

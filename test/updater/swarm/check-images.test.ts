@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { UpdateError } from '../../../src/core/progress/update-error.ts';
-import { versionLabel } from '../../../src/engine/labels.ts';
-import { planServiceUpdates } from '../../../src/updater/swarm/plan-moves.ts';
-import { checkImages } from '../../../src/updater/swarm/pull.ts';
+import { UpdateError } from '../../../src/core/errors/update-error.ts';
+import { versionLabel } from '../../../src/engine/objects/labels.ts';
+import { planServiceUpdates } from '../../../src/updater/swarm/plan/plan-service-updates.ts';
+import { checkImages } from '../../../src/updater/swarm/pull/pull-stack.ts';
 import { image } from '../../build.ts';
 import { engineWith, target, updateOptions } from '../../build-plan.ts';
 import { serviceWith, specWith, tasksOf } from '../../build-stack.ts';

@@ -2,9 +2,9 @@
 
 import type { RequestListener } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Json } from '../../../src/engine/json.ts';
-import { parseObject } from '../../../src/engine/json.ts';
-import type { SwarmNode, SwarmTask } from '../../../src/engine/swarm.ts';
+import type { Json } from '../../../src/engine/objects/json.ts';
+import { parseObject } from '../../../src/engine/objects/json.ts';
+import type { SwarmNode, SwarmTask } from '../../../src/engine/swarm/swarm-service.ts';
 
 interface Versioned {
   ID: string;

@@ -1,46 +1,50 @@
 import { homedir } from 'node:os';
 import { applyEditsToDraft, createDraft } from '../../../core/compose/draft.ts';
-import { checkPinAgainstModel, isPinShared, requirePin } from '../../../core/compose/find-pin.ts';
-import { findUnsetRequiredVariables } from '../../../core/compose/interpolation.ts';
-import { type ComposeSource, resolveIncludeTree, resolveLinkPath } from '../../../core/compose/layers.ts';
-import type { Pin } from '../../../core/compose/pin.ts';
-import { type PinUpdate, planPinEdits, updatedReference } from '../../../core/compose/pin-edits.ts';
 import {
-  listProjectFiles,
-  type ProjectFiles,
-  projectDirectoryOf,
-} from '../../../core/compose/project-files.ts';
+  type ComposeSource,
+  resolveIncludeTree,
+  resolveLinkPath,
+} from '../../../core/compose/include-tree.ts';
+import { findUnsetRequiredVariables } from '../../../core/compose/interpolation.ts';
+import { checkPinAgainstModel, isPinShared, requirePin } from '../../../core/compose/pins/find-pin.ts';
+import type { Pin } from '../../../core/compose/pins/pin.ts';
+import { type PinUpdate, planPinEdits, updatedReference } from '../../../core/compose/pins/plan-pin-edits.ts';
 import {
   createNotPinnedToError,
   createOtherVariantError,
   createUnversionedTargetError,
   isPinnedTo,
-} from '../../../core/compose/refused-target.ts';
+} from '../../../core/compose/pins/target-errors.ts';
+import {
+  listProjectFiles,
+  type ProjectFiles,
+  projectDirectoryOf,
+} from '../../../core/compose/project-files.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
 import { isExistingPath } from '../../../core/files/file-system.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
 import {
   compareSharedNumbers,
   compareVersions,
   countVersionNumbers,
   cutVersion,
-} from '../../../core/release/order.ts';
+} from '../../../core/release/compare-versions.ts';
 import { isNumbered } from '../../../core/release/pin-tag.ts';
-import { formatTagLike, planTagUpdate } from '../../../core/release/retag.ts';
+import { formatTagLike, planTagUpdate } from '../../../core/release/plan-tag-update.ts';
 import type { NumberedTag } from '../../../core/release/tag.ts';
 import type { ReleaseTarget, Target } from '../../../core/release/target.ts';
 import { Compose, type ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import type { Log } from '../../run/log/log.ts';
 import { maskRulesOfModel } from '../../run/log/mask-rules.ts';
-import type { BumpOptions } from '../../run/options.ts';
-import { type Placeholders, resolveProposedModel } from '../proof/proposed-model.ts';
+import type { Log } from '../../run/log/run-log.ts';
+import type { BumpOptions } from '../../run/options/update-options.ts';
 import {
   compareModels,
   type ExpectedModelChanges,
   listVariableLocations,
   requireExpectedChanges,
   substitutionsOf,
-} from '../proof/prove.ts';
+} from '../verify-edit/compare-models.ts';
+import { type Placeholders, resolveProposedModel } from '../verify-edit/resolve-proposed-model.ts';
 
 type BumpRequest = Pick<BumpOptions, 'services' | 'to' | 'digest'>;
 

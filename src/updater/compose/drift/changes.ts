@@ -4,9 +4,9 @@ import {
   findGainedRights,
   type HostRight,
   type RightsContext,
-} from '../../../engine/rights.ts';
+} from '../../../engine/comparison/find-gained-rights.ts';
 import type { ServiceFacts } from '../inspect/installation.ts';
-import { type Definition, type DefinitionDifference, findDifferences } from './shape.ts';
+import { type Definition, type DefinitionDifference, findDifferences } from './find-differences.ts';
 import { inlineConfig, type TextPosition, type VariableResolver } from './written-text.ts';
 
 /**

@@ -1,7 +1,7 @@
-import { UpdateError } from '../../../core/progress/update-error.ts';
-import type { Container } from '../../../engine/container.ts';
-import type { Log } from '../../run/log/log.ts';
-import { joinWithAnd } from '../../run/log/wording.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { Container } from '../../../engine/objects/container.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import type { Log } from '../../run/log/run-log.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
 
 /**

@@ -20,18 +20,23 @@
 import { homedir } from 'node:os';
 import { listEnvFiles } from '../../../core/compose/project-files.ts';
 import { createVariableLookup } from '../../../core/compose/variables.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { findGainedRights } from '../../../engine/rights.ts';
-import type { Log } from '../../run/log/log.ts';
+import { findGainedRights } from '../../../engine/comparison/find-gained-rights.ts';
+import type { Log } from '../../run/log/run-log.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
+import { modelDefinitionOf } from './build-definitions.ts';
 import { changePosition, listDriftChanges } from './changes.ts';
 import { checkDefinitions } from './check-definitions.ts';
-import { modelDefinitionOf } from './definition.ts';
-import { fetchEngineDefaults, fetchRightsContext, fetchServiceFacts, readWrittenTexts } from './facts.ts';
-import { adviceFor, type DriftFinding, evaluateChanges, formatEditWarnings } from './judge.ts';
-import { requireProvidedVariables } from './refuse-provided.ts';
+import { adviceFor, type DriftFinding, evaluateChanges, formatEditWarnings } from './evaluate-changes.ts';
+import {
+  fetchEngineDefaults,
+  fetchRightsContext,
+  fetchServiceFacts,
+  readWrittenTexts,
+} from './fetch-service-data.ts';
+import { requireProvidedVariables } from './require-provided-variables.ts';
 import type { VariableResolver } from './written-text.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { interpolate } from '../../../core/compose/interpolation.ts';
-import { createSourceMappedText } from '../../../core/compose/traced.ts';
-import { listCopiedPaths } from '../../../engine/api/copied-files.ts';
-import { type Json, toList, toObject } from '../../../engine/json.ts';
-import { removeTrailingSlash } from './shape.ts';
+import { createSourceMappedText } from '../../../core/compose/source-map.ts';
+import { listCopiedPaths } from '../../../engine/containers/copied-files.ts';
+import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
+import { removeTrailingSlash } from './find-differences.ts';
 
 /**
  * Position of a setting in a service: the section of the definition, and the item in this section. The item is `''` if

@@ -1,12 +1,12 @@
-import { roleLabelOf } from '../../../core/progress/product.ts';
+import { roleLabelOf } from '../../../core/names/product.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
-import { serviceOf } from '../../../engine/container.ts';
-import { composeLabels } from '../../../engine/labels.ts';
-import { addArchiveTarget } from '../../run/expectations.ts';
-import { type UpdateOptions, updateOptionsOf } from '../../run/options.ts';
+import { serviceOf } from '../../../engine/objects/container.ts';
+import { composeLabels } from '../../../engine/objects/labels.ts';
+import { addFileSettings } from '../../run/options/settings-file.ts';
+import { type UpdateOptions, updateOptionsOf } from '../../run/options/update-options.ts';
+import { addArchiveTarget } from '../../run/release/expected-digests.ts';
 import type { FirstContext, RunContext } from '../../run/run-context.ts';
-import { addFileSettings } from '../../run/settings-file.ts';
-import type { ProjectLocation } from './labelled-project.ts';
+import type { ProjectLocation } from './find-project/labelled-project.ts';
 
 /** Value of the role label of a worker. */
 const workerRole = 'worker';

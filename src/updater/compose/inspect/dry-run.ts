@@ -2,12 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { finalName } from '../../../engine/api/project-containers.ts';
-import type { CommandResult } from '../../../engine/cli/command.ts';
 import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { createRejectionError } from '../../../engine/cli/rejection.ts';
-import { composeLabels } from '../../../engine/labels.ts';
+import type { CommandResult } from '../../../engine/cli/run-command.ts';
+import { finalName } from '../../../engine/containers/project-containers.ts';
+import { composeLabels } from '../../../engine/objects/labels.ts';
 import type { DryRun, SentContainer, ServiceFacts } from './installation.ts';
 import { type RecordedWrite, startRecorder, type WriteListener } from './recorder.ts';
 

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import type { Pin } from '../../../core/compose/pin.ts';
+import type { Pin } from '../../../core/compose/pins/pin.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
-import type { HostPaths } from '../../../core/files/host-paths.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
-import type { Product } from '../../../core/progress/product.ts';
+import type { HostPaths } from '../../../core/mounts/host-paths.ts';
+import type { Product } from '../../../core/names/product.ts';
 import type { Compose, ComposeModel, ComposeProject, ModelService } from '../../../engine/cli/compose.ts';
-import { type Container, type Image, serviceOf } from '../../../engine/container.ts';
-import type { Json } from '../../../engine/json.ts';
+import { type Container, type Image, serviceOf } from '../../../engine/objects/container.ts';
+import type { Json } from '../../../engine/objects/json.ts';
 
 /** A service whose containers the update replaces. */
 export interface ServiceFacts {

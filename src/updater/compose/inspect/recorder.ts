@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { notExecutedText } from '../../../engine/cli/rejection.ts';
+import type { EngineTarget } from '../../../engine/http/engine-target.ts';
 import { createClientRequest } from '../../../engine/http/request.ts';
-import type { EngineTarget } from '../../../engine/http/target.ts';
-import { type Json, parseObject } from '../../../engine/json.ts';
+import { type Json, parseObject } from '../../../engine/objects/json.ts';
 
 /** A recorded request that would have changed something. */
 export interface RecordedWrite {

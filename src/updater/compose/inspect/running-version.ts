@@ -1,10 +1,10 @@
-import type { Pin } from '../../../core/compose/pin.ts';
-import { parseReference } from '../../../core/compose/reference.ts';
-import type { Product } from '../../../core/progress/product.ts';
-import { compareVersions } from '../../../core/release/order.ts';
+import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import type { Pin } from '../../../core/compose/pins/pin.ts';
+import type { Product } from '../../../core/names/product.ts';
+import { compareVersions } from '../../../core/release/compare-versions.ts';
 import { isNumbered, type PinTag, parsePinTag, parseVersionLabel } from '../../../core/release/pin-tag.ts';
-import type { Container } from '../../../engine/container.ts';
-import { versionLabel } from '../../../engine/labels.ts';
+import type { Container } from '../../../engine/objects/container.ts';
+import { versionLabel } from '../../../engine/objects/labels.ts';
 import { hasInheritedVersion, isOfProduct } from '../../plan/release-plan.ts';
 
 /**

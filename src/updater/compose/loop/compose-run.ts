@@ -1,12 +1,14 @@
-import { Interrupted } from '../../../core/progress/stops.ts';
-import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
-import { type DrivenRun, type Goal, TryAgain } from '../../run/drive.ts';
-import type { RunOutcome } from '../../run/log/ending.ts';
+import { Interrupted } from '../../../core/cancellation/cancelled.ts';
+import type { ProjectContainers } from '../../../engine/containers/project-containers.ts';
+import type { RunOutcome } from '../../run/log/run-outcome.ts';
 import type { RunContext } from '../../run/run-context.ts';
+import { type DrivenRun, type Goal, TryAgain } from '../../run/run-steps.ts';
 import type { Journal } from '../../run/state/journal.ts';
 import { isReplacing } from '../../run/state/run-state.ts';
-import { finishUpdated } from '../replace/end-updated.ts';
+import { finishUnchanged } from '../finish/finish-unchanged.ts';
+import { finishUpdated } from '../finish/finish-updated.ts';
 import { ComposeWork, type WorkOptions } from './compose-work.ts';
+import { decideRollback } from './decide-rollback.ts';
 import { executeStep, isRestoreStep } from './executors.ts';
 import {
   type ComposeStep,
@@ -15,8 +17,6 @@ import {
   stepName,
   toContainersNotRestoredError,
 } from './next-step.ts';
-import { decideRollback } from './turn-back.ts';
-import { finishUnchanged } from './unchanged.ts';
 
 /** Run on a compose project according to its journal: the update to the new version, or the rollback of that update. */
 export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {

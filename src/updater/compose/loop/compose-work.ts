@@ -1,28 +1,31 @@
-import { watchStops } from '../../../engine/api/events.ts';
-import { listProjectContainers, type ProjectContainers } from '../../../engine/api/project-containers.ts';
 import { Compose, type ComposeModel } from '../../../engine/cli/compose.ts';
-import type { Container } from '../../../engine/container.ts';
-import type { RestorePointRecord } from '../../data/point-record.ts';
-import type { Goal } from '../../run/drive.ts';
-import type { OutcomeFacts } from '../../run/log/ending-facts.ts';
+import { watchStops } from '../../../engine/containers/container-events.ts';
+import {
+  listProjectContainers,
+  type ProjectContainers,
+} from '../../../engine/containers/project-containers.ts';
+import type { Container } from '../../../engine/objects/container.ts';
+import type { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
+import type { OutcomeFacts } from '../../run/log/outcome-details.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { type Changeover, hasNewVersionStarted } from '../../run/state/changeover.ts';
+import type { Goal } from '../../run/run-steps.ts';
 import { type Journal, type JournalData, journalOutcomeFactsOf } from '../../run/state/journal.ts';
+import { type Changeover, hasNewVersionStarted } from '../../run/state/rollout.ts';
 import { isReplacing, rollbackOf } from '../../run/state/run-state.ts';
-import type { Plan, PreparedPlan } from '../plan/plan.ts';
+import type { ProjectObservation } from '../concurrent-changes/require-same-containers.ts';
+import { isUnchanged } from '../finish/finish-unchanged.ts';
+import type { UnusedImages } from '../finish/finish-updated.ts';
+import { StartTimes } from '../health/health-watch.ts';
+import type { Plan, PreparedPlan } from '../plan/prepared-plan.ts';
 import type { EarlyPull } from '../pull/early-pull.ts';
-import type { UpAttempts } from '../replace/bring-up.ts';
-import type { UnusedImages } from '../replace/end-updated.ts';
-import { StartTimes } from '../replace/health.ts';
+import type { UpAttempts } from '../replace/replace-service.ts';
 import type { JournaledContext, Replacement } from '../replace/replacement.ts';
-import type { RestoreContext } from '../replace/rollback/restore-containers.ts';
-import { createRestoreStartCounter } from '../replace/rollback/restore-data.ts';
-import type { PreviousTexts } from '../replace/rollback/restore-files-and-tags.ts';
-import type { PendingStops } from '../replace/rollback/restore-steps.ts';
-import type { ProjectObservation } from '../replace/same-containers.ts';
-import type { SavedData } from '../replace/save.ts';
+import type { PendingStops } from '../rollback/list-restore-steps.ts';
+import type { RestoreContext } from '../rollback/restore-containers.ts';
+import { createRestoreStartCounter } from '../rollback/restore-data.ts';
+import type { PreviousTexts } from '../rollback/restore-files-and-tags.ts';
+import type { SavedData } from '../save/save-data.ts';
 import type { Knowledge, StepKind } from './next-step.ts';
-import { isUnchanged } from './unchanged.ts';
 
 /** Maximum age in milliseconds of a list of containers that is reused. */
 const freshMs = 500;

@@ -1,43 +1,43 @@
-import { UpdateError } from '../../../core/progress/update-error.ts';
-import { TryAgain } from '../../run/drive.ts';
-import { joinWithAnd } from '../../run/log/wording.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import { TryAgain } from '../../run/run-steps.ts';
 import { startEarly } from '../../run/start-early.ts';
-import { isAlreadyReached } from '../../run/state/changeover.ts';
-import { formatRunningVersion } from '../inspect/describe.ts';
+import { isAlreadyReached } from '../../run/state/rollout.ts';
+import { requireSameContainers } from '../concurrent-changes/require-same-containers.ts';
+import { createDataContext, writeRestorePointState } from '../data-services/stop-data-services.ts';
+import { isUnchanged } from '../finish/finish-unchanged.ts';
+import { findUnusedImages } from '../finish/finish-updated.ts';
+import { StartTimes } from '../health/health-watch.ts';
+import { formatRunningVersion } from '../inspect/describe-installation.ts';
 import { replacedServicesOf } from '../inspect/installation.ts';
-import { planRollout } from '../plan/plan-changeover.ts';
+import { planRollout } from '../plan/plan-rollout.ts';
 import { reachedVersionNameOf } from '../plan/version-sentences.ts';
 import { pullAndPrepare } from '../pull/pull-and-prepare.ts';
-import { awaitServices } from '../replace/await-services.ts';
-import { replaceService } from '../replace/bring-up.ts';
+import { replaceService } from '../replace/replace-service.ts';
+import { runOnceService } from '../replace/run-once.ts';
 import {
   containerNamesOf,
   removeLeftovers,
   renameContainers,
   stopAllContainers,
   stopAndRemove,
-} from '../replace/containers.ts';
-import { createDataContext, writeRestorePointState } from '../replace/data-services.ts';
-import { findUnusedImages } from '../replace/end-updated.ts';
-import { StartTimes } from '../replace/health.ts';
-import { finishRestorePoint } from '../replace/rollback/end-restore-point.ts';
-import { restoreExecutors } from '../replace/rollback/restore-containers.ts';
+} from '../replace/stop-containers.ts';
+import { finishRestorePoint } from '../rollback/finish-restore-point.ts';
+import { findStoppingContainers, type RestoreStep } from '../rollback/list-restore-steps.ts';
+import { restoreExecutors } from '../rollback/restore-containers.ts';
 import {
   restartDataServices,
   restoreData,
   stopCoveredServices,
   throwJournalNotWritten,
-} from '../replace/rollback/restore-data.ts';
-import { restoreFilesAndTags } from '../replace/rollback/restore-files-and-tags.ts';
-import { findStoppingContainers, type RestoreStep } from '../replace/rollback/restore-steps.ts';
-import { runOnceService } from '../replace/run-once.ts';
-import { requireSameContainers } from '../replace/same-containers.ts';
-import { saveWhileRunning, saveWhileStopped } from '../replace/save.ts';
-import { verifyReplacement } from '../replace/verify.ts';
-import { logReplacement } from './announce.ts';
+} from '../rollback/restore-data.ts';
+import { restoreFilesAndTags } from '../rollback/restore-files-and-tags.ts';
+import { saveWhileRunning, saveWhileStopped } from '../save/save-data.ts';
+import { awaitServices } from '../verify/await-services.ts';
+import { verifyReplacement } from '../verify/verify-replacement.ts';
 import type { ComposeWork } from './compose-work.ts';
+import { logReplacement } from './log-replacement.ts';
 import type { ComposeStep, ComposeView, StepKind, StepOf } from './next-step.ts';
-import { isUnchanged } from './unchanged.ts';
 import { writeUpdate } from './write-update.ts';
 
 type RunStepKind = Exclude<StepKind, RestoreStep['kind']>;

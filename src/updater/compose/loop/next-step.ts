@@ -1,8 +1,8 @@
-import { UpdateError } from '../../../core/progress/update-error.ts';
-import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
-import type { Goal, NextStep } from '../../run/drive.ts';
-import { hasNewVersionStarted } from '../../run/state/changeover.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { ProjectContainers } from '../../../engine/containers/project-containers.ts';
+import type { Goal, NextStep } from '../../run/run-steps.ts';
 import type { JournalData } from '../../run/state/journal.ts';
+import { hasNewVersionStarted } from '../../run/state/rollout.ts';
 import { isBeforeReplacing } from '../../run/state/run-state.ts';
 import { listReplaceSteps, type ReplaceStep } from '../replace/replace-steps.ts';
 import {
@@ -10,7 +10,7 @@ import {
   listRestoreSteps,
   type RestoreStep,
   restoreOldIds,
-} from '../replace/rollback/restore-steps.ts';
+} from '../rollback/list-restore-steps.ts';
 
 /** Step of an update to the new version. */
 type UpdateStep =

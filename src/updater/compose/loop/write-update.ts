@@ -1,19 +1,19 @@
 import { basename, join } from 'node:path';
 import { listEnvFiles, listProjectFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
-import { checkReplaceableFiles } from '../../../core/files/check-targets.ts';
-import { readHash } from '../../../core/files/file-record.ts';
 import { diskFileSystem } from '../../../core/files/file-system.ts';
-import { replaceFiles } from '../../../core/files/replace-files.ts';
-import { stateDirectoryName } from '../../../core/progress/state-name.ts';
-import type { SavedRestorePoint } from '../../data/point.ts';
-import type { Changeover } from '../../run/state/changeover.ts';
-import { pruneBackups } from '../../run/state/kept-runs.ts';
+import { checkReplaceableFiles } from '../../../core/files/transaction/check-replaceable-files.ts';
+import { readHash } from '../../../core/files/transaction/file-record.ts';
+import { replaceFiles } from '../../../core/files/transaction/replace-files.ts';
+import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
+import type { SavedRestorePoint } from '../../data/restore-point.ts';
+import type { Changeover } from '../../run/state/rollout.ts';
+import { pruneBackups } from '../../run/state/run-names.ts';
 import { backupDirectoryOf } from '../../run/state/state-directory.ts';
-import type { PreparedPlan } from '../plan/plan.ts';
-import { updateTags } from '../pull/tags.ts';
+import type { PreparedPlan } from '../plan/prepared-plan.ts';
+import { updateTags } from '../pull/local-tags.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { prepareRollback } from '../replace/rollback/prepare-rollback.ts';
-import type { SavedData } from '../replace/save.ts';
+import { prepareRollback } from '../save/prepare-rollback.ts';
+import type { SavedData } from '../save/save-data.ts';
 
 /**
  * Runs the phase `write`: writes the files, sets the image tags that the pull has not set, and records everything

@@ -1,10 +1,10 @@
-import { isSamePublisher, parseReference } from '../../../core/compose/reference.ts';
-import { formatUpCommand } from '../../../core/progress/compose-command.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
+import { formatUpCommand } from '../../../core/command-line/compose-command.ts';
+import { isSamePublisher, parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { ComposeModel, ModelService } from '../../../engine/cli/compose.ts';
-import { serviceOf } from '../../../engine/container.ts';
-import { joinWithAnd } from '../../run/log/wording.ts';
-import type { MovedService } from '../../run/state/changeover.ts';
+import { serviceOf } from '../../../engine/objects/container.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import type { MovedService } from '../../run/state/rollout.ts';
 import { completedDependencies, type Installation, updatedServicesOf } from '../inspect/installation.ts';
 
 /**

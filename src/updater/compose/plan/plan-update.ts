@@ -1,16 +1,16 @@
 import { join } from 'node:path';
-import { checkPinAgainstModel } from '../../../core/compose/find-pin.ts';
-import type { Pin } from '../../../core/compose/pin.ts';
-import { countVersionNumbers, isMajorChange } from '../../../core/release/order.ts';
-import { planTagUpdate, type TagUpdateResult } from '../../../core/release/retag.ts';
+import { checkPinAgainstModel } from '../../../core/compose/pins/find-pin.ts';
+import type { Pin } from '../../../core/compose/pins/pin.ts';
+import { countVersionNumbers, isMajorChange } from '../../../core/release/compare-versions.ts';
+import { planTagUpdate, type TagUpdateResult } from '../../../core/release/plan-tag-update.ts';
 import type { PlannedTarget } from '../../../core/release/target.ts';
-import type { Image } from '../../../engine/container.ts';
-import { versionLabel } from '../../../engine/labels.ts';
-import { isContainerOfImage } from '../../../engine/same-image.ts';
+import { isContainerOfImage } from '../../../engine/comparison/same-image.ts';
+import type { Image } from '../../../engine/objects/container.ts';
+import { versionLabel } from '../../../engine/objects/labels.ts';
 import type { RunningApp } from '../../plan/check-required-release.ts';
 import { planRelease, type ReleasePlan, type ServiceUpdate } from '../../plan/release-plan.ts';
-import type { ReleaseRequest } from '../../run/options.ts';
-import { formatRunningVersion } from '../inspect/describe.ts';
+import type { ReleaseRequest } from '../../run/options/update-options.ts';
+import { formatRunningVersion } from '../inspect/describe-installation.ts';
 import { type InspectedProject, releaseFileNames, updatedServicesOf } from '../inspect/installation.ts';
 import { hasOtherLabel, listRunningVersions } from '../inspect/running-version.ts';
 

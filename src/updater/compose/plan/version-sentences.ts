@@ -1,10 +1,10 @@
-import { compareSharedNumbers } from '../../../core/release/order.ts';
+import { compareSharedNumbers } from '../../../core/release/compare-versions.ts';
 import { isNumbered, parsePinTag } from '../../../core/release/pin-tag.ts';
-import { isContainerOfImage } from '../../../engine/same-image.ts';
+import { isContainerOfImage } from '../../../engine/comparison/same-image.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import { labelledVersionOf } from '../../plan/release-plan.ts';
-import { joinWithAnd } from '../../run/log/wording.ts';
-import type { Plan, PreparedPlan } from './plan.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import type { Plan, PreparedPlan } from './prepared-plan.ts';
 
 /**
  * Returns the name of the version before the update. This is the tag if the old and the new image have the same version

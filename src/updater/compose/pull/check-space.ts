@@ -1,13 +1,13 @@
 import { statfs } from 'node:fs/promises';
-import { parseReference } from '../../../core/compose/reference.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
-import { serviceOf } from '../../../engine/container.ts';
+import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import { serviceOf } from '../../../engine/objects/container.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
-import type { ExpectedDigests } from '../../run/expectations.ts';
-import { formatSize } from '../../run/log/wording.ts';
+import { formatSize } from '../../run/log/format-values.ts';
+import type { ExpectedDigests } from '../../run/release/expected-digests.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { InspectedProject } from '../inspect/installation.ts';
-import { findLocalImages } from './tags.ts';
+import { findLocalImages } from './local-tags.ts';
 
 /** Rejects a pull that does not fit on the engine's disk (docs/contract.md 2.28). @throws UpdateError no-space */
 export async function checkSpace(

@@ -1,10 +1,10 @@
-import { Cancelled } from '../../../core/progress/stops.ts';
+import { Cancelled } from '../../../core/cancellation/cancelled.ts';
 import { changesTag, type ServiceUpdate } from '../../plan/release-plan.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import type { InspectedProject } from '../inspect/installation.ts';
+import { findLocalImages, removeNames } from './local-tags.ts';
 import { type PullLog, pullImages } from './pull-images.ts';
-import { findLocalImages, removeNames } from './tags.ts';
 
 type References = ReadonlyMap<string, string>;
 

@@ -1,10 +1,10 @@
-import { stateDirectoryName } from '../../../core/progress/state-name.ts';
+import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { checkVolumes } from '../facts/check-volumes.ts';
-import { prepareFiles } from '../facts/prepare-files.ts';
-import { runPreflight } from '../facts/run-preflight.ts';
-import type { Plan, PreparedPlan } from '../plan/plan.ts';
+import { checkVolumes } from '../checks/check-volumes.ts';
+import { runPreflight } from '../checks/run-preflight.ts';
+import type { Plan, PreparedPlan } from '../plan/prepared-plan.ts';
+import { prepareFiles } from '../prepare/prepare-files.ts';
 import type { EarlyPull } from './early-pull.ts';
 import {
   addUntaggedReferences,
@@ -13,7 +13,7 @@ import {
   pullHookImages,
   pullUpdates,
   type TagNotes,
-} from './obtain-images.ts';
+} from './pull-updates.ts';
 
 /** Journal, and work that was started before the pull. */
 interface BeforePull {

@@ -1,16 +1,16 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { UpdateError } from '../../../core/progress/update-error.ts';
-import { sleepFor } from '../../../core/progress/wait.ts';
+import { sleepFor } from '../../../core/cancellation/wait-until.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { Compose, ComposeModel } from '../../../engine/cli/compose.ts';
 import { parseComposeMessages } from '../../../engine/cli/compose-output.ts';
-import { explainProxyError, proxyAdvice } from '../../../engine/proxy-refusal.ts';
-import { classifyPullFailure, type RetryPolicy } from '../../../engine/pull-failure.ts';
-import { PullMeter, type PullProgress } from '../../../engine/pull-progress.ts';
-import type { Log } from '../../run/log/log.ts';
+import { explainProxyError, proxyAdvice } from '../../../engine/proxy-error.ts';
+import { classifyPullFailure, type RetryPolicy } from '../../../engine/registry/classify-pull-failure.ts';
+import { PullMeter, type PullProgress } from '../../../engine/registry/pull-progress.ts';
+import type { Log } from '../../run/log/run-log.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { findFailedImages } from './failed-images.ts';
+import { findFailedImages } from './find-failed-images.ts';
 
 /**
  * Pauses in ms before the second, third and fourth try. With the containerd store, each try of the engine sends five

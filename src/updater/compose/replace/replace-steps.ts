@@ -1,5 +1,5 @@
-import { hasTemporaryName, type ProjectContainers } from '../../../engine/api/project-containers.ts';
-import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import { hasTemporaryName, type ProjectContainers } from '../../../engine/containers/project-containers.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import {
   type Changeover,
   isDone,
@@ -9,7 +9,7 @@ import {
   requiredContainerCountOf,
   shouldRunContainer,
   shouldStayStopped,
-} from '../../run/state/changeover.ts';
+} from '../../run/state/rollout.ts';
 
 /** Step that replaces containers. */
 export type ReplaceStep =

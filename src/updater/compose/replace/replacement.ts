@@ -1,8 +1,8 @@
 import type { Compose } from '../../../engine/cli/compose.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import type { Changeover } from '../../run/state/changeover.ts';
 import type { Journal } from '../../run/state/journal.ts';
-import type { StartTimes } from './health.ts';
+import type { Changeover } from '../../run/state/rollout.ts';
+import type { StartTimes } from '../health/health-watch.ts';
 
 /** Context of a run, with the journal of the run. */
 export interface JournaledContext extends RunContext {

@@ -1,10 +1,10 @@
-import { formatComposeCommand } from '../../../core/progress/compose-command.ts';
-import { requireUpdateError, UpdateError } from '../../../core/progress/update-error.ts';
-import { listProjectContainers, projectFilterFor } from '../../../engine/api/project-containers.ts';
-import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
-import { formatSeconds, joinWithAnd } from '../../run/log/wording.ts';
-import { type Changeover, isDone, isPreviousContainer } from '../../run/state/changeover.ts';
-import { awaitHealthyServices } from './await-healthy.ts';
+import { formatComposeCommand } from '../../../core/command-line/compose-command.ts';
+import { requireUpdateError, UpdateError } from '../../../core/errors/update-error.ts';
+import { listProjectContainers, projectFilterFor } from '../../../engine/containers/project-containers.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
+import { formatSeconds, joinWithAnd } from '../../run/log/format-values.ts';
+import { type Changeover, isDone, isPreviousContainer } from '../../run/state/rollout.ts';
+import { awaitHealthyServices } from '../health/await-healthy.ts';
 import type { ReplaceStep } from './replace-steps.ts';
 import type { Replacement } from './replacement.ts';
 

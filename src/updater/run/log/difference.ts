@@ -1,7 +1,7 @@
 import type { FileChange } from '../../../core/compose/draft.ts';
 import { parseAssignments } from '../../../core/compose/env-file.ts';
 import { listEnvFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
-import { createUnifiedDiff } from '../../../core/files/unified-diff.ts';
+import { createUnifiedDiff } from '../../../core/text/unified-diff.ts';
 
 /**
  * Formats the changes in a file for people. For files that a person edits, only the changed lines are shown, without

@@ -1,5 +1,5 @@
-import type { Log } from './log.ts';
-import { formatSeconds } from './wording.ts';
+import { formatSeconds } from './format-values.ts';
+import type { Log } from './run-log.ts';
 
 /**
  * Interval of log lines in ms. A waiting run must log a line at least every 10 s, and timers are late on a busy

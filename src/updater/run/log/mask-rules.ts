@@ -1,8 +1,8 @@
-import { parseReference } from '../../../core/compose/reference.ts';
-import { type Secret, secretsOfContent } from '../../../core/compose/secret-lines.ts';
+import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { type Secret, secretsOfContent } from '../../../core/compose/secrets/secret-lines.ts';
 import type { ComposeModel, ModelService } from '../../../engine/cli/compose.ts';
-import { type Container, parseEnvironment, serviceOf } from '../../../engine/container.ts';
-import { type Json, toStrings } from '../../../engine/json.ts';
+import { type Container, parseEnvironment, serviceOf } from '../../../engine/objects/container.ts';
+import { type Json, toStrings } from '../../../engine/objects/json.ts';
 import type { MaskRules } from './mask.ts';
 
 /** Returns the mask rules for a compose model, of either the current or the planned configuration. */

@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
 import { unescape as unescaped } from 'node:querystring';
-import { isSecretKey, type Secret } from '../../../core/compose/secret-lines.ts';
+import { isSecretKey, type Secret } from '../../../core/compose/secrets/secret-lines.ts';
+import { errorCodes } from '../../../core/errors/update-error.ts';
+import { dataKeywords } from '../../../core/names/product.ts';
 import { phases } from '../../../core/progress/event.ts';
 import { outcomes } from '../../../core/progress/outcome.ts';
-import { dataKeywords } from '../../../core/progress/product.ts';
-import { errorCodes } from '../../../core/progress/update-error.ts';
 import { parseTag } from '../../../core/release/tag.ts';
 import {
   createMatcher,

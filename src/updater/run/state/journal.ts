@@ -1,26 +1,26 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { UpdateError } from '../../../core/errors/update-error.ts';
 import {
   diskFileSystem,
   type FileSystem,
   replaceFileSafely,
   writeTemporaryFile,
 } from '../../../core/files/file-system.ts';
+import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
+import type { Outcome } from '../../../core/progress/outcome.ts';
 import {
   compareJsonFormat,
   createJsonTextSchema,
   describeSchemaMistake,
-} from '../../../core/progress/json-text.ts';
-import type { Outcome } from '../../../core/progress/outcome.ts';
-import { stateDirectoryName } from '../../../core/progress/state-name.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
-import type { RunOutcome } from '../log/ending.ts';
-import type { OutcomeFacts } from '../log/ending-facts.ts';
-import { joinWithAnd } from '../log/wording.ts';
-import { type JournalData, journalSchema } from './journal-shape.ts';
-import { formatRunName } from './kept-runs.ts';
+} from '../../../core/text/json-text.ts';
+import { joinWithAnd } from '../log/format-values.ts';
+import type { OutcomeFacts } from '../log/outcome-details.ts';
+import type { RunOutcome } from '../log/run-outcome.ts';
+import { type JournalData, journalSchema } from './journal-schema.ts';
 import type { Lock } from './lock.ts';
+import { formatRunName } from './run-names.ts';
 import {
   checkTransition,
   endedState,
@@ -34,7 +34,7 @@ import {
 } from './run-state.ts';
 import { logFileName, requireOwnEntry, stateDirectoryOf } from './state-directory.ts';
 
-export type { JournalData } from './journal-shape.ts';
+export type { JournalData } from './journal-schema.ts';
 
 export const emptyJournal = {
   format: 2,

@@ -1,15 +1,15 @@
 import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
+import { waitUntil } from '../../../core/cancellation/wait-until.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
 import { isOnSmb } from '../../../core/files/attributes.ts';
 import { chownLikeDirectory, systemCode } from '../../../core/files/file-system.ts';
-import { createJsonTextSchema } from '../../../core/progress/json-text.ts';
-import { stateDirectoryName } from '../../../core/progress/state-name.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
-import { waitUntil } from '../../../core/progress/wait.ts';
+import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
+import { createJsonTextSchema } from '../../../core/text/json-text.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { type Container, isUp } from '../../../engine/container.ts';
-import type { Log } from '../log/log.ts';
+import { type Container, isUp } from '../../../engine/objects/container.ts';
+import type { Log } from '../log/run-log.ts';
 import { openStateDirectory, stateDirectoryOf } from './state-directory.ts';
 
 export type LinkCall = typeof link;

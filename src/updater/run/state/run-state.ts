@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import type { Phase } from '../../../core/progress/event.ts';
-import { type RunOutcome, runOutcomeSchema } from '../log/ending.ts';
+import { type RunOutcome, runOutcomeSchema } from '../log/run-outcome.ts';
 
 // States of a run. Each state is stored before the run acts, so that a later run can resume (docs/design.md).
 

@@ -12,6 +12,8 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { quoteForShell, runAsRootAdvice } from '../../../core/errors/advice.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
 import { hasNoFileModes, isOnSmb } from '../../../core/files/attributes.ts';
 import {
   chownLikeDirectory,
@@ -19,10 +21,8 @@ import {
   isMissingFileError,
   systemCode,
 } from '../../../core/files/file-system.ts';
-import { quoteForShell, runAsRootAdvice } from '../../../core/progress/advice.ts';
-import { stateDirectoryName } from '../../../core/progress/state-name.ts';
-import { UpdateError } from '../../../core/progress/update-error.ts';
-import { runNamePattern } from './kept-runs.ts';
+import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
+import { runNamePattern } from './run-names.ts';
 
 /** Returns the path of the state directory, which contains all files of the updater in the compose directory. */
 export const stateDirectoryOf = (directory: string): string => join(directory, stateDirectoryName);

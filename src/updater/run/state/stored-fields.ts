@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import * as z from 'zod/mini';
-import { parseReference } from '../../../core/compose/reference.ts';
-import { runNamePattern } from './kept-runs.ts';
+import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { runNamePattern } from './run-names.ts';
 
 /**
  * Type of an object with a schema for each field of a type from another module, so that a missing field does not

@@ -2,10 +2,10 @@ import {
   isStoppedForReplacement,
   isUnstartedReplacement,
   isUnstartedWithTemporaryName,
-} from '../../../engine/api/project-containers.ts';
-import { type Container, hasStarted, isUp } from '../../../engine/container.ts';
-import { type InterruptionTest, isNewContainer, replacedRecordOf, shouldStayStopped } from './changeover.ts';
+} from '../../../engine/containers/project-containers.ts';
+import { type Container, hasStarted, isUp } from '../../../engine/objects/container.ts';
 import { isPending, type JournalData } from './journal.ts';
+import { type InterruptionTest, isNewContainer, replacedRecordOf, shouldStayStopped } from './rollout.ts';
 
 /**
  * Returns a check for containers that a previous run created but did not start, either on purpose or because the run

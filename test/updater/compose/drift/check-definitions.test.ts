@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { UpdateError } from '../../../../src/core/progress/update-error.ts';
+import { UpdateError } from '../../../../src/core/errors/update-error.ts';
 import { checkDefinitions } from '../../../../src/updater/compose/drift/check-definitions.ts';
 import { container } from '../../../build.ts';
 import { composeText, installed } from '../../../build-plan.ts';

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import type { Json } from '../../../../src/engine/json.ts';
+import type { Json } from '../../../../src/engine/objects/json.ts';
 import {
   type EngineAdditions,
   parseRunningDefinition,
   plannedDefinition,
-} from '../../../../src/updater/compose/drift/definition.ts';
-import type { EngineDefaults } from '../../../../src/updater/compose/drift/engine-choices.ts';
+} from '../../../../src/updater/compose/drift/build-definitions.ts';
+import type { EngineDefaults } from '../../../../src/updater/compose/drift/engine-defaults.ts';
 import {
   adviceFor,
   type DriftFinding,
   evaluateDifference,
-} from '../../../../src/updater/compose/drift/judge.ts';
-import { type Definition, findDifferences } from '../../../../src/updater/compose/drift/shape.ts';
+} from '../../../../src/updater/compose/drift/evaluate-changes.ts';
+import { type Definition, findDifferences } from '../../../../src/updater/compose/drift/find-differences.ts';
 
 // What a container has against what compose would send for it, key by key of the compose specification. That compose and
 // the engine write them so is held by test/e2e/drift.test.ts, which has a row for each key, too.

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
 import { listDriftChanges } from '../../../../src/updater/compose/drift/changes.ts';
-import { evaluateChanges, evaluateImage } from '../../../../src/updater/compose/drift/judge.ts';
+import { evaluateChanges, evaluateImage } from '../../../../src/updater/compose/drift/evaluate-changes.ts';
 import {
   envFilesOf,
   findWrittenTexts,

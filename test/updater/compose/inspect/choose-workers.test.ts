@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { createProduct } from '../../../../src/core/progress/product.ts';
+import { createProduct } from '../../../../src/core/names/product.ts';
 import type { ComposeModel } from '../../../../src/engine/cli/compose.ts';
-import { composeLabels } from '../../../../src/engine/labels.ts';
+import { composeLabels } from '../../../../src/engine/objects/labels.ts';
 import { addWorkers, workersOf } from '../../../../src/updater/compose/inspect/choose-workers.ts';
 import type { RunContext } from '../../../../src/updater/run/run-context.ts';
 import { engineWith, updateOptions } from '../../../build-plan.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createProduct, svcProduct } from '../../../../src/core/progress/product.ts';
+import { createProduct, svcProduct } from '../../../../src/core/names/product.ts';
 import { isGenerated } from '../../../../src/updater/compose/inspect/installation.ts';
 
 it("isGenerated goes by the product's own marker", () => {

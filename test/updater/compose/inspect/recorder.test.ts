@@ -2,7 +2,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Recorder, startRecorder } from '../../../../src/updater/compose/inspect/recorder.ts';
-import { engineThat } from '../../../engine/api/http-engine.ts';
+import { engineThat } from '../../../engine/http-engine.ts';
 
 /** A recorder in front of an engine that notes what comes. */
 async function recorderWith(): Promise<{ recorder: Recorder; seen: string[]; events: () => void }> {

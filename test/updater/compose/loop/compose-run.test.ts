@@ -5,7 +5,7 @@ import { ComposeWork } from '../../../../src/updater/compose/loop/compose-work.t
 import { Journal } from '../../../../src/updater/run/state/journal.ts';
 import { changeover, ending, journalData } from '../../../build.ts';
 import { runContext } from '../../../build-plan.ts';
-import { startPlainEngine } from '../../../engine/api/http-engine.ts';
+import { startPlainEngine } from '../../../engine/http-engine.ts';
 
 const rollingBack = { at: 'rolling-back', from: 'replacing', ending: ending('failed') } as const;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { UpdateError } from '../../../../src/core/progress/update-error.ts';
-import type { Container } from '../../../../src/engine/container.ts';
+import { UpdateError } from '../../../../src/core/errors/update-error.ts';
+import type { Container } from '../../../../src/engine/objects/container.ts';
 import {
   type ComposeStep,
   type ComposeView,
@@ -8,7 +8,7 @@ import {
   nextStep,
   stepName,
 } from '../../../../src/updater/compose/loop/next-step.ts';
-import type { Goal } from '../../../../src/updater/run/drive.ts';
+import type { Goal } from '../../../../src/updater/run/run-steps.ts';
 import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
 import {
   blueprint,

@@ -2,11 +2,11 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { HostPaths } from '../../../../src/core/files/host-paths.ts';
 import { readTextFile } from '../../../../src/core/files/text-file.ts';
+import { HostPaths } from '../../../../src/core/mounts/host-paths.ts';
 import { writeUpdate } from '../../../../src/updater/compose/loop/write-update.ts';
 import { Journal } from '../../../../src/updater/run/state/journal.ts';
-import { writeFiles } from '../../../../src/updater/swarm/write.ts';
+import { writeFiles } from '../../../../src/updater/swarm/rollout/write-stack-files.ts';
 import { changeover, journalData, project } from '../../../build.ts';
 import { composeText, engineWith, installed, planTo, preparedPlan, runContext } from '../../../build-plan.ts';
 

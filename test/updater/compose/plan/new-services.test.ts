@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { UpdateError } from '../../../../src/core/progress/update-error.ts';
+import type { UpdateError } from '../../../../src/core/errors/update-error.ts';
 import type { ModelService } from '../../../../src/engine/cli/compose.ts';
 import {
   describeAdded,

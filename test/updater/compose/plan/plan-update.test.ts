@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { svcProduct } from '../../../../src/core/progress/product.ts';
-import { versionLabel } from '../../../../src/engine/labels.ts';
-import { describeInstallation } from '../../../../src/updater/compose/inspect/describe.ts';
+import { svcProduct } from '../../../../src/core/names/product.ts';
+import { versionLabel } from '../../../../src/engine/objects/labels.ts';
+import { describeInstallation } from '../../../../src/updater/compose/inspect/describe-installation.ts';
 import type { Installation } from '../../../../src/updater/compose/inspect/installation.ts';
 import {
   findVersionPrefix,
   newestRunningVersionOf,
 } from '../../../../src/updater/compose/inspect/running-version.ts';
-import { describePlan } from '../../../../src/updater/compose/plan/describe.ts';
+import { describePlan } from '../../../../src/updater/compose/plan/describe-plan.ts';
 import { container } from '../../../build.ts';
 import { composeText, installed, planTo, rememberingLog } from '../../../build-plan.ts';
 

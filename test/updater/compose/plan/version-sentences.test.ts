@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatRunningVersion } from '../../../../src/updater/compose/inspect/describe.ts';
+import { formatRunningVersion } from '../../../../src/updater/compose/inspect/describe-installation.ts';
 import {
   describeRunningServices,
   findVersionWarnings,

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { Cancelled } from '../../../../src/core/progress/stops.ts';
-import { UpdateError } from '../../../../src/core/progress/update-error.ts';
+import { Cancelled } from '../../../../src/core/cancellation/cancelled.ts';
+import { UpdateError } from '../../../../src/core/errors/update-error.ts';
 import { updatesOf } from '../../../../src/updater/compose/plan/plan-update.ts';
 import { EarlyPull } from '../../../../src/updater/compose/pull/early-pull.ts';
 import { startEarly } from '../../../../src/updater/run/start-early.ts';

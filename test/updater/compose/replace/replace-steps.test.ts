@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Container } from '../../../../src/engine/container.ts';
+import type { Container } from '../../../../src/engine/objects/container.ts';
 import { listReplaceSteps } from '../../../../src/updater/compose/replace/replace-steps.ts';
-import type { MovedService } from '../../../../src/updater/run/state/changeover.ts';
+import type { MovedService } from '../../../../src/updater/run/state/rollout.ts';
 import { changeover, container, containers, movedService, record } from '../../../build.ts';
 
 const fresh = (id: string, changes: Partial<Container> = {}): Container =>

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { withHeartbeat } from '../../../../src/updater/run/log/heartbeat.ts';
-import { Log } from '../../../../src/updater/run/log/log.ts';
+import { Log } from '../../../../src/updater/run/log/run-log.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

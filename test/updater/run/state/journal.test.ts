@@ -13,10 +13,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { FileRecord } from '../../../../src/core/files/file-record.ts';
-import { describeSchemaMistake } from '../../../../src/core/progress/json-text.ts';
+import type { FileRecord } from '../../../../src/core/files/transaction/file-record.ts';
 import type { Outcome } from '../../../../src/core/progress/outcome.ts';
-import type { OutcomeFacts } from '../../../../src/updater/run/log/ending-facts.ts';
+import { describeSchemaMistake } from '../../../../src/core/text/json-text.ts';
+import type { OutcomeFacts } from '../../../../src/updater/run/log/outcome-details.ts';
 import {
   countStart,
   createPendingError,
@@ -31,7 +31,7 @@ import {
   readJournal,
   readPendingJournal,
 } from '../../../../src/updater/run/state/journal.ts';
-import { journalSchema } from '../../../../src/updater/run/state/journal-shape.ts';
+import { journalSchema } from '../../../../src/updater/run/state/journal-schema.ts';
 import type { OpenState } from '../../../../src/updater/run/state/run-state.ts';
 import {
   blueprint,

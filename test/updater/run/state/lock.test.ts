@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Container } from '../../../../src/engine/container.ts';
-import { Log } from '../../../../src/updater/run/log/log.ts';
+import type { Container } from '../../../../src/engine/objects/container.ts';
+import { Log } from '../../../../src/updater/run/log/run-log.ts';
 import {
   dropLock,
   findLockHolder,
@@ -13,7 +13,7 @@ import {
   takeLock,
 } from '../../../../src/updater/run/state/lock.ts';
 import { container, engine } from '../../../build.ts';
-import { startPlainEngine } from '../../../engine/api/http-engine.ts';
+import { startPlainEngine } from '../../../engine/http-engine.ts';
 
 const own: Container = container('updater-1', { id: 'a'.repeat(64), name: 'svc-updater' });
 const other: Container = container('updater-2', { id: 'b'.repeat(64), name: 'svc-updater-2' });

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runAsRootAdvice } from '../../../../src/core/progress/advice.ts';
+import { runAsRootAdvice } from '../../../../src/core/errors/advice.ts';
 import { openStateDirectory, stateDirectoryOf } from '../../../../src/updater/run/state/state-directory.ts';
 
 let directory = '';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Container } from '../../../../src/engine/container.ts';
-import { composeLabels } from '../../../../src/engine/labels.ts';
-import { type ContainerRecord, recordOf } from '../../../../src/updater/run/state/changeover.ts';
+import type { Container } from '../../../../src/engine/objects/container.ts';
+import { composeLabels } from '../../../../src/engine/objects/labels.ts';
 import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
+import { type ContainerRecord, recordOf } from '../../../../src/updater/run/state/rollout.ts';
 import type { JournalState } from '../../../../src/updater/run/state/run-state.ts';
 import {
   createInterruptionTest,

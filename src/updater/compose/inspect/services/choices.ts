@@ -1,5 +1,5 @@
-import { isDatabase } from '../../../../core/compose/reference.ts';
-import { formatWithoutDigest, relationOf, type ServiceImage } from './together.ts';
+import { isDatabase } from '../../../../core/compose/pins/image-reference.ts';
+import { formatWithoutDigest, relationOf, type ServiceImage } from './related-services.ts';
 
 /** A service that has containers. */
 interface RunningService extends ServiceImage {

@@ -1,8 +1,8 @@
 import type { ProjectFiles } from '../../../../core/compose/project-files.ts';
 import { createVariableLookup } from '../../../../core/compose/variables.ts';
 import type { ComposeModel } from '../../../../engine/cli/compose.ts';
-import { type Container, isUp, numberOf, serviceOf } from '../../../../engine/container.ts';
-import type { InterruptionTest } from '../../../run/state/changeover.ts';
+import { type Container, isUp, numberOf, serviceOf } from '../../../../engine/objects/container.ts';
+import type { InterruptionTest } from '../../../run/state/rollout.ts';
 import type { ServiceFacts } from '../installation.ts';
 
 /**

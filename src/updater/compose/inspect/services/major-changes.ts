@@ -1,7 +1,7 @@
-import { findDataStoreKind, parseReference } from '../../../../core/compose/reference.ts';
-import { isMajorChange } from '../../../../core/release/order.ts';
+import { findDataStoreKind, parseReference } from '../../../../core/compose/pins/image-reference.ts';
+import { isMajorChange } from '../../../../core/release/compare-versions.ts';
 import type { ComposeModel } from '../../../../engine/cli/compose.ts';
-import { type Container, serviceOf } from '../../../../engine/container.ts';
+import { type Container, serviceOf } from '../../../../engine/objects/container.ts';
 
 /**
  * Returns a warning for each service whose image in the files has another major version than its container's image and

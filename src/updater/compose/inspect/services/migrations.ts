@@ -1,5 +1,5 @@
-import { findUsablePin, isPinShared } from '../../../../core/compose/find-pin.ts';
-import { serviceOf } from '../../../../engine/container.ts';
+import { findUsablePin, isPinShared } from '../../../../core/compose/pins/find-pin.ts';
+import { serviceOf } from '../../../../engine/objects/container.ts';
 import { completedDependencies, type Installation, updatedServicesOf } from '../installation.ts';
 
 /** Input for finding the migrations of the updated services. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
-import { createJsonTextSchema } from '../../../../core/progress/json-text.ts';
+import { createJsonTextSchema } from '../../../../core/text/json-text.ts';
 import { blobOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
 
 /** An image for one platform that an archive contains completely. */

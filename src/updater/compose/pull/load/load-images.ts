@@ -1,23 +1,23 @@
 import { once } from 'node:events';
 import { basename } from 'node:path';
 import { Readable } from 'node:stream';
-import { canonicalRepository, parseReference } from '../../../../core/compose/reference.ts';
+import { canonicalRepository, parseReference } from '../../../../core/compose/pins/image-reference.ts';
+import { UpdateError } from '../../../../core/errors/update-error.ts';
 import {
   archiveTrailer,
   createArchiveEntry,
   createArchiveHeader,
   paddingOf,
 } from '../../../../core/files/archive-header.ts';
-import { UpdateError } from '../../../../core/progress/update-error.ts';
 import { EngineError } from '../../../../engine/http/engine-error.ts';
-import { layoutAnnotations } from '../../../../engine/labels.ts';
-import { classifyPullFailure } from '../../../../engine/pull-failure.ts';
+import { layoutAnnotations } from '../../../../engine/objects/labels.ts';
+import { classifyPullFailure } from '../../../../engine/registry/classify-pull-failure.ts';
 import { blobOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
-import { type ExpectedDigests, requireArchive } from '../../../run/expectations.ts';
 import { withHeartbeat } from '../../../run/log/heartbeat.ts';
+import { type ExpectedDigests, requireArchive } from '../../../run/release/expected-digests.ts';
 import type { EngineContext } from '../../../run/run-context.ts';
 import type { PullLog } from '../pull-images.ts';
-import { verifiedImagesFor } from '../require-proven.ts';
+import { verifiedImagesFor } from '../require-verified.ts';
 import {
   type ArchivedImage,
   findArchivedImage,

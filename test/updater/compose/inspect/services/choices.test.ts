@@ -4,10 +4,10 @@ import {
   formatChoiceLines,
   formatSettingsLines,
 } from '../../../../../src/updater/compose/inspect/services/choices.ts';
-import { imagesOf } from '../../../../../src/updater/compose/inspect/services/together.ts';
-import { parseCommandLine } from '../../../../../src/updater/run/command-line.ts';
-import { updateOptionsOf } from '../../../../../src/updater/run/options.ts';
-import { completeCommandLine, settingsOf } from '../../../../../src/updater/run/settings-file.ts';
+import { imagesOf } from '../../../../../src/updater/compose/inspect/services/related-services.ts';
+import { parseCommandLine } from '../../../../../src/updater/run/options/command-line.ts';
+import { completeCommandLine, settingsOf } from '../../../../../src/updater/run/options/settings-file.ts';
+import { updateOptionsOf } from '../../../../../src/updater/run/options/update-options.ts';
 import { composeText, modelOf, projectFiles } from '../../../../build-plan.ts';
 
 type Row = [product: string, services: Record<string, string>, choices: string[]];

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { StorageMount } from '../../../../../src/engine/container.ts';
+import type { StorageMount } from '../../../../../src/engine/objects/container.ts';
 import { findMajorChanges } from '../../../../../src/updater/compose/inspect/services/major-changes.ts';
 import { container } from '../../../../build.ts';
 

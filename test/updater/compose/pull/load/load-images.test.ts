@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { loadImages } from '../../../../../src/updater/compose/pull/load/load-images.ts';
-import { Log } from '../../../../../src/updater/run/log/log.ts';
-import { engineThat } from '../../../../engine/api/http-engine.ts';
+import { Log } from '../../../../../src/updater/run/log/run-log.ts';
+import { engineThat } from '../../../../engine/http-engine.ts';
 import { archiveOf, sha256 } from '../../../../provenance/archive.ts';
 
 const reference = 'acme/svc:v1.5.0';

@@ -1,0 +1,29 @@
+import type { ClientCommand } from './command-line/client-command.ts';
+import { completionCommand } from './commands/completion.ts';
+import { instanceAutomaticCommand } from './commands/instance-automatic.ts';
+import { instanceCancelCommand } from './commands/instance-cancel.ts';
+import { instanceChannelCommand } from './commands/instance-channel.ts';
+import { instanceFollowCommand } from './commands/instance-follow.ts';
+import { instanceHistoryCommand } from './commands/instance-history.ts';
+import { instanceReportCommand } from './commands/instance-report.ts';
+import { instanceRollbackCommand } from './commands/instance-rollback.ts';
+import { instanceSkipCommand } from './commands/instance-skip.ts';
+import { instanceStatusCommand } from './commands/instance-status.ts';
+import { instanceUpdateCommand } from './commands/instance-update.ts';
+import { updateCommand } from './commands/update.ts';
+
+/** All commands, in the order of the help. */
+export const clientCommands: readonly ClientCommand[] = [
+  instanceStatusCommand,
+  instanceChannelCommand,
+  instanceSkipCommand,
+  instanceAutomaticCommand,
+  instanceUpdateCommand,
+  instanceFollowCommand,
+  instanceCancelCommand,
+  instanceHistoryCommand,
+  instanceRollbackCommand,
+  instanceReportCommand,
+  updateCommand,
+  completionCommand,
+];

@@ -1,0 +1,129 @@
+import { readFileSync, statSync } from 'node:fs';
+import { homedir, userInfo } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { Failure } from '../command-line/client-command.ts';
+import { getProductNames } from '../command-line/product-names.ts';
+
+/** Settings for connecting to the server. */
+export interface ClientConfig {
+  /** Address of the server, without a trailing slash. */
+  url: string;
+  token: string | null;
+  /** Name of the setting that contains the address: `SVC_URL`, or `url in FILE`. */
+  urlSetting: string;
+  /** Name of the setting that contains the token. */
+  tokenSetting: string;
+  /** Path of the configuration file with the token if other users can read or change the file; otherwise null. */
+  openFile: string | null;
+}
+
+/**
+ * Reads the server address and the token from the environment, or from the file that the login command has written. The
+ * token in the file is only sent to the address in the file, never to another server.
+ * @throws Failure if the address is missing or invalid
+ */
+export function readClientConfig(env: NodeJS.ProcessEnv): ClientConfig {
+  const path = configPath(env);
+  const { name, url: urlVariable, token: tokenVariable } = getProductNames();
+  const given = env[urlVariable]?.trim() ?? '';
+  const isWhole = given !== '' && env[tokenVariable];
+  const file = isWhole || path === null ? null : readFile(path);
+  const fromFile = file?.url ?? '';
+  if (given === '' && fromFile === '') {
+    throw new Failure(
+      2,
+      path === null
+        ? `The address of ${name} is not set. Set ${urlVariable}.`
+        : `The address of ${name} is not set. Set ${urlVariable}, or log in: ${name} login (${path} does not contain an address)`,
+    );
+  }
+  const urlSetting = given === '' ? `url in ${path}` : urlVariable;
+  const url = readUrl(given || fromFile, urlSetting);
+  const isOfFile = fromFile !== '' && withoutSlash(fromFile) === url;
+  const ownToken = env[tokenVariable]?.trim() || null;
+  const token = ownToken ?? (isOfFile && file?.token ? file.token : null);
+  const tokenSetting = ownToken !== null || !isOfFile ? tokenVariable : `token in ${path}`;
+  if (token !== null && !/^[\x21-\x7e]+$/.test(token)) {
+    throw new Failure(2, `${tokenSetting} contains characters that are not allowed in a token.`);
+  }
+  const isFromFile = token !== null && ownToken === null;
+  return {
+    url,
+    token,
+    urlSetting,
+    tokenSetting,
+    openFile: isFromFile && path !== null && isOpen(path) ? path : null,
+  };
+}
+
+/**
+ * Returns the path of the configuration file; null if the user has no home directory, for example in a container with
+ * an arbitrary uid.
+ */
+function configPath(env: NodeJS.ProcessEnv): string | null {
+  const given = env.XDG_CONFIG_HOME ?? '';
+  const at = (base: string) => join(base, getProductNames().name, 'config.json');
+  // A relative path in XDG_CONFIG_HOME is ignored, as the XDG specification requires.
+  if (isAbsolute(given)) return at(given);
+  try {
+    return at(join(homeOf(env), '.config'));
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Returns the home directory as an absolute path. A relative HOME is ignored, because the working directory may belong
+ * to another user.
+ */
+function homeOf(env: NodeJS.ProcessEnv): string {
+  const home = env.HOME || homedir();
+  return isAbsolute(home) ? home : userInfo().homedir;
+}
+
+function readFile(path: string): { url: string; token: string } | null {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code = String(error) } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+    throw new Failure(2, `Cannot read ${path} (${code}).`);
+  }
+  try {
+    const { url, token } = Object(JSON.parse(text)) as Record<string, unknown>;
+    return { url: trimmed(url), token: trimmed(token) };
+  } catch {
+    throw new Failure(
+      2,
+      `${path} is not valid JSON. Fix it, or log in again: ${getProductNames().name} login`,
+    );
+  }
+}
+
+const trimmed = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
+
+function isOpen(path: string): boolean {
+  const { mode = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
+  return (mode & 0o077) !== 0;
+}
+
+function readUrl(text: string, setting: string): string {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new Failure(2, `${setting} must be an address like https://${getProductNames().name}.example.org.`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new Failure(
+      2,
+      `${setting} must not contain a user name or password. Set ${getProductNames().token} instead.`,
+    );
+  }
+  // The whole address is searched, because `url.search` and `url.hash` are empty if `?` or `#` has no text after it.
+  if (/[?#]/.test(url.href)) {
+    throw new Failure(2, `${setting} must not contain a query (?) or a fragment (#).`);
+  }
+  return withoutSlash(text);
+}
+
+const withoutSlash = (url: string): string => URL.parse(url)?.href.replace(/\/+$/, '') ?? url;

@@ -1,0 +1,63 @@
+import { quoteForShell } from '../../core/errors/advice.ts';
+import { isAdminStatus, type Problem, type UserStatus } from '../../wire/api-client/parse-responses.ts';
+import type { FailedResult, RequestResult } from '../../wire/api-client/request-result.ts';
+import { UpdateApiClient } from '../../wire/api-client/update-api-client.ts';
+import type { Status } from '../../wire/status.ts';
+import { type CommandContext, Failure, interruptedExitCode } from '../command-line/client-command.ts';
+import { getProductNames } from '../command-line/product-names.ts';
+import { type ClientConfig, readClientConfig } from './client-config.ts';
+import { explainFailedResult } from './explain-failed-result.ts';
+
+/** Context of a command that connects to the server. */
+export interface Session extends CommandContext {
+  reader: UpdateApiClient;
+  config: ClientConfig;
+}
+
+/** Creates a session with the server. @throws Failure if the address of the server is not set */
+export function createSession(context: CommandContext): Session {
+  const config = readClientConfig(context.env);
+  const { url, token, openFile } = config;
+  if (openFile !== null)
+    context.stderr.write(
+      `! Other users can read or change ${openFile}, which contains the token. To prevent this, run: chmod 600 ${quoteForShell(openFile)}\n`,
+    );
+  const headers = {
+    'User-Agent': `${getProductNames().name}/${context.version}`,
+    ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
+  };
+  const address = `${url}/api/v1/instance/update`;
+  return { ...context, config, reader: new UpdateApiClient({ address, headers }) };
+}
+
+/** Returns the value of a valid response. @throws Failure with exit code 2 if the response is not valid */
+export async function requireResponseValue<T>(
+  asked: Promise<RequestResult<T>>,
+  session: Session,
+): Promise<T> {
+  const answer = await asked;
+  if (answer.kind === 'ok') return answer.value;
+  throw createResultFailure(answer, session);
+}
+
+/** Returns the status that admins receive. @throws Failure without a valid response, or if the user is not an admin */
+export async function requireAdminStatus(
+  asked: Promise<RequestResult<Status | UserStatus>>,
+  session: Session,
+): Promise<Status> {
+  const status = await requireResponseValue(asked, session);
+  if (isAdminStatus(status)) return status;
+  const { url, tokenSetting } = session.config;
+  throw new Failure(2, `${url} accepts this command only from admins. Check ${tokenSetting}.`);
+}
+
+/** Creates the failure of a command that did not receive a valid response. */
+export const createResultFailure = (
+  refused: FailedResult,
+  { config, signal }: Pick<Session, 'config' | 'signal'>,
+  problem: Problem | null = null,
+): Failure =>
+  signal.aborted ? createInterruptedFailure() : new Failure(2, explainFailedResult(refused, config), problem);
+
+/** Creates the failure of a command that was interrupted before a run was started. */
+export const createInterruptedFailure = (): Failure => new Failure(interruptedExitCode, '');

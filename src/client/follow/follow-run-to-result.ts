@@ -1,0 +1,237 @@
+import type { OptionRow } from '../../core/command-line/option-row.ts';
+import { isAdminStatus } from '../../wire/api-client/parse-responses.ts';
+import { followRun, type RunFollowEvent } from '../../wire/api-client/run-follow-events.ts';
+import { canBeUnavailable, isTooLateToCancel } from '../../wire/derived/phase-rows.ts';
+import type { Run, Status, ToldRun } from '../../wire/status.ts';
+import { formatDuration } from '../../wire/texts/times.ts';
+import { type CommandArguments, interruptedExitCode } from '../command-line/client-command.ts';
+import { getProductNames } from '../command-line/product-names.ts';
+import type { Session } from '../connection/create-session.ts';
+import { explainFailedResult } from '../connection/explain-failed-result.ts';
+import { formatClockTime } from '../output/client-wording.ts';
+import {
+  type ClientCommandResult,
+  colourMark,
+  formatRunResult,
+  runNounOf,
+} from '../output/run-result-text.ts';
+import { escapeResponseTexts, formatJsonLine, joinLines } from '../output/text.ts';
+import { type FollowedRunView, logCommandOf, type ProgressPrinter } from './followed-run-view.ts';
+import { JsonEventPrinter, PlainLinePrinter } from './line-printers.ts';
+import { LivePhasePrinter } from './live-phase-printer.ts';
+
+export interface FollowOptions {
+  /** Last state of the run from the server, not escaped. */
+  run: ToldRun;
+  /** Seconds without a response after which the client stops following. */
+  timeout: number;
+  json: boolean;
+  /** Function that replaces the default result lines and exit code. */
+  endingOf?: (run: Run, status: Status | null) => ClientCommandResult;
+}
+
+export const defaultTimeoutSeconds = 900;
+
+export const timeoutOption: OptionRow = {
+  value: 'SECONDS',
+  form: [/^(?!0+$)\d{1,7}$/, 'a number of seconds from 1 to 9999999'],
+  help: `Stop following after SECONDS without a response (default: ${defaultTimeoutSeconds})`,
+};
+
+/** Returns the value of `--timeout` in seconds. */
+export const timeoutSecondsOf = ({ options: { timeout } }: CommandArguments): number =>
+  Number(timeout ?? defaultTimeoutSeconds);
+
+/** Time in ms after which repeated 401 responses cannot be caused by a restart of the server. */
+const loggedOutFor = 30_000;
+const second = 1000;
+/**
+ * Time in ms between two ticks, usually 1000, from which the client concludes that the process or the machine was
+ * asleep.
+ */
+const nap = 30_000;
+
+/**
+ * Follows a run until the server reports its result, and prints the result. Resolves with the exit code and the last
+ * state of the run.
+ */
+export async function followRunToResult(
+  session: Session,
+  options: FollowOptions,
+): Promise<{ exitCode: number; run: ToldRun }> {
+  const now = session.now();
+  const view: FollowedRunView = {
+    run: escapeResponseTexts(options.run),
+    toldAt: now,
+    heardAt: now,
+    refused: null,
+  };
+  const parting = await printFollowedRun(session, options, view, (signal) =>
+    followRun(session.reader, { run: options.run.id, signal }),
+  );
+  const { lines, exitCode } =
+    parting ?? (options.endingOf ?? formatRunResult)(view.run, await statusOf(session));
+  printLines(session, lines, options.json);
+  return { exitCode, run: view.run };
+}
+
+/** Prints the result of a run that has already ended. Resolves with the exit code. */
+export async function printPastRun(session: Session, run: ToldRun, json: boolean): Promise<number> {
+  if (json) session.stdout.write(formatJsonLine({ event: 'run', data: run }));
+  const { lines, exitCode } = formatRunResult(
+    escapeResponseTexts(run),
+    json ? null : await statusOf(session),
+  );
+  printLines(session, lines, json);
+  return exitCode;
+}
+
+/** Requests the status. Null without a valid response, or if the user is not an admin. */
+async function statusOf({ reader }: Session): Promise<Status | null> {
+  const answer = await reader.status();
+  return answer.kind === 'ok' && isAdminStatus(answer.value) ? escapeResponseTexts(answer.value) : null;
+}
+
+export function printLines(
+  { stdout, stderr, isTerminal }: Session,
+  lines: readonly string[],
+  json: boolean,
+): void {
+  (json ? stderr : stdout).write(joinLines(isTerminal && !json ? lines.map(colourMark) : lines));
+}
+
+/** Reason why the client stops following before the run ends. */
+type Why = 'interrupted' | 'unknown' | 'logged-out' | 'silent';
+
+/**
+ * Updates and prints the view of a run until the client stops following. Resolves with the lines to print if the run
+ * continues, or with null if it has ended.
+ */
+export async function printFollowedRun(
+  session: Session,
+  { timeout, json }: Pick<FollowOptions, 'timeout' | 'json'>,
+  view: FollowedRunView,
+  newsOf: (signal: AbortSignal) => AsyncIterable<RunFollowEvent>,
+): Promise<ClientCommandResult | null> {
+  const { signal } = session;
+  const printer = printerFor(session, json);
+  const stop = new AbortController();
+  let why = null as Why | null;
+  let hasEnded = false;
+  const giveUp = (reason: Why) => {
+    why ??= reason;
+    stop.abort();
+  };
+  let loggedOutSince: number | null = null;
+  let lookedAt = session.now();
+  const look = () => {
+    const at = session.now();
+    if (at - lookedAt > nap) {
+      view.heardAt = at;
+      loggedOutSince = loggedOutSince === null ? null : at;
+    }
+    lookedAt = at;
+    printer.show(view, at);
+    // A stream without data does not mean that the server is unavailable, because the reader reports a lost connection
+    // as a failed request.
+    if (view.refused !== null && at - view.heardAt >= timeout * second) giveUp('silent');
+    if (loggedOutSince !== null && at - loggedOutSince >= loggedOutFor) giveUp('logged-out');
+  };
+  const interrupt = () => giveUp('interrupted');
+  signal.addEventListener('abort', interrupt);
+  if (signal.aborted) interrupt();
+  const ticking = setInterval(look, second);
+  try {
+    if (!view.pendingStep) printer.begin?.(view, session.now());
+    for await (const news of newsOf(stop.signal)) {
+      printer.news?.(news);
+      note(view, news, session.now());
+      loggedOutSince = isLoggedOut(news, view) ? (loggedOutSince ?? session.now()) : null;
+      if (news.kind === 'unknown') why = 'unknown';
+      else if (news.kind === 'run' && view.run.outcome !== null) hasEnded = true;
+      else look();
+    }
+  } finally {
+    clearInterval(ticking);
+    signal.removeEventListener('abort', interrupt);
+  }
+  printer.end?.(view, session.now());
+  if (why === null || hasEnded) return null;
+  const lines = await partingLines(why, view, session, timeout);
+  return { lines, exitCode: why === 'interrupted' ? interruptedExitCode : 1 };
+}
+
+function printerFor(session: Session, json: boolean): ProgressPrinter {
+  if (json) return new JsonEventPrinter(session.stdout, session.stderr);
+  return session.isTerminal ? new LivePhasePrinter(session) : new PlainLinePrinter(session.stdout);
+}
+
+function note(view: FollowedRunView, news: RunFollowEvent, now: number): void {
+  view.refused = news.kind === 'unheard' ? news.refused : null;
+  if (news.kind !== 'unheard') view.heardAt = now;
+  if (news.kind !== 'run') return;
+  view.run = escapeResponseTexts(news.run);
+  view.toldAt = now;
+}
+
+/**
+ * Checks whether the login is no longer accepted. While the server may be unavailable, only a 401 from the server
+ * itself counts, and not a redirect or a 401 from a proxy.
+ */
+const isLoggedOut = (news: RunFollowEvent, { run }: FollowedRunView): boolean =>
+  news.kind === 'unheard' &&
+  news.refused.kind === 'logged-out' &&
+  ((news.refused.status === 401 && news.refused.inFront === null) || !canBeUnavailable(run));
+
+async function partingLines(
+  why: Why,
+  { run, refused, pendingStep }: FollowedRunView,
+  { reader, config }: Session,
+  timeout: number,
+): Promise<string[]> {
+  const { name } = getProductNames();
+  const noun = runNounOf(run);
+  switch (why) {
+    case 'interrupted':
+      return [farewell(run, pendingStep?.to)];
+    case 'unknown': {
+      const answer = await reader.status();
+      const version = answer.kind === 'ok' ? `${name} ${escapeResponseTexts(answer.value).version}` : name;
+      const startedAt = formatClockTime(run.startedAt, run.now);
+      return [
+        `${version} is running but has no record of the ${noun} that started at ${startedAt}. On the server, run: ${logCommandOf(run)}`,
+      ];
+    }
+    case 'logged-out':
+      return refused?.kind === 'logged-out' && refused.inFront !== null
+        ? [
+            explainFailedResult(refused, config),
+            `The ${noun} continues. To follow its progress: ${name} instance follow`,
+          ]
+        : [
+            `${name} no longer accepts the token (401). The ${noun} continues.`,
+            `Log in again and run: ${name} instance follow`,
+          ];
+    case 'silent':
+      return [
+        `${name} has not responded for ${formatDuration(timeout * second)}; the result of the ${noun} is unknown.`,
+        `On the server, run: ${logCommandOf(run)}`,
+        `When ${name} responds again, run: ${name} instance follow`,
+      ];
+  }
+}
+
+/** Returns the message after Ctrl-C, which does not stop the run on the server. */
+function farewell(run: Run, next: string | undefined): string {
+  const { name } = getProductNames();
+  if (next !== undefined)
+    return `The update to ${next} will start automatically. To follow its progress: ${name} instance follow. To cancel: ${name} instance cancel.`;
+  const what = `The ${runNounOf(run)}`;
+  const following = `${what} continues. To follow its progress: ${name} instance follow.`;
+  if (isTooLateToCancel(run)) return `${following} ${what} can no longer be cancelled.`;
+  if (run.state !== 'waiting') return `${following} To cancel: ${name} instance cancel.`;
+  const { length } = run.jobs;
+  return length === 1
+    ? `${what} will start when the running job has finished. To cancel: ${name} instance cancel.`
+    : `${what} will start when ${length} jobs have finished. To cancel: ${name} instance cancel.`;
+}

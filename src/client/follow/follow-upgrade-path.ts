@@ -1,0 +1,124 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isAdminStatus } from '../../wire/api-client/parse-responses.ts';
+import { createNoResponseResult } from '../../wire/api-client/request-result.ts';
+import type { RunFollowEvent } from '../../wire/api-client/run-follow-events.ts';
+import { findExpectedStep } from '../../wire/derived/upgrade-path-position.ts';
+import type { PendingStep, Status, ToldRun } from '../../wire/status.ts';
+import { getProductNames } from '../command-line/product-names.ts';
+import type { Session } from '../connection/create-session.ts';
+import { exitCodeOf } from '../output/run-result-text.ts';
+import { escapeResponseTexts, formatJsonLine, formatServerMessage } from '../output/text.ts';
+import {
+  type FollowOptions,
+  followRunToResult,
+  printFollowedRun,
+  printLines,
+  printPastRun,
+} from './follow-run-to-result.ts';
+import type { FollowedRunView } from './followed-run-view.ts';
+
+/** Time in ms between two polls for the start of the next step. */
+const pause = 2_000;
+/**
+ * Number of consecutive responses without a next step after which the upgrade path is considered to have ended. A
+ * single response may lack a step that is just starting.
+ */
+const maximumMissing = 3;
+
+/** Follows a run and the next steps of its upgrade path. Resolves with the exit code of the last run. */
+export async function followUpgradePath(session: Session, options: FollowOptions): Promise<number> {
+  let { run } = options;
+  for (;;) {
+    const ended =
+      run.outcome === null
+        ? await followRunToResult(session, { ...options, run })
+        : { exitCode: await printPastRun(session, run, options.json), run };
+    const expected = findExpectedStep(ended.run);
+    if (expected === null) return ended.exitCode;
+    const next = await untilNext(session, ended.run, { ...options, expected });
+    if (typeof next === 'number') return next;
+    run = next;
+  }
+}
+
+/**
+ * Waits for the next step and prints the reason for the wait. Resolves with the run of the next step, or with the exit
+ * code if no run starts.
+ */
+async function untilNext(
+  session: Session,
+  last: ToldRun,
+  { expected, timeout, json }: FollowOptions & { expected: PendingStep },
+): Promise<ToldRun | number> {
+  const now = session.now();
+  const { to, since } = expected;
+  const view: FollowedRunView & { pendingStep: PendingStep } = {
+    run: last,
+    toldAt: now,
+    heardAt: now,
+    refused: null,
+    pendingStep: expected,
+  };
+  const told: { status: Status | null; as: string } = { status: null, as: '' };
+  const note = (status: Status): void => {
+    const { pendingStep } = status;
+    told.status = status;
+    view.run = { ...view.run, now: status.now };
+    view.toldAt = session.now();
+    if (pendingStep === null) return;
+    view.pendingStep = escapeResponseTexts(pendingStep);
+    const words = JSON.stringify([pendingStep.to, pendingStep.reason]);
+    if (json && words !== told.as)
+      session.stdout.write(formatJsonLine({ event: 'pendingStep', data: pendingStep }));
+    told.as = words;
+  };
+  const parting = await printFollowedRun(session, { timeout, json }, view, (signal) =>
+    newsOfNext(session, last, { note, signal }),
+  );
+  if (parting !== null) {
+    printLines(session, parting.lines, json);
+    return parting.exitCode;
+  }
+  const { run = null, now: clock = since } = told.status ?? {};
+  const goal = last.upgradePath.at(-1);
+  if (run !== null && run.id !== last.id && run.upgradePath.at(-1) === goal) return { ...run, now: clock };
+  if (json) session.stdout.write(formatJsonLine({ event: 'pendingStep', data: null }));
+  const { reason, until } = view.pendingStep;
+  const isLate = Date.parse(clock) >= Date.parse(until);
+  const waited = reason === null ? 'the update did not start.' : formatServerMessage(reason);
+  printLines(
+    session,
+    [
+      isLate
+        ? `${last.to} was not ready for ${to} in time: ${waited}`
+        : `The upgrade path was cancelled; ${to} was not installed.`,
+      `To continue: ${getProductNames().name} instance update --all-steps`,
+    ],
+    json,
+  );
+  return isLate ? 3 : exitCodeOf('cancelled');
+}
+
+/** Polls until the server reports another run or no longer reports a next step. */
+async function* newsOfNext(
+  { reader }: Session,
+  last: ToldRun,
+  { note, signal }: { note: (status: Status) => void; signal: AbortSignal },
+): AsyncGenerator<RunFollowEvent, void> {
+  for (let missing = 0; missing < maximumMissing; ) {
+    const answer = await reader.status({ signal });
+    if (signal.aborted) return;
+    if (answer.kind === 'ok' && isAdminStatus(answer.value)) {
+      const { run, pendingStep } = answer.value;
+      note(answer.value);
+      if (run !== null && run.id !== last.id) return;
+      missing = pendingStep === null ? missing + 1 : 0;
+      yield { kind: 'heard' };
+    } else
+      yield {
+        kind: 'unheard',
+        refused: answer.kind === 'ok' ? createNoResponseResult({ what: 'late' }) : answer,
+      };
+    await sleep(pause, undefined, { signal }).catch(() => {});
+  }
+}

@@ -1,0 +1,115 @@
+import type { PhaseText } from '../../presentation/presentation-parts.ts';
+import type { RunFollowEvent } from '../../wire/api-client/run-follow-events.ts';
+import { canBeUnavailable } from '../../wire/derived/phase-rows.ts';
+import type { OutputStream } from '../command-line/client-command.ts';
+import { formatJsonLine } from '../output/text.ts';
+import {
+  createPhaseTexts,
+  type FollowedRunView,
+  formatNoteLines,
+  formatRunTitle,
+  type ProgressPrinter,
+} from './followed-run-view.ts';
+
+/**
+ * Printer for programs. Prints one JSON line per event: `{ "event": "run" | "line", "data": … }`. Sentences for people
+ * are printed to stderr.
+ */
+export class JsonEventPrinter implements ProgressPrinter {
+  readonly #out: OutputStream;
+  readonly #sentences: OutputStream;
+  #told = '';
+
+  constructor(out: OutputStream, sentences: OutputStream) {
+    this.#out = out;
+    this.#sentences = sentences;
+  }
+
+  show(view: FollowedRunView, now: number): void {
+    const notes = view.refused === null ? '' : formatNoteLines(view, now).join('\n');
+    const timeless = notes === '' ? '' : formatNoteLines(view, now, withoutTime).join('\n');
+    if (timeless !== this.#told && notes !== '') this.#sentences.write(`${notes}\n`);
+    this.#told = timeless;
+  }
+
+  news(news: RunFollowEvent): void {
+    if (news.kind === 'run') this.#out.write(formatJsonLine({ event: 'run', data: news.run }));
+    if (news.kind === 'line') this.#out.write(formatJsonLine({ event: 'line', data: news.line }));
+  }
+}
+
+const withoutTime = () => '';
+
+/** Time in ms between two lines about the same phase. */
+const heartbeat = 10_000;
+
+/** Printer for pipes and logs. Prints one plain line per completed phase, and one line every 10 s during a phase. */
+export class PlainLinePrinter implements ProgressPrinter {
+  readonly #out: OutputStream;
+  readonly #told = new Set<string>();
+  #lastAt = 0;
+  #hasWaited = false;
+  /** Last printed note without its durations, so that the note is not repeated when only a duration has changed. */
+  #note = '';
+
+  constructor(out: OutputStream) {
+    this.#out = out;
+  }
+
+  begin(view: FollowedRunView, now: number): void {
+    this.#write(formatRunTitle(view.run), now);
+    this.show(view, now);
+  }
+
+  show(view: FollowedRunView, now: number): void {
+    const { state, until, outcome } = view.run;
+    if (view.pendingStep) this.#tellNote(view, now);
+    for (const row of createPhaseTexts(view, now)) {
+      if (row.mark === 'done') this.#tellOnce(row, now);
+      if (row.mark === 'failed') {
+        const ended = outcome === 'cancelled' ? 'cancelled' : 'failed';
+        this.#tellOnce({ ...row, text: `${row.text} ${ended}` }, now);
+      }
+      // The jobs and the deadline are printed as soon as they are known, because the update may wait for an hour.
+      const isNews = state === 'waiting' && until !== null && !this.#hasWaited;
+      if (row.mark === 'now' && (isNews || now - this.#lastAt >= heartbeat)) this.#tellNow(row, view, now);
+      this.#hasWaited ||= isNews;
+    }
+  }
+
+  end(view: FollowedRunView, now: number): void {
+    this.show(view, now);
+  }
+
+  #tellOnce(row: PhaseText, now: number): void {
+    if (this.#told.has(row.text)) return;
+    this.#told.add(row.text);
+    this.#write(lineOf(row), now);
+  }
+
+  #tellNow(row: PhaseText, view: FollowedRunView, now: number): void {
+    const { state, jobs } = view.run;
+    const titles = state === 'waiting' ? jobs.map(({ kind, title }) => `${kind} ${title ?? ''}`.trim()) : [];
+    // If the server does not respond, the progress is unknown.
+    const isUnheard = view.refused !== null && !canBeUnavailable(view.run);
+    if (!isUnheard) this.#write(lineOf({ ...row, message: [row.message, ...titles].join(', ') }), now);
+    if (isUnheard) this.#note = '';
+    this.#tellNote(view, now);
+  }
+
+  #tellNote(view: FollowedRunView, now: number): void {
+    const note = formatNoteLines(view, now).at(-1) ?? '';
+    const timeless = formatNoteLines(view, now, withoutTime).at(-1) ?? '';
+    if (note !== '' && timeless !== this.#note) this.#write(note, now);
+    this.#note = timeless;
+  }
+
+  #write(line: string, now: number): void {
+    this.#lastAt = now;
+    this.#out.write(`${line}\n`);
+  }
+}
+
+/** Formats a phase: `Downloaded, 8 s: 120 MB` */
+const lineOf = ({ text, message, time }: PhaseText): string =>
+  `${text}${time === '' ? '' : `, ${time}`}${message === '' ? '' : `: ${message}`}`;

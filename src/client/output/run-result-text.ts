@@ -1,0 +1,61 @@
+import { exitCodes } from '../../core/progress/outcome.ts';
+import { isOtherVersionRunning, presentResult } from '../../presentation/present-result.ts';
+import { isGoodOutcome, lookUpCode } from '../../wire/codes.ts';
+import type { Run, Status } from '../../wire/status.ts';
+import { countMillisecondsBetween } from '../../wire/texts/times.ts';
+import { createClientWording } from './client-wording.ts';
+import { formatPresentationParts } from './status-lines.ts';
+
+/** Returns the noun for a run in a sentence. A kind of run that only a newer server has is called an update. */
+export const runNounOf = ({ kind }: Pick<Run, 'kind'>): string =>
+  kind === 'rollback' ? 'rollback' : 'update';
+
+/**
+ * Returns the exit code for an outcome: the exit code of the updater, 143 for `cancelled`, and 1 for an unknown outcome
+ * from a newer server.
+ */
+export function exitCodeOf(outcome: string | null): number {
+  if (outcome === 'cancelled') return 143;
+  return lookUpCode(exitCodes, outcome ?? '') ?? 1;
+}
+
+/** Report on the result of a command: the lines to print, and the exit code. */
+export interface ClientCommandResult {
+  lines: string[];
+  exitCode: number;
+}
+
+/** Reports the result of a run. `status` is null if the server did not respond. */
+export function formatRunResult(run: Run, status: Status | null): ClientCommandResult {
+  const t = createClientWording(status?.now ?? run.endedAt ?? run.startedAt);
+  const version = status?.version ?? null;
+  const { heading, about, parts } = presentResult(run, { status, version }, t);
+  const took = isOtherVersionRunning(run, version)
+    ? null
+    : countMillisecondsBetween(run.startedAt, run.endedAt);
+  const time = took === null ? '' : ` in ${t.duration(took)}`;
+  const mark = isGoodOutcome(run.outcome) ? '✓' : '✗';
+  const text =
+    run.outcome === 'updated'
+      ? `${heading}${time}${about && ` (${about})`}`
+      : formatRunResultSummary(run, status);
+  return {
+    lines: [`${mark} ${text}`, ...formatPresentationParts(parts, t)],
+    exitCode: exitCodeOf(run.outcome),
+  };
+}
+
+/**
+ * Formats the result of a run: a heading, the error code and the state of the instance.
+ * @param age time since the end of the run
+ */
+export function formatRunResultSummary(run: Run, status: Status | null, age = ''): string {
+  const t = createClientWording(status?.now ?? run.startedAt);
+  const { heading, about } = presentResult(run, { status, version: status?.version ?? null }, t);
+  const code = run.code === null ? '' : ` (${run.code})`;
+  return `${heading}${code}${age && `, ${age} ago`}. ${about}`.trim();
+}
+
+/** Colors the mark at the beginning of a line. */
+export const colourMark = (line: string): string =>
+  line.replace(/^[✓✗!](?= )/, (mark) => `\x1b[${{ '✓': 32, '✗': 31 }[mark] ?? 33}m${mark}\x1b[0m`);

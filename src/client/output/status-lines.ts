@@ -1,0 +1,137 @@
+import {
+  createJobText,
+  formatRunStart,
+  presentAdvisories,
+  presentReason,
+  presentUpdate,
+  presentUpToDate,
+} from '../../presentation/present-status.ts';
+import type { MessageBox, Presentation, PresentationPart } from '../../presentation/presentation-parts.ts';
+import type { Wording } from '../../presentation/wording.ts';
+import type { RunKind } from '../../wire/codes.ts';
+import type { BlockingJob, PendingStep, Reason, Run, Status } from '../../wire/status.ts';
+import { formatMessageClause } from '../../wire/texts/messages.ts';
+import { getProductNames } from '../command-line/product-names.ts';
+import { createClientWording } from './client-wording.ts';
+import { formatNounCount, formatServerMessage, formatTable, measureTextWidth, truncateText } from './text.ts';
+
+// Functions that format texts from the server. The texts must already be escaped.
+
+/**
+ * Formats parts of a presentation. Release notes, phases and settings are omitted, because only the web page shows
+ * them.
+ */
+export const formatPresentationParts = (parts: Presentation['parts'], t: Wording): string[] =>
+  parts.flatMap((part) => (part ? linesOfPart(part, t) : []));
+
+function linesOfPart(part: PresentationPart, t: Wording): string[] {
+  switch (part.kind) {
+    case 'text':
+    case 'muted':
+      return [part.text];
+    case 'advice':
+      return [`  ${t.next} ${part.text}`];
+    case 'box':
+      return [boxLine(part)];
+    case 'cause':
+      return [`  ${part.text}`];
+    case 'warnings':
+      return part.warnings.map((warning) => `! ${warning}`);
+    case 'path':
+      return [formatUpgradePath(part.versions, t)];
+    case 'commands':
+      if (part.lines.length === 1) return [`  ${part.heading} ${part.lines[0]}`];
+      return part.lines.length === 0 ? [] : [part.heading, ...part.lines.map((line) => `  ${line}`)];
+    case 'servers':
+      return [`${part.heading}:`, ...formatTable(part.servers.map(({ name, command }) => [name, command]))];
+    default:
+      return [];
+  }
+}
+
+function boxLine({ heading, lines, link }: MessageBox): string {
+  const colon = lines.length === 0 || /[.!?…]$/.test(heading) ? '' : ':';
+  return [heading + colon, ...lines, link ? link.url : ''].filter(Boolean).join(' ');
+}
+
+/** Formats an upgrade path: `Upgrade path: v1.4.2 → v1.5.0 → v2.0.0 (2 updates)` */
+export const formatUpgradePath = (versions: readonly string[], t: Wording): string =>
+  `${t.upgradePath}: ${versions.join(' → ')} (${formatNounCount(versions.length - 1, 'update')})`;
+
+/** Describes the available update, or the reason why no update is available. @param history null if unknown */
+export function formatAvailableUpdate(status: Status, history: readonly Run[] | null = null): string[] {
+  const { latest, next, skipped, now } = status;
+  const t = createClientWording(now);
+  const advisory = formatPresentationParts(presentAdvisories(status, t), t);
+  if (next === null)
+    return [...advisory, ...formatPresentationParts(presentUpToDate(status, { history }, t).parts, t)];
+  const published = t.age(latest?.publishedAt);
+  const facts = [latest?.version ?? next.version, published && t.publishedAgo(published), latest?.url];
+  return [
+    ...advisory,
+    `Update available: ${facts.filter(Boolean).join(', ')}`,
+    ...formatPresentationParts(presentUpdate(status, { history }, t).parts, t),
+    ...(skipped === null
+      ? []
+      : [`To offer the release again: ${getProductNames().name} instance skip --undo`]),
+  ];
+}
+
+/** Describes the wait for the next step of an upgrade path. */
+export function formatPendingStep({ to, reason }: PendingStep, version: string, time: string): string {
+  if (reason === null) return `Next update on the upgrade path: ${to}.`;
+  const line = `${version} is not ready for ${to} yet: ${formatMessageClause(reason)}`;
+  return time === '' ? line : `${line} (${time} so far)`;
+}
+
+/** Explains why a run cannot start, and what to do next. */
+export function formatBlockingReason(reason: Reason, status: Status, wanted: RunKind = 'update'): string[] {
+  const { now, run } = status;
+  const { code, jobs = [], message, advice, refusal } = reason;
+  const t = createClientWording(now);
+  const cannot = wanted === 'update' ? 'Cannot update now' : 'Cannot roll back now';
+  const shown = presentReason(reason, status, { history: null }, t);
+  if (jobs.length > 0)
+    return [`${cannot}: ${shown?.heading}`, ...formatJobLines(jobs, now), jobAdvice(jobs, wanted)];
+  if (code === 'up-to-date') return [formatServerMessage(message)];
+  // Only a run in progress of this instance can be followed: not the update of another instance, nor an update that is
+  // just starting.
+  if (code === 'update-running' && run !== null && run.outcome === null)
+    return [
+      `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the latest release'} is already in progress. ${formatRunStart(run, t)}.`,
+      `To follow the ${run.kind}: ${getProductNames().name} instance follow`,
+    ];
+  const since = shown?.about ? ` ${shown.about}.` : '';
+  return [
+    `${cannot}${refusal === undefined ? '' : ` (${refusal})`}: ${formatMessageClause(message)}.${since}`,
+    ...formatPresentationParts(shown?.parts.filter((part) => part && part.kind === 'commands') ?? [], t),
+    ...(code === 'settings-missing' ? ['  Next: Add --set NAME=VALUE or --set NAME.'] : []),
+    ...(advice === undefined ? [] : [`  Next: ${advice}`]),
+  ];
+}
+
+/**
+ * Formats one line per job with its kind, title and age, and whether it is stuck. The title is truncated to the
+ * available columns, so that the other facts remain visible.
+ */
+export function formatJobLines(jobs: readonly BlockingJob[], now: string, columns = Infinity): string[] {
+  const rows = jobs.map((job) => createJobText(job, createClientWording(now)));
+  const widest = (texts: readonly string[]) => Math.max(0, ...texts.map(measureTextWidth));
+  const taken = widest(rows.map(({ kind }) => kind)) + widest(rows.map(({ time }) => time)) + 6;
+  const room = Math.min(60, Math.max(8, columns - taken));
+  return formatTable(rows.map(({ kind, title, time }) => [kind, truncateText(title, room), time]));
+}
+
+function jobAdvice(jobs: readonly BlockingJob[], wanted: RunKind): string {
+  const [first, ...others] = jobs.filter((job) => job.stuck);
+  if (first === undefined) {
+    const them = jobs.length === 1 ? 'the job' : 'the jobs';
+    return `To wait for ${them}: ${getProductNames().name} instance ${wanted} --when-idle. To stop ${them}: --force.`;
+  }
+  const all = jobs.length === 1 ? 'it' : jobs.length === 2 ? 'both jobs' : 'all jobs';
+  const cancel =
+    others.length === 0
+      ? `The ${first.kind} is stuck. Cancel it, or use --force to stop ${all}.`
+      : `${others.length + 1} jobs are stuck. Cancel them, or use --force to stop ${all}.`;
+  return `${cancel} (--when-idle does not wait for stuck jobs.)`;
+}

@@ -1,0 +1,96 @@
+import type { Asset } from '../../core/release/channel.ts';
+import { FeedError, innermostErrorMessageOf } from '../../feed/feed-error.ts';
+import { followRedirects } from '../../feed/follow-redirects.ts';
+import { createUnchangedFailure, downloadAdviceOf } from './failure.ts';
+
+/** Limits of a download, in milliseconds and bytes. */
+export interface DownloadLimits {
+  /** Maximum time without any data. */
+  silence: number;
+  /** Maximum time from the request until the last byte. */
+  whole: number;
+  size: number;
+}
+
+export const programDownloadLimits: DownloadLimits = {
+  silence: 30_000,
+  whole: 3_600_000,
+  size: 512 * 1024 * 1024,
+};
+/** Limits for the checksum and signature files of a release. */
+export const signatureDownloadLimits: DownloadLimits = { silence: 30_000, whole: 60_000, size: 256 * 1024 };
+
+export interface AssetDownload {
+  asset: Asset;
+  /** Address of the feed that lists the asset. */
+  feed: string;
+  limits: DownloadLimits;
+  signal: AbortSignal;
+  /** Callback after each chunk. `total` is null if the server does not send a length. */
+  onProgress?: (bytes: number, total: number | null) => void;
+}
+
+/**
+ * Downloads one asset. If the address of the feed uses https, the address of the asset must also use https.
+ * @throws Failure with the outcome failed; the reason of the signal
+ */
+export async function downloadAsset({
+  asset,
+  feed,
+  limits,
+  signal,
+  onProgress,
+}: AssetDownload): Promise<Buffer> {
+  const address = addressOf(asset, feed);
+  const ending = new AbortController();
+  const endAfter = (milliseconds: number, words: string) =>
+    setTimeout(() => ending.abort(new FeedError(words)), milliseconds);
+  const silence = endAfter(limits.silence, `no data for ${limits.silence / 1000} s`);
+  const whole = endAfter(limits.whole, `not complete after ${limits.whole / 1000} s`);
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    const { response } = await followRedirects(address, {
+      feed: { url: feed },
+      // A compressed body is avoided, because its content length is not the size of the file.
+      headers: { 'accept-encoding': 'identity' },
+      signal: AbortSignal.any([signal, ending.signal]),
+    });
+    if (response.status !== 200) throw new FeedError(`the server responded with status ${response.status}`);
+    const total = Number(response.headers.get('content-length')) || null;
+    for await (const chunk of response.body ?? []) {
+      silence.refresh();
+      bytes += chunk.byteLength;
+      if (bytes > limits.size) throw new FeedError(`the file is larger than ${limits.size / 1024} KiB`);
+      chunks.push(chunk);
+      onProgress?.(bytes, total);
+    }
+    return Buffer.concat(chunks);
+  } catch (error) {
+    signal.throwIfAborted();
+    const cause: unknown = ending.signal.aborted ? ending.signal.reason : error;
+    throw createUnchangedFailure(
+      `the download of ${asset.name} from ${address.host} failed: ${innermostErrorMessageOf(cause)}.`,
+      downloadAdviceOf(cause),
+    );
+  } finally {
+    ending.abort();
+    clearTimeout(silence);
+    clearTimeout(whole);
+  }
+}
+
+/** Returns the address of an asset. In a static feed, the address may be relative to the feed. */
+function addressOf({ name, url }: Asset, feed: string): URL {
+  const unfit = (why: string) =>
+    createUnchangedFailure(
+      `${name} cannot be downloaded: ${why}.`,
+      'report the problem to the publisher of the feed.',
+    );
+  const address = URL.parse(url, feed);
+  if (!address || !/^https?:$/.test(address.protocol))
+    throw unfit('the feed contains no web address for this file');
+  if (new URL(feed).protocol === 'https:' && address.protocol === 'http:')
+    throw unfit(`the feed uses https, but the file is at http://${address.host}`);
+  return address;
+}

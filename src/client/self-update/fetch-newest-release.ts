@@ -1,0 +1,118 @@
+import type { Asset, Channel, Release } from '../../core/release/channel.ts';
+import { innermostErrorMessageOf } from '../../feed/feed-error.ts';
+import { readNewestRelease } from '../../feed/read-feed.ts';
+import type { Trust } from '../../provenance/trust.ts';
+import { verifyRelease } from '../../provenance/verify-release.ts';
+import { CommandUsageError } from '../command-line/client-command.ts';
+import { getProductNames } from '../command-line/product-names.ts';
+import { escapeControlCharacters } from '../output/text.ts';
+import { type AssetDownload, downloadAsset, signatureDownloadLimits } from './download-asset.ts';
+import { createRefusedFailure, createUnchangedFailure, downloadAdviceOf } from './failure.ts';
+
+const sumsName = 'SHA256SUMS';
+const fileName = 'release.json';
+const bundleName = `${fileName}.sigstore.json`;
+
+/** Returns the address of the releases. @throws UsageError without the address, which may contain a token */
+export function requireFeedAddress(env: NodeJS.ProcessEnv): string {
+  const { name, feed, releases } = getProductNames();
+  const given = env[feed] || releases;
+  if (given === null) throw new CommandUsageError(`set ${feed} to the web address of the ${name} releases`);
+  const address = URL.parse(given);
+  if (!address || !/^https?:$/.test(address.protocol))
+    throw new CommandUsageError(`${feed} must be the web address of a list of releases: https://…`);
+  return address.href;
+}
+
+/** Reads the newest release of a channel. @throws Failure with the outcome failed; the reason of the signal */
+export function fetchNewestRelease(
+  feed: string,
+  channel: Channel,
+  signal: AbortSignal,
+): Promise<Release | null> {
+  return readNewestRelease(feed, channel, signal).catch((error) => {
+    signal.throwIfAborted();
+    throw createUnchangedFailure(
+      `cannot read the releases at ${new URL(feed).host}: ${innermostErrorMessageOf(error)}.`,
+      downloadAdviceOf(error),
+    );
+  });
+}
+
+/** Finds an asset of a release. @throws Failure with the outcome failed if the release does not contain the asset */
+export function requireAsset({ version, assets = [] }: Release, name: string): Asset {
+  const asset = assets.find((each) => each.name === name);
+  if (asset) return asset;
+  throw createUnchangedFailure(
+    `release ${version} does not contain ${name}.`,
+    'try again in a few minutes, because files are often uploaded after a release is published. If the file is still missing, report it to the publisher.',
+  );
+}
+
+/**
+ * Reads the checksum of a file from the SHA256SUMS of a release, in lower-case hex.
+ * @throws Failure with the outcome failed; the reason of the signal
+ */
+export async function fetchChecksum(
+  release: Release,
+  name: string,
+  from: Pick<AssetDownload, 'feed' | 'signal'>,
+): Promise<string> {
+  const sums = await downloadAsset({
+    ...from,
+    asset: requireAsset(release, sumsName),
+    limits: signatureDownloadLimits,
+  });
+  const [sum, ...others] = findChecksums(name, sums.toString());
+  if (sum !== undefined && others.length === 0) return sum;
+  throw createUnchangedFailure(
+    `${sumsName} of ${release.version} contains ${sum === undefined ? 'no checksum' : 'several checksums'} for ${name}.`,
+    'report the problem to the publisher of the release.',
+  );
+}
+
+/**
+ * Reads the checksum of a file from the signed `release.json` of a release. The signature is verified before the file
+ * is downloaded.
+ * @throws Failure with the outcome refused if the signature is not valid, otherwise failed; the reason of the signal
+ */
+export async function fetchVerifiedChecksum(
+  release: Release,
+  name: string,
+  trust: Trust,
+  from: Pick<AssetDownload, 'feed' | 'signal'>,
+): Promise<string> {
+  const { version } = release;
+  const get = (asset: string) =>
+    downloadAsset({ ...from, asset: requireAsset(release, asset), limits: signatureDownloadLimits });
+  const [file, bundle] = [await get(fileName), await get(bundleName)];
+  let files: Readonly<Record<string, string>>;
+  try {
+    ({ files } = await verifyRelease(file, bundle.toString(), trust, {
+      product: getProductNames().name,
+      version,
+    }));
+  } catch (error) {
+    throw createRefusedFailure(
+      // The message is cleaned, because a parser may quote its input in the message.
+      `${version} was rejected: ${escapeControlCharacters((error as Error).message)}.`,
+      `contact the publisher of ${name}. If the signing key has changed, first install ${name} manually from a release that trusts both keys.`,
+    );
+  }
+  const digest = files[name];
+  if (digest !== undefined) return digest.replace('sha256:', '');
+  throw createRefusedFailure(
+    `${version} was rejected: its ${fileName} contains no checksum for ${name}.`,
+    'report the problem to the publisher of the release.',
+  );
+}
+
+/** Returns the distinct checksums of a file in the text of SHA256SUMS, in lower-case hex. */
+export function findChecksums(name: string, text: string): string[] {
+  const lines = text.split(/\r?\n/).flatMap((line) => {
+    // In the format of sha256sum, a star before the file name means that the file was read as binary.
+    const [, sum = '', file = ''] = /^([0-9a-fA-F]{64}) [ *](?:\.\/)?(.+)$/.exec(line) ?? [];
+    return file === name ? [sum.toLowerCase()] : [];
+  });
+  return [...new Set(lines)];
+}

@@ -1,0 +1,67 @@
+import { isNewerVersion } from '../../core/release/channel.ts';
+import type { Problem } from '../../wire/api-client/parse-responses.ts';
+import type { UpdateOrderBody } from '../../wire/api-client/update-api-client.ts';
+import type { RunKind } from '../../wire/codes.ts';
+import type { Reason, Status } from '../../wire/status.ts';
+import { getProductNames } from '../command-line/product-names.ts';
+import type { ClientCommandResult } from '../output/run-result-text.ts';
+import { formatAvailableUpdate, formatBlockingReason } from '../output/status-lines.ts';
+import { escapeResponseTexts } from '../output/text.ts';
+
+/** Report that explains why no update is started. */
+export interface NoStartResult extends ClientCommandResult {
+  /** Problem document, for the output with `--json`; null if there is none. */
+  problem: Problem | null;
+}
+
+/**
+ * Determines the target of an update, by default the available version. The start request contains the version from the
+ * status, so that a release that is published in the meantime is not installed by surprise.
+ */
+export function chooseStartTarget(
+  status: Status,
+  { target, when, force, allSteps }: Partial<UpdateOrderBody>,
+): string | NoStartResult {
+  const { reason, next, run } = status;
+  const { code, jobs = [] } = reason ?? {};
+  const isPassed = jobs.length > 0 && (force || (when === 'idle' && !jobs.some(({ stuck }) => stuck)));
+  if (reason !== null && !isPassed && code !== 'up-to-date') return createNoStartResult(reason, status);
+  // After these outcomes, the server accepts a start request for the same release. The updater then verifies the
+  // containers.
+  const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
+  // The release is not installed again if a newer version is running, for example after a manual repair, because a
+  // downgrade is not possible.
+  const isAgain = isInTrouble && run.to !== null && !isNewerVersion(status.version, run.to);
+  const offered = (allSteps ? next?.upgradePath.at(-1) : null) ?? next?.version;
+  const goal = target ?? offered ?? (isAgain ? run.to : null);
+  if (goal !== null && (goal !== status.version || isInTrouble)) return goal;
+  const lines =
+    goal === null
+      ? formatAvailableUpdate(escapeResponseTexts(status))
+      : [`${getProductNames().name} ${goal} is already running.`];
+  return { lines, problem: reason && problemOf(reason), exitCode: 0 };
+}
+
+export const createNoStartResult = (
+  reason: Reason,
+  status: Status,
+  problem = problemOf(reason),
+  kind: RunKind = 'update',
+): NoStartResult => ({
+  lines: formatBlockingReason(escapeResponseTexts(reason), escapeResponseTexts(status), kind),
+  problem,
+  exitCode: 3,
+});
+
+/** Returns the reason for which the server refused a request. Older servers and proxies send no reason. */
+export const problemReasonOf = ({ reason, detail }: Problem): Reason =>
+  reason ?? { code: 'rollback-refused', message: detail };
+
+/** Creates the problem document that the server would send for a reason. */
+const problemOf = (reason: Reason): Problem => ({
+  type: 'about:blank',
+  title: 'Conflict',
+  status: 409,
+  detail: reason.message,
+  reason,
+});

@@ -1,0 +1,69 @@
+import { promptForLine } from '../../core/command-line/prompt-for-line.ts';
+import { channelOf } from '../../core/release/channel.ts';
+import { isMajorChange } from '../../core/release/compare-versions.ts';
+import { englishTexts } from '../../presentation/english.ts';
+import type { Status } from '../../wire/status.ts';
+import { type CommandContext, CommandUsageError } from '../command-line/client-command.ts';
+import { createInterruptedFailure } from '../connection/create-session.ts';
+import { formatJobLines } from '../output/status-lines.ts';
+import { formatNounCount, formatServerMessage, joinLines } from '../output/text.ts';
+
+/**
+ * Prompts for confirmation before jobs are stopped and before a new major version is installed.
+ * @throws UsageError without a terminal and without `--yes`
+ */
+export async function confirmStart(
+  context: CommandContext,
+  status: Status,
+  { steps, force }: { steps: readonly string[]; force: boolean },
+): Promise<boolean> {
+  if (context.args.options.yes) return true;
+  if (force && !context.canAsk)
+    throw new CommandUsageError('--force stops running jobs. Without a terminal, confirm with --yes.');
+  if (force && !(await confirmStoppingJobs(context, status))) return false;
+  const majors = steps.filter((to, at) => isMajor(status, to, steps[at - 1]));
+  if (majors.length === 0) return true;
+  const are = majors.length === 1 ? 'is a major version' : 'are major versions';
+  const version = `${majors.join(', ')} ${are}. Migrations cannot be undone.`;
+  const { preparation, restorePoint } = status;
+  const before =
+    preparation === null
+      ? restorePoint === null && englishTexts.backUpFirst
+      : formatServerMessage(preparation);
+  return promptYesNo([version, before, 'Continue?'].filter(Boolean).join(' '), context);
+}
+
+/** Prompts for confirmation before running jobs are stopped. */
+export async function confirmStoppingJobs(
+  context: CommandContext,
+  { reason, now }: Status,
+): Promise<boolean> {
+  const { jobs = [] } = reason ?? {};
+  if (jobs.length === 0) return true;
+  context.stderr.write(
+    joinLines([`${formatNounCount(jobs.length, 'job')} will be stopped:`, ...formatJobLines(jobs, now)]),
+  );
+  return promptYesNo('Continue?', context);
+}
+
+function isMajor({ version, next }: Status, to: string, from = version): boolean {
+  if (next?.version === to || (to === 'canary' && next !== null)) return next.major;
+  return channelOf(from) !== null && channelOf(to) !== null && isMajorChange(from, to);
+}
+
+/** Prompts for yes or no. Any input other than yes means no. */
+export async function promptYesNo(question: string, context: CommandContext): Promise<boolean> {
+  if (!context.canAsk) throw new CommandUsageError(`${question} Without a terminal, confirm with --yes.`);
+  return /^\s*y(?:es)?\s*$/i.test(await promptLine(`${question} [y/N] `, context));
+}
+
+/** Prompts for a line of text. Returns an empty text at the end of the input. A secret is not shown. */
+export async function promptLine(
+  question: string,
+  context: CommandContext,
+  isSecret = false,
+): Promise<string> {
+  const answer = await promptForLine(question, context, isSecret);
+  if (context.signal.aborted) throw createInterruptedFailure();
+  return answer;
+}

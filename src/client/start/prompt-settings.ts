@@ -1,0 +1,23 @@
+import { findMissingSettings } from '../../wire/derived/missing-settings.ts';
+import type { OfferedSetting } from '../../wire/status.ts';
+import { type CommandContext, CommandUsageError } from '../command-line/client-command.ts';
+import { promptLine } from './confirm-start.ts';
+
+/**
+ * Returns the values of new settings. On a terminal, the user is prompted for settings that `--set` does not specify,
+ * and for those that it specifies without a value.
+ * @throws UsageError for a name without a value if there is no terminal
+ */
+export async function promptSettings(context: CommandContext, settings: readonly OfferedSetting[]) {
+  const given: Record<string, string> = {};
+  for (const one of context.args.list) {
+    const [name = '', ...value] = one.split('=');
+    if (value.length === 0 && !context.canAsk)
+      throw new CommandUsageError(`Without a terminal, use --set ${one}=VALUE instead of --set ${one}.`);
+    given[name] = value.length > 0 ? value.join('=') : await promptLine(`${name}: `, context, true);
+  }
+  if (context.canAsk)
+    for (const { name, description, secret } of findMissingSettings(settings, given))
+      given[name] = await promptLine(`${name} (${description}): `, context, secret);
+  return given;
+}

@@ -1,0 +1,68 @@
+import { basename, relative } from 'node:path';
+import { quoteForShell } from '../errors/advice.ts';
+
+/** Options with which the project was started. All paths are paths on the host. */
+export interface ProjectStartOptions {
+  /** Project name; empty if compose chooses the name. */
+  name: string;
+  directory: string;
+  files: readonly string[];
+  /** Values of `--env-file`; empty if compose uses the default `.env`. */
+  envFiles: readonly string[];
+  /** Values of `--profile`, which override `COMPOSE_PROFILES`. Undefined in the journal of an older updater. */
+  profiles?: readonly string[];
+  /** Services whose containers have names such as `project_service_1`. Undefined in the journal of an older updater. */
+  oldNames?: readonly string[];
+}
+
+/**
+ * Returns the docker compose command that finds the project with the options with which the project was started. It
+ * must run in the compose directory.
+ */
+export const formatComposeCommand = (project: ProjectStartOptions): string =>
+  [
+    'docker compose',
+    ...(project.oldNames?.length ? ['--compatibility'] : []),
+    ...(project.name === '' ? [] : [`-p ${project.name}`]),
+    ...listFileFlags(project),
+  ].join(' ');
+
+/**
+ * Returns `docker compose` if this is sufficient to find the project from its directory, otherwise the command with the
+ * required flags.
+ */
+export const formatShortComposeCommand = (project: ProjectStartOptions): string =>
+  listFileFlags(project).length === 0 &&
+  project.name === defaultName(project.directory) &&
+  !project.oldNames?.length
+    ? 'docker compose'
+    : formatComposeCommand(project);
+
+/** Returns the name that compose gives a project for which no name is set (compose-go, loader.NormalizeProjectName). */
+const defaultName = (directory: string): string =>
+  basename(directory)
+    .toLowerCase()
+    .replace(/[^a-z0-9_-]/g, '')
+    .replace(/^[_-]+/, '');
+
+/** Returns the command that starts these services with their dependencies, or all services if the list is empty. */
+export const formatUpCommand = (project: ProjectStartOptions, services: readonly string[] = []): string =>
+  [formatComposeCommand(project), 'up -d', ...services].join(' ');
+
+/**
+ * Returns the flags with which compose finds the project's files. Without flags, compose finds only a file with a
+ * default name and the override of this file.
+ */
+export function listFileFlags({ directory, files, envFiles, profiles = [] }: ProjectStartOptions): string[] {
+  const names = files.map((file) => relative(directory, file));
+  const [main = '', override = 'compose.override.yaml', ...more] = names;
+  const isFound =
+    more.length === 0 &&
+    /^(docker-)?compose\.ya?ml$/.test(main) &&
+    /^(docker-)?compose\.override\.ya?ml$/.test(override);
+  return [
+    ...(isFound ? [] : names.flatMap((name) => ['-f', quoteForShell(name)])),
+    ...envFiles.flatMap((file) => ['--env-file', quoteForShell(relative(directory, file))]),
+    ...profiles.flatMap((profile) => ['--profile', quoteForShell(profile)]),
+  ];
+}

@@ -1,0 +1,221 @@
+import { dirname, join, resolve } from 'node:path';
+import { UpdateError } from '../errors/update-error.ts';
+import { type ComposeFile, type FileLink, getParsedComposeFile, type Include } from './compose-file.ts';
+import { type ComposeVariableLookup, interpolate } from './interpolation.ts';
+import { displayPathOf, type ProjectFiles, projectDirectoryOf } from './project-files.ts';
+import { createSourceMappedText } from './source-map.ts';
+import { createVariableLookup } from './variables.ts';
+
+// Maximum number of files. Two files that include each other with changing base directories would otherwise cause an
+// endless loop.
+const mostLayers = 1000;
+
+/** A compose file with the base directory of its links and the values of its variables. */
+export interface ComposeSource {
+  file: ComposeFile;
+  /** File name as shown to users. */
+  name: string;
+  /** Base directory of relative paths in the file. */
+  base: string;
+  variables: ComposeVariableLookup;
+  /** Whether the `include` of the file is followed; false for extended files. */
+  follows: boolean;
+}
+
+/** A compose file or env file that another file refers to. */
+export interface LinkedFile {
+  path: string;
+  /** Kind of link: `include`, `extends`, `env_file of include` */
+  as: string;
+  /** File and line that contain the link. */
+  where: string;
+  /** Whether the file may be missing. */
+  optional: boolean;
+}
+
+/**
+ * Returns the `-f` files. Their links are relative to the project directory, wherever the files are (compose-go,
+ * loader.go).
+ */
+export function listRootSources(files: ProjectFiles): ComposeSource[] {
+  const given = new Map(Object.entries(files.given ?? {}));
+  const variables = createVariableLookup(files.envFiles, (variable) => {
+    const text = given.get(variable);
+    return text === undefined ? null : createSourceMappedText(text, '', -1, { via: 'variable', variable });
+  });
+  const base = projectDirectoryOf(files);
+  return files.composeFiles.map((file) => ({
+    file: getParsedComposeFile(file),
+    name: displayPathOf(files, file.path),
+    base,
+    variables,
+    follows: true,
+  }));
+}
+
+/**
+ * Returns the files of an `include` entry, in their order: later files take precedence. For a missing file, an error is
+ * returned instead.
+ */
+export function resolveIncludedSources(
+  files: ProjectFiles,
+  layer: ComposeSource,
+  include: Include,
+): (ComposeSource | UpdateError)[] {
+  const { base, env } = includeScope(layer, include);
+  const own = env.flatMap(({ path }) => files.linkedEnvFiles?.find((file) => file.path === path) ?? []);
+  const variables = own.length === 0 ? layer.variables : createVariableLookup(own, layer.variables);
+  return include.paths.map((link) => {
+    const file = linkedFile(files, layer, link, 'include');
+    if (file instanceof UpdateError) return file;
+    return { file, name: displayPathOf(files, file.file.path), base, variables, follows: true };
+  });
+}
+
+/**
+ * Returns the base directory of the links in included files, and the env files that add variables (compose-go,
+ * include.go).
+ */
+function includeScope(layer: ComposeSource, include: Include): { base: string; env: LinkedFile[] } {
+  const [main] = include.paths;
+  const { projectDirectory, envFiles } = include;
+  const directory =
+    projectDirectory === null
+      ? null
+      : resolve(layer.base, resolveSourceText(layer, projectDirectory, 'include'));
+  const base = directory ?? dirname(main ? resolveLinkPath(layer, main) : layer.base);
+  // Compose treats an empty list like a missing list.
+  if (!envFiles?.length) {
+    const where = formatLocation(layer, main?.line ?? 1);
+    return { base, env: [{ path: join(base, '.env'), as: 'env file of include', where, optional: true }] };
+  }
+  const env = envFiles.map((link) => ({
+    path: resolveLinkPath(layer, link),
+    as: 'env_file of include',
+    where: formatLocation(layer, link.line),
+    optional: false,
+  }));
+  return { base, env: env.filter(({ path }) => path !== '/dev/null') };
+}
+
+/** Returns the file that a service extends. Links in this file are relative to its own directory. */
+export function resolveExtendedSource(
+  files: ProjectFiles,
+  layer: ComposeSource,
+  link: FileLink,
+): ComposeSource | UpdateError {
+  const file = linkedFile(files, layer, link, 'extends');
+  if (file instanceof UpdateError) return file;
+  const { path } = file.file;
+  return {
+    file,
+    name: displayPathOf(files, path),
+    base: dirname(path),
+    variables: layer.variables,
+    follows: false,
+  };
+}
+
+/** Returns the file that a link refers to, or an error if the file is missing. */
+function linkedFile(
+  files: ProjectFiles,
+  layer: ComposeSource,
+  link: FileLink,
+  as: string,
+): ComposeFile | UpdateError {
+  const { path, where } = targetOf(layer, link, as);
+  const file = [...files.composeFiles, ...(files.linkedFiles ?? [])].find((known) => known.path === path);
+  return file ? getParsedComposeFile(file) : createMissingFileError(path, as, where);
+}
+
+export const createMissingFileError = (path: string, as: string, where: string): UpdateError =>
+  new UpdateError('compose-invalid', `${where}: ${as} ${path} does not exist`, {
+    advice: 'Create the file, or remove the line.',
+  });
+
+const targetOf = (layer: ComposeSource, link: FileLink, as: string): LinkedFile => ({
+  path: resolveLinkPath(layer, link),
+  as,
+  where: formatLocation(layer, link.line),
+  optional: false,
+});
+
+/** Returns the absolute path of a link in a compose file, with its variables resolved. */
+export const resolveLinkPath = (layer: ComposeSource, { path, line }: FileLink): string =>
+  resolve(layer.base, resolveSourceText(layer, path, formatLocation(layer, line)));
+
+/** Resolves the variables in a text from a compose file. */
+export const resolveSourceText = ({ file, variables }: ComposeSource, text: string, where: string): string =>
+  interpolate(createSourceMappedText(text, file.file.path, -1, { via: 'text' }), variables, where).text;
+
+export const formatLocation = ({ name }: ComposeSource, line: number): string => `${name} line ${line}`;
+
+/** All files to which the `-f` files refer, directly or through other files. */
+interface Reach {
+  /** Compose files, each once per base directory, starting with the `-f` files. */
+  layers: ComposeSource[];
+  /** Linked compose files, each once. Missing files are included. */
+  composeFiles: LinkedFile[];
+  /** Env files of included files, each once. Missing files are included. */
+  envFiles: LinkedFile[];
+}
+
+/**
+ * Collects all files to which the `-f` files refer, directly or through other files.
+ * @throws UpdateError compose-invalid if there are more than 1000 files, for example in a loop
+ */
+export function resolveIncludeTree(files: ProjectFiles): Reach {
+  const composeFiles = new Map<string, LinkedFile>();
+  const envFiles = new Map<string, LinkedFile>();
+  const seen = new Set<string>();
+  const layers: ComposeSource[] = [];
+  const queue = listRootSources(files);
+  for (let layer = queue.shift(); layer; layer = queue.shift()) {
+    // A file may be included twice, with different base directories or variables.
+    const place = `${layer.file.file.path}\n${layer.base}`;
+    if (seen.has(place)) continue;
+    seen.add(place);
+    if (seen.size > mostLayers) {
+      throw new UpdateError(
+        'compose-invalid',
+        `${formatLocation(layer, 1)}: include and extends refer to more than ${mostLayers} files`,
+      );
+    }
+    layers.push(layer);
+    const note = (link: FileLink, as: string) => {
+      const target = targetOf(layer, link, as);
+      if (!composeFiles.has(target.path)) composeFiles.set(target.path, target);
+    };
+    for (const include of layer.follows ? layer.file.includes : []) {
+      for (const link of include.paths) note(link, 'include');
+      for (const linked of includeScope(layer, include).env) envFiles.set(linked.path, linked);
+      queue.push(...resolveIncludedSources(files, layer, include).filter(isLayer));
+    }
+    for (const link of layer.file.extends) {
+      note(link, 'extends');
+      const base = resolveExtendedSource(files, layer, link);
+      if (isLayer(base)) queue.push(base);
+    }
+  }
+  return { layers, composeFiles: [...composeFiles.values()], envFiles: [...envFiles.values()] };
+}
+
+/**
+ * Returns the services whose `env_file` lists one of these files, directly or through `extends`. The files must already
+ * have been accepted by compose.
+ */
+export function findServicesByEnvFile(files: ProjectFiles, paths: readonly string[]): string[] {
+  const reads = (layer: ComposeSource, name: string): boolean => {
+    const { envFiles = [], extends: base = null } = layer.file.service(name) ?? {};
+    if (envFiles.some((link) => paths.includes(resolveLinkPath(layer, link)))) return true;
+    if (base === null) return false;
+    const { file, line } = base;
+    const from = file === null ? layer : resolveExtendedSource(files, layer, { path: file, line });
+    return isLayer(from) && reads(from, resolveSourceText(layer, base.service, formatLocation(layer, line)));
+  };
+  const { layers } = resolveIncludeTree(files);
+  return layers.flatMap((layer) => layer.file.services.filter((name) => layer.follows && reads(layer, name)));
+}
+
+const isLayer = (found: ComposeSource | UpdateError): found is ComposeSource =>
+  !(found instanceof UpdateError);

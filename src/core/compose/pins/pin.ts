@@ -1,0 +1,37 @@
+import type { PinTag } from '../../release/pin-tag.ts';
+import type { SourceMappedText } from '../source-map.ts';
+import type { Reference } from './image-reference.ts';
+
+/** The image reference of a service, and the location that sets its tag. */
+export interface Pin {
+  service: string;
+  reference: Reference;
+  /** Complete image reference with its variables resolved, as in compose. */
+  referenceText: string;
+  /** Tag of the image; `latest` if the image has no tag. */
+  tag: PinTag;
+  place: PinLocation;
+  /** Image reference with the origin of each character. */
+  resolved: SourceMappedText;
+}
+
+/** Lists the locations of tags, for users who change the tags manually. */
+export const formatTagLocations = (pins: readonly Pin[]): string =>
+  [...new Set(pins.map(({ place }) => place.description))].join(', ');
+
+/** Returns the advice on how to apply a tag that was set manually. */
+export const formatTagAdvice = ({ place }: Pin): string =>
+  place.kind === 'stack' ? 'then deploy the stack' : 'then run {compose} pull && {up}';
+
+export interface PinLocation {
+  /**
+   * Source of the tag: the image itself, the value of a variable, the default of a variable, no tag, or a Swarm
+   * service.
+   */
+  kind: 'literal' | 'variable' | 'default' | 'absent' | 'stack';
+  /** Path of the file that contains the tag. */
+  file: string;
+  variable?: string;
+  /** Location as shown to users: `SVC_VERSION in .env line 4`, `image of app in compose.yaml line 3`. */
+  description: string;
+}

@@ -1,0 +1,165 @@
+import { UpdateError } from '../../errors/update-error.ts';
+import { isNumbered, versionRange } from '../../release/pin-tag.ts';
+import { applyEditsToDraft, createDraft } from '../draft.ts';
+import { createEdit, type Edit } from '../edit.ts';
+import { createVariableEdit } from '../env-file.ts';
+import { findProjectFile, listWith, type ProjectFiles } from '../project-files.ts';
+import { type SourceSegment, splitIntoSourceSegments } from '../source-map.ts';
+import { requirePin } from './find-pin.ts';
+import { formatReference } from './image-reference.ts';
+import type { Pin } from './pin.ts';
+
+export interface PinUpdate {
+  pin: Pin;
+  /** New tag, complete with prefix and variant. */
+  tag: string;
+  /** New digest, if the pin has a digest. */
+  digest?: string;
+}
+
+/**
+ * Returns the smallest edits that set the new tags. A location that several pins share is edited once. Afterwards, the
+ * edited files are read again to check that each pin has the requested version.
+ * @throws UpdateError pin-unsupported; pin-digest if a pin has a digest and no new digest is given
+ */
+export function planPinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): Edit[] {
+  const edits = moves.flatMap((move) => editsOf(files, move).map((edit) => ({ edit, move })));
+  const unique = new Map<string, (typeof edits)[number]>();
+  for (const candidate of edits) {
+    const { edit, move } = candidate;
+    // The key contains the variable because two variables that are appended to the same file are two edits at one
+    // offset.
+    const place = `${edit.file}\n${edit.start}\n${edit.end}\n${edit.start === edit.end ? edit.variable : ''}`;
+    const first = unique.get(place);
+    if (first && first.edit.after !== edit.after) throw conflict(first.move.pin, move.pin);
+    if (!first) unique.set(place, candidate);
+  }
+  const result = tidyAppends([...unique.values()].map(({ edit }) => edit));
+  confirm(files, moves, result);
+  return result;
+}
+
+function editsOf(files: ProjectFiles, { pin, tag, digest }: PinUpdate): Edit[] {
+  const { reference } = pin;
+  if (reference.tag === null) return tag === 'latest' ? [] : [tagInsertion(files, pin, tag)];
+  const edits: Edit[] = [];
+  if (tag !== reference.tag) edits.push(rangeEdit(files, pin, reference.tag, reference.tagStart, tag));
+  if (reference.digest === null || (tag === reference.tag && digest === undefined)) return edits;
+  if (digest === undefined) {
+    throw new UpdateError(
+      'pin-digest',
+      `${pin.place.description} also pins a digest, but the new digest is unknown`,
+      { advice: 'Specify the digest of the new release with --digest sha256:….' },
+    );
+  }
+  if (digest !== reference.digest)
+    edits.push(rangeEdit(files, pin, reference.digest, reference.digestStart, digest));
+  return edits;
+}
+
+/** Edits a part of the resolved reference in its source file. */
+function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, text: string): Edit {
+  const parts = splitIntoSourceSegments(pin.resolved, start, start + old.length);
+  const written = parts.filter(({ via }) => via !== 'text');
+  // A tag may combine several variables: one with the digits and another with `v` or a variant. Only the variable with
+  // the digits is edited.
+  const variables =
+    written.length > 1 && start === pin.reference.tagStart ? written.filter(carriesVersion(pin)) : written;
+  if (variables.length > 1) {
+    const names = [...new Set(variables.map(({ variable }) => variable))].join(' and ');
+    throw unsupported(pin, `combines ${names}`);
+  }
+  // Variables are tried before literal text, because a variable next to literal text usually contains the version. If
+  // the new text does not fit a variable, the variable contains the variant.
+  for (const part of [...variables, ...parts.filter(({ via }) => via === 'text')]) {
+    const at = parts.slice(0, parts.indexOf(part)).reduce((length, other) => length + other.text.length, 0);
+    const [before, after] = [old.slice(0, at), old.slice(at + part.text.length)];
+    const fits =
+      text.length > before.length + after.length && text.startsWith(before) && text.endsWith(after);
+    if (fits) return partEdit(files, pin, part, text.slice(before.length, text.length - after.length));
+  }
+  throw unsupported(pin, `consists of parts that do not fit ${text}`);
+}
+
+function carriesVersion({ tag, reference, resolved }: Pin): (part: SourceSegment) => boolean {
+  if (!isNumbered(tag)) return () => true;
+  const [from, to] = versionRange(tag);
+  const version = splitIntoSourceSegments(resolved, reference.tagStart + from, reference.tagStart + to);
+  return (part) =>
+    version.some(({ source, start }) => part.source === source && part.start <= start && start < part.end);
+}
+
+function partEdit(files: ProjectFiles, pin: Pin, part: SourceSegment, text: string): Edit {
+  const floats = pin.tag.kind === 'latest' || pin.tag.kind === 'canary';
+  const list = listWith(files, part.source);
+  const isOfCompose = list === 'composeFiles' || list === 'linkedFiles';
+  // A floating default applies to all users of the compose file, so the version of this instance is set in its env
+  // file.
+  if (part.via === 'default' && part.variable && floats && part.text === pin.tag.text && isOfCompose)
+    return createVariableEdit(files, part.variable, text);
+  return editAt(files, pin, part, text);
+}
+
+function tagInsertion(files: ProjectFiles, pin: Pin, tag: string): Edit {
+  const { tagStart } = pin.reference;
+  const [last] = splitIntoSourceSegments(pin.resolved, tagStart - 1, tagStart);
+  return editAt(files, pin, last && { ...last, start: last.end }, `:${tag}`);
+}
+
+function editAt(files: ProjectFiles, pin: Pin, place: SourceSegment | undefined, text: string): Edit {
+  const file = place && findProjectFile(files, place.source);
+  if (!file || place.start < 0) throw unsupported(pin, 'contains escapes or comes from outside the files');
+  return createEdit(file, place, text, place.via === 'variable' ? place.variable : undefined);
+}
+
+/**
+ * Removes the leading line break from all appended lines of a file except the first, whose line break ends the previous
+ * last line of the file.
+ */
+function tidyAppends(edits: Edit[]): Edit[] {
+  const begun = new Set<string>();
+  return edits.map((edit) => {
+    if (edit.start !== edit.end || !edit.after.endsWith('\n')) return edit;
+    const place = `${edit.file}\n${edit.start}`;
+    const tidy = begun.has(place) ? { ...edit, after: edit.after.replace(/^\r?\n/, '') } : edit;
+    begun.add(place);
+    return tidy;
+  });
+}
+
+/**
+ * Returns the image reference that a service must have after the edits. It is computed independently, so that the edits
+ * can be checked.
+ */
+export function updatedReference({ pin: { reference }, tag, digest }: PinUpdate): string {
+  return formatReference({
+    repository: reference.repository,
+    tag: reference.tag === null && tag === 'latest' ? null : tag,
+    digest: reference.digest === null ? null : (digest ?? reference.digest),
+  });
+}
+
+/** Reads the edited files again and checks that each pin has the expected reference. */
+function confirm(files: ProjectFiles, moves: readonly PinUpdate[], edits: readonly Edit[]): void {
+  const after = applyEditsToDraft(createDraft(files), edits).files;
+  for (const move of moves) {
+    const { pin } = move;
+    const wanted = updatedReference(move);
+    const { referenceText } = requirePin(after, pin.service);
+    if (referenceText !== wanted) {
+      throw unsupported(
+        pin,
+        `is also used for something else: ${pin.service} would run ${referenceText}, not ${wanted}`,
+      );
+    }
+  }
+}
+
+const unsupported = (pin: Pin, why: string): UpdateError =>
+  new UpdateError('pin-unsupported', `the version of ${pin.service} (${pin.place.description}) ${why}`);
+
+const conflict = (one: Pin, other: Pin): UpdateError =>
+  new UpdateError(
+    'pin-unsupported',
+    `${one.service} and ${other.service} share ${one.place.description} but need different values`,
+  );

@@ -1,0 +1,51 @@
+import { UpdateError } from '../../errors/update-error.ts';
+import type { ReleaseTarget } from '../../release/target.ts';
+import { formatTagAdvice, formatTagLocations, type Pin } from './pin.ts';
+
+const refused = (message: string, advice: string): UpdateError =>
+  new UpdateError('pin-unsupported', message, { advice });
+
+/** Checks whether a pin has this floating tag, in any variant: `--target stable` also matches `stable-alpine`. */
+export const isPinnedTo = ({ tag }: Pin, word: string): boolean =>
+  tag.text === word || (tag.kind === 'word' && tag.text === `${word}${tag.suffix}`);
+
+export const createNotPinnedToError = (pin: Pin, word: string, option = '--target'): UpdateError =>
+  refused(
+    `${pin.service} is pinned to ${pin.tag.text} (${pin.place.description}), not to ${word}`,
+    `Specify a release with ${option}, or set the tag ${word} manually, ${formatTagAdvice(pin)}.`,
+  );
+
+export const createUnversionedTargetError = (pins: readonly Pin[], tag: string): UpdateError =>
+  refused(
+    `${tag} is not a version and cannot be compared with the running version`,
+    `Set the tag manually (${formatTagLocations(pins)}), ${pins.slice(0, 1).map(formatTagAdvice)}.`,
+  );
+
+/**
+ * Returns the error for a pin whose tag cannot be compared with the target. @param pins the pins of all updated
+ * services
+ */
+export const createUnversionedPinError = (
+  pin: Pin,
+  target: ReleaseTarget,
+  pins: readonly Pin[],
+): UpdateError =>
+  refused(
+    `${pin.service} is pinned to ${pin.tag.text} (${pin.place.description}), which is not a version and cannot be compared with ${target.tag}`,
+    `Set the new tag manually (${formatTagLocations(pins)}), ${formatTagAdvice(pin)}.`,
+  );
+
+export const createOtherVariantError = (
+  pin: Pin,
+  { tag: asked, lead = '', suffix = '' }: ReleaseTarget,
+): UpdateError =>
+  refused(
+    `${asked} is a different variant from ${pin.tag.text}, which ${pin.service} is pinned to (${pin.place.description})`,
+    `Specify the release without ${[lead, suffix].filter(Boolean).join(' and ')}: each pin keeps its own variant. To change the variant, set the tag manually, ${formatTagAdvice(pin)}.`,
+  );
+
+export const createNewerPinError = ({ service, tag, place }: Pin, target: ReleaseTarget): UpdateError =>
+  new UpdateError(
+    'downgrade',
+    `${target.tag} is older than ${tag.text}, which ${service} is pinned to (${place.description})`,
+  );

@@ -1,0 +1,184 @@
+import { dirname } from 'node:path';
+import { isMap, isScalar, isSeq, type Node } from 'yaml';
+import type { TextFile } from '../../files/text-file.ts';
+import { type ComposeFile, type FileLink, getParsedComposeFile, parseFileLinks } from '../compose-file.ts';
+import {
+  type ComposeSource,
+  resolveIncludeTree,
+  resolveLinkPath,
+  resolveSourceText,
+} from '../include-tree.ts';
+import { listEnvFiles, type ProjectFiles, projectDirectoryOf } from '../project-files.ts';
+import { listEnvFileValues } from '../variables.ts';
+import type { YamlDocument } from '../yaml-document.ts';
+import {
+  commentedOutSecretsOf,
+  findKeyedSecrets,
+  type Secret,
+  secretsOfContent,
+  secretsOfLines,
+} from './secret-lines.ts';
+
+// Functions that find the secrets in a project's files (docs/contract.md 6.6). They never throw, because a file that
+// compose rejects may also contain a password, and compose quotes the rejected text.
+
+/** Returns the values in env files as compose reads them. A file that compose rejects is searched line by line. */
+export function secretsOfEnvFiles(files: readonly TextFile[]): Secret[] {
+  const valuesOf = (some: readonly TextFile[]) => tolerantly(() => listEnvFileValues(some));
+  const readable = files.filter((file) => valuesOf([file]) !== null);
+  const unreadable = files.filter((file) => !readable.includes(file));
+  return [...(valuesOf(readable) ?? []), ...unreadable.flatMap(({ text }) => secretsOfLines(text))];
+}
+
+/**
+ * Returns the paths of files that may contain secrets: env files of services, secret files, config files and label
+ * files.
+ */
+export function secretFilesOf(
+  files: ProjectFiles,
+): Record<'envFiles' | 'secretFiles' | 'configFiles', string[]> {
+  const [envFiles, secretFiles, configFiles] = [new Set<string>(), new Set<string>(), new Set<string>()];
+  for (const layer of layersOf(files)) {
+    const { file } = layer;
+    const add = (paths: Set<string>, links: () => readonly FileLink[]) => {
+      for (const link of tolerantly(links) ?? []) tolerantly(() => paths.add(resolveLinkPath(layer, link)));
+    };
+    for (const name of file.services) add(envFiles, () => file.service(name)?.envFiles ?? []);
+    add(secretFiles, () => linksIn(file, 'secrets', 'file'));
+    add(configFiles, () => linksIn(file, 'configs', 'file'));
+    add(configFiles, () => linksIn(file, 'services', 'label_file'));
+  }
+  for (const { path } of listEnvFiles(files)) envFiles.delete(path);
+  return { envFiles: [...envFiles], secretFiles: [...secretFiles], configFiles: [...configFiles] };
+}
+
+const linksIn = (file: ComposeFile, section: string, key: string): FileLink[] =>
+  entriesOf(file, section).flatMap(({ yaml, entry }) =>
+    parseFileLinks(yaml, yaml.get(entry, key), file.file),
+  );
+
+/**
+ * Returns the texts that must not be masked: names of services, and images, both as written and with variables
+ * resolved.
+ */
+export const listUnmaskedTexts = (files: ProjectFiles): { services: string[]; images: string[] } => {
+  const layers = layersOf(files);
+  return {
+    services: layers.flatMap(({ file }) => file.services),
+    images: layers.flatMap((layer) =>
+      layer.file.services.flatMap((name) => {
+        const image = tolerantly(() => layer.file.service(name)?.image) ?? null;
+        return image === null ? [] : written(layer, '', image.text).map(({ value }) => value);
+      }),
+    ),
+  };
+};
+
+/** Returns the secrets in the project files: values in env files and in `environment`, inline configs and secrets. */
+export function secretsOfProject(files: ProjectFiles): Secret[] {
+  const composeFiles = [...files.composeFiles, ...(files.linkedFiles ?? [])];
+  return [
+    ...secretsOfEnvFiles(listEnvFiles(files)),
+    ...listEnvFiles(files).flatMap(({ text }) => commentedOutSecretsOf(text)),
+    ...layersOf(files).flatMap((layer) => [
+      ...(tolerantly(() => environments(layer)) ?? []),
+      ...(tolerantly(() => contents(layer)) ?? []),
+    ]),
+    ...composeFiles.flatMap((file) => {
+      const isReadable = tolerantly(() => getParsedComposeFile(file)) !== null;
+      return isReadable
+        ? [...commentedOutSecretsOf(file.text), ...findKeyedSecrets(file.text)]
+        : secretsOfLines(file.text);
+    }),
+  ];
+}
+
+const hooks = ['post_start', 'pre_stop', 'pre_start'] as const;
+
+/** Returns the values in `environment` of all services and of their lifecycle hooks. */
+function environments(layer: ComposeSource): Secret[] {
+  return entriesOf(layer.file, 'services').flatMap(({ yaml, entry }) => {
+    const commands = hooks.flatMap((key) => {
+      const list = yaml.get(entry, key);
+      return isSeq(list) ? list.items.map((item) => yaml.follow(item)) : [];
+    });
+    return [entry, ...commands].flatMap((node) =>
+      valuesIn(layer, { yaml, entry: yaml.get(node, 'environment') }),
+    );
+  });
+}
+
+function valuesIn(layer: ComposeSource, { yaml, entry: environment }: Entry): Secret[] {
+  if (isSeq(environment)) {
+    return environment.items.flatMap((item) => {
+      const text = textOf(yaml.follow(item)) ?? '';
+      const at = text.indexOf('=');
+      return at < 0 ? [] : written(layer, text.slice(0, at), text.slice(at + 1));
+    });
+  }
+  return yaml.keys(environment).flatMap((key) => {
+    const node = yaml.get(environment, key);
+    const text = textOf(node);
+    if (text === null) return [];
+    // The text in the file is needed, too, because a value folded over several lines differs from the value in compose.
+    const [from = 0, to = 0] = node?.range ?? [];
+    const source = layer.file.file.text.slice(from, to);
+    return [...written(layer, key, text), ...(source.includes('\n') ? [{ key, value: source }] : [])];
+  });
+}
+
+function contents(layer: ComposeSource): Secret[] {
+  const entries = [...entriesOf(layer.file, 'configs'), ...entriesOf(layer.file, 'secrets')];
+  return entries.flatMap(({ yaml, entry }) => {
+    const content = textOf(yaml.get(entry, 'content'));
+    const variable = textOf(yaml.get(entry, 'environment'));
+    const value = variable === null ? null : tolerantly(() => layer.variables(variable));
+    return [
+      ...(content === null ? [] : written(layer, '', content)),
+      ...(value === null ? [] : [{ key: '', value: value.text }]),
+    ].flatMap((secret) => secretsOfContent(secret.value));
+  });
+}
+
+/** Returns a value as written and, if possible, with its variables resolved. */
+function written(layer: ComposeSource, key: string, text: string): Secret[] {
+  const resolved = tolerantly(() => resolveSourceText(layer, text, key));
+  return [...new Set([text, resolved ?? text])].map((value) => ({ key, value }));
+}
+
+/** Returns each file once per base directory. If the files cannot be read together, each file is read separately. */
+function layersOf(files: ProjectFiles): ComposeSource[] {
+  const reached = tolerantly(() => resolveIncludeTree(files).layers);
+  if (reached !== null) return reached;
+  return [...files.composeFiles, ...(files.linkedFiles ?? [])].flatMap((file): ComposeSource[] => {
+    const read = tolerantly(() => getParsedComposeFile(file));
+    if (read === null) return [];
+    const base = files.composeFiles.includes(file) ? projectDirectoryOf(files) : dirname(file.path);
+    return [{ file: read, name: file.path, base, variables: () => null, follows: true }];
+  });
+}
+
+interface Entry {
+  yaml: YamlDocument;
+  entry: Node | null;
+}
+
+/** Returns the entries of a section (`services`, `configs`, `secrets`) in all documents of a file. */
+function entriesOf({ documents }: ComposeFile, section: string): Entry[] {
+  return documents.flatMap((yaml) => {
+    const map = yaml.get(yaml.contents, section);
+    if (!isMap(map)) return [];
+    return yaml.keys(map).map((name) => ({ yaml, entry: yaml.get(map, name) }));
+  });
+}
+
+const textOf = (node: Node | null): string | null =>
+  isScalar(node) && node.value !== null ? (node.source ?? String(node.value)) : null;
+
+function tolerantly<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
+}

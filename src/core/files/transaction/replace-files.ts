@@ -1,0 +1,210 @@
+import { basename, dirname, join } from 'node:path';
+import { UpdateError } from '../../errors/update-error.ts';
+import {
+  diskFileSystem,
+  type FileSystem,
+  isMissingFileError,
+  systemCode,
+  writeTemporaryFile,
+} from '../file-system.ts';
+import type { TextFile } from '../text-file.ts';
+import {
+  type FileRecord,
+  hashOf,
+  listRecordDirectories,
+  newFileMode,
+  readHash,
+  removeTemporaryFiles,
+  requireSameAccess,
+  temporaryOf,
+} from './file-record.ts';
+import { restoreFiles } from './restore-files.ts';
+
+export {
+  type FileRecord,
+  type FileState,
+  readFileState as stateOf,
+  removeTemporaryFiles as removeTemporaries,
+  temporaryOf,
+} from './file-record.ts';
+export { restoreFiles } from './restore-files.ts';
+
+export interface FileReplacement {
+  path: string;
+  /** Text that the file must have before the replacement; null if the file must not exist. */
+  before: string | null;
+  after: string;
+}
+
+interface TransactionOptions {
+  /**
+   * ID of the run, for the names of temporary files, `.<basename>.svc-updater-<run>`. Temporary files of an earlier
+   * attempt are removed.
+   */
+  run: string;
+  /** Absolute path of the directory for backups; null for no backups. */
+  backup: string | null;
+  /**
+   * Files, including those that are not replaced, whose texts must be the same as when the replacements were planned.
+   */
+  planned?: readonly TextFile[];
+  /**
+   * Callback for writing the journal, called when every backup is on the disk and no temporary or new file has been
+   * written.
+   */
+  prepared?: (records: readonly FileRecord[]) => Promise<void>;
+  /**
+   * Callback for a warning about attributes that cannot be preserved and that do not control access. Called before any
+   * file is replaced.
+   */
+  warn?: (sentence: string) => void;
+  fs?: FileSystem;
+}
+
+/**
+ * Replaces files as one transaction. Before the first file is replaced, every new text is on the disk as a temporary
+ * file with owner, mode and attributes, so that a full disk or lost permissions are detected before anything changes.
+ * After a failure, the files are restored. If no file had been replaced, the backups and temporary files are also
+ * removed. When the promise resolves, all changes are on the disk.
+ * @throws UpdateError file-changed, rights-lost, write-failed, files-not-restored; errors of `prepared`
+ */
+export async function replaceFiles(
+  replacements: readonly FileReplacement[],
+  options: TransactionOptions,
+): Promise<readonly FileRecord[]> {
+  const { backup, planned = [], prepared, warn = () => {}, fs = diskFileSystem } = options;
+  const texts = new Map<string, string>();
+  for (const { path, before } of replacements) if (before !== null) texts.set(path, before);
+  let undo: () => Promise<unknown> = async () => {};
+  try {
+    const records = await describe(replacements, options, fs);
+    for (const { path, text } of planned) await expectHash(fs, { path, real: path }, hashOf(text));
+    for (const record of records) await expectHash(fs, record, record.before);
+    undo = async () => {
+      await removeTemporaryFiles(records, fs);
+      if (backup !== null) await removeBackups(fs, backup, records);
+    };
+    if (backup !== null && records.length > 0)
+      await keepBackups(fs, backup, records, texts).catch(failAs('backed up'));
+    await prepared?.(records);
+    for (const { temporary } of records) await fs.remove(temporary);
+    for (const [index, { path, temporary, owner }] of records.entries()) {
+      const mode = owner?.mode ?? newFileMode;
+      const text = replacements[index]?.after ?? '';
+      const lost = await fs.write(temporary, text, owner, mode).catch(requireSameAccess(path));
+      if (lost.length > 0)
+        warn(`${path} loses attributes that cannot be set in this container: ${lost.join(', ')}`);
+      await fs.sync(temporary);
+    }
+    for (const record of records) {
+      await expectHash(fs, record, record.before);
+      undo = () => restoreFiles(records, { fs, texts });
+      await fs.rename(record.temporary, record.real);
+    }
+    for (const directory of listRecordDirectories(records)) await fs.sync(directory);
+    return records;
+  } catch (error) {
+    await undo().catch((cause: UpdateError) => {
+      throw new UpdateError(cause.code, cause.message, { cause, detail: [(error as Error).message] });
+    });
+    return failAs('written')(error);
+  }
+}
+
+async function describe(
+  replacements: readonly FileReplacement[],
+  { run, backup }: TransactionOptions,
+  fs: FileSystem,
+): Promise<FileRecord[]> {
+  const old = replacements.filter(({ before }) => before !== null).map(({ path }) => path);
+  const backups = new Map(backup === null ? [] : backupPaths(backup, old).map((kept, n) => [old[n], kept]));
+  return Promise.all(
+    replacements.map(async ({ path, before, after }) => {
+      const real = before === null ? path : await realPath(fs, path);
+      return {
+        path,
+        real,
+        before: before === null ? null : hashOf(before),
+        after: hashOf(after),
+        backup: backups.get(path) ?? null,
+        owner: before === null ? null : await fs.rights(real).catch(requireSameAccess(path)),
+        temporary: temporaryOf(real, run),
+      };
+    }),
+  );
+}
+
+/** Returns a path in the backup directory for each file. Files with the same name get different paths. */
+function backupPaths(directory: string, paths: readonly string[]): string[] {
+  const names = new Set<string>();
+  for (const path of paths) {
+    let name = basename(path);
+    for (let n = 1; names.has(name); n++) name = `${n}-${basename(path)}`;
+    names.add(name);
+  }
+  return [...names].map((name) => join(directory, name));
+}
+
+/**
+ * Writes backups of the old texts to the disk. They have the permissions of the files, so that other users cannot read
+ * them, and so that a backup can be renamed to its file if the disk is full.
+ * @param texts old texts by path
+ */
+async function keepBackups(
+  fs: FileSystem,
+  directory: string,
+  records: readonly FileRecord[],
+  texts: ReadonlyMap<string, string>,
+): Promise<void> {
+  await fs.makeDirectory(directory, 0o700);
+  for (const { path, backup, owner } of records) {
+    const text = texts.get(path);
+    if (backup === null || text === undefined) continue;
+    await writeTemporaryFile(fs, backup, text, { owner, mode: owner?.mode ?? newFileMode }).catch(
+      requireSameAccess(path),
+    );
+  }
+  // The name of a file is on the disk only after its directory has been synced. Therefore, each directory is synced, up
+  // to the first directory that contains project files and thus existed before.
+  for (let at = directory; ; at = dirname(at)) {
+    await fs.sync(at);
+    if (at === dirname(at) || records.some(({ path }) => path.startsWith(`${at}/`))) break;
+  }
+}
+
+/** Removes the backups of a transaction that changed nothing. A backup that cannot be removed is ignored. */
+async function removeBackups(
+  fs: FileSystem,
+  directory: string,
+  records: readonly FileRecord[],
+): Promise<void> {
+  for (const { backup } of records) if (backup !== null) await fs.remove(backup).catch(() => {});
+  // This call fails if the directory is not empty, so the directory is then kept.
+  await fs.remove(directory).catch(() => {});
+}
+
+async function realPath(fs: FileSystem, path: string): Promise<string> {
+  return fs.realpath(path).catch((cause) => {
+    if (!isMissingFileError(cause)) throw cause;
+    throw new UpdateError('file-changed', `${path} no longer exists`, { cause });
+  });
+}
+
+async function expectHash(
+  fs: FileSystem,
+  { path, real }: Pick<FileRecord, 'path' | 'real'>,
+  hash: string | null,
+): Promise<void> {
+  if ((await readHash(fs, real)) === hash) return;
+  throw new UpdateError('file-changed', `${path} was changed by another user or process during the update`);
+}
+
+/** Converts a system error into an UpdateError with advice. Other errors are rethrown. */
+const failAs =
+  (done: string) =>
+  (cause: unknown): never => {
+    if (systemCode(cause) === undefined) throw cause;
+    throw new UpdateError('write-failed', `the files could not be ${done}: ${(cause as Error).message}`, {
+      cause,
+    });
+  };

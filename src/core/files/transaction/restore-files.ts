@@ -1,0 +1,99 @@
+import { UpdateError } from '../../errors/update-error.ts';
+import { hasSameAttributes } from '../attributes.ts';
+import {
+  diskFileSystem,
+  type FileSystem,
+  isMissingFileError,
+  type Owner,
+  writeTemporaryFile,
+} from '../file-system.ts';
+import {
+  type FileRecord,
+  hashOf,
+  listRecordDirectories,
+  readFileState,
+  unlinkTemporaryFiles,
+} from './file-record.ts';
+
+type Texts = ReadonlyMap<string, string>;
+
+/**
+ * Restores every file that is unchanged since the transaction. Returns the paths of the other files, which are not
+ * restored. Can be interrupted and called again, even by another process. When the promise resolves, the old files are
+ * on the disk. Each has the owner, mode and access control lists of the file that it replaces, whatever its record and
+ * its backup contain. `texts` (old texts by path) are used if a backup is missing or damaged.
+ * @throws UpdateError files-not-restored after all other files have been restored
+ */
+export async function restoreFiles(
+  records: readonly FileRecord[],
+  { fs = diskFileSystem, texts = new Map() }: { fs?: FileSystem; texts?: Texts } = {},
+): Promise<string[]> {
+  // Temporary files are removed first to free space on a full disk.
+  await unlinkTemporaryFiles(fs, records);
+  const changed: string[] = [];
+  const errors: Error[] = [];
+  for (const record of records) {
+    try {
+      if (!(await restore(fs, record, texts))) changed.push(record.path);
+    } catch (error) {
+      errors.push(error as Error);
+    }
+  }
+  await unlinkTemporaryFiles(fs, records);
+  // The directories of files that need no restoration are also synced, because an interrupted call may have restored
+  // these files without syncing them.
+  for (const directory of listRecordDirectories(records)) {
+    await fs.sync(directory).catch((error) => {
+      if (!isMissingFileError(error)) errors.push(error);
+    });
+  }
+  const [cause] = errors;
+  if (cause === undefined) return changed;
+  throw new UpdateError('files-not-restored', `the files could not be restored: ${cause.message}`, { cause });
+}
+
+/** Restores a file. Returns false if the file was changed after the transaction and is therefore not restored. */
+async function restore(fs: FileSystem, record: FileRecord, texts: Texts): Promise<boolean> {
+  const state = await readFileState(record, fs);
+  if (state !== 'after') return state === 'before';
+  if (record.before === null) {
+    await fs.remove(record.real);
+    return true;
+  }
+  const source = await oldFile(fs, record, texts);
+  if ((await readFileState(record, fs)) !== 'after') return false;
+  await source.take();
+  return true;
+}
+
+/** Prepares the restoration of the old file, so that `take` only has to rename a file. */
+async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promise<{ take(): Promise<void> }> {
+  const { path, real, backup, temporary } = record;
+  const kept = backup === null ? null : await fs.read(backup);
+  const intact = kept !== null && hashOf(kept) === record.before;
+  const bytes = intact ? kept : texts.get(path);
+  if (bytes === undefined || hashOf(bytes) !== record.before) {
+    throw new Error(`the backup of ${path} is missing or damaged`);
+  }
+  const owner = await fs.rights(real);
+  try {
+    await writeTemporaryFile(fs, temporary, bytes, { owner, mode: owner.mode });
+    return { take: () => fs.rename(temporary, real) };
+  } catch (error) {
+    if (!intact || backup === null || !isAs(await fs.rights(backup), owner)) throw error;
+    // A full disk has no space for a copy, so a backup with the same permissions is renamed instead. If the rename
+    // fails, because the backup is on another file system, the first error is more helpful.
+    const take = () =>
+      fs.rename(backup, real).catch(() => {
+        throw error;
+      });
+    return { take };
+  }
+}
+
+/** Checks whether two owners and their permissions give access to the same users. */
+const isAs = (one: Owner, other: Owner): boolean =>
+  one.uid === other.uid &&
+  one.gid === other.gid &&
+  one.mode === other.mode &&
+  hasSameAttributes(one.attributes ?? {}, other.attributes ?? {});

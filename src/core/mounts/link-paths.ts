@@ -1,0 +1,73 @@
+import { lstat, mkdir, realpath, stat, symlink } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { formatMountFlags } from '../errors/advice.ts';
+import { UpdateError } from '../errors/update-error.ts';
+import type { HostPaths } from './host-paths.ts';
+
+interface Linked {
+  link: string;
+  to: string;
+}
+
+/**
+ * Creates links for all directories of the host that are mounted at other paths, if possible, because project files may
+ * refer to any of these directories.
+ */
+export async function linkAllPaths(paths: HostPaths): Promise<Linked[]> {
+  const made: Linked[] = [];
+  for (const host of paths.sources) {
+    const here = paths.mappingOfHost(host)?.here ?? host;
+    const found = await stat(here).catch(() => null);
+    const linked = found?.isDirectory() ? await linkPath(paths, host).catch(() => null) : null;
+    if (linked !== null) made.push(linked);
+  }
+  return made;
+}
+
+/**
+ * Makes a host path available at the same path in this container, with a symbolic link if the path is mounted
+ * elsewhere. Without the link, the engine would create the relative bind mounts of a project as empty directories at a
+ * wrong path on the host, because compose resolves them in this container. Returns the new link; null if none was
+ * needed.
+ */
+export async function linkPath(paths: HostPaths, host: string): Promise<Linked | null> {
+  const mapping = paths.mappingOfHost(host);
+  if (!mapping)
+    throw new UpdateError(
+      'outside-mounts',
+      `${host} is not mounted into this container: add ${formatMountFlags(host)}`,
+    );
+  const here = join(mapping.here, relative(mapping.host, host));
+  if (here === host || (await sameFile(here, host))) return null;
+  const link = await firstMissing(mapping.host, host);
+  const refusal = (why: string) =>
+    new UpdateError('path-taken', `${host} cannot be created in this container: ${why}`, {
+      advice: `Mount it at its own path: ${formatMountFlags(host)}.`,
+    });
+  if (!link) throw refusal('the path already exists');
+  const to = join(mapping.here, relative(mapping.host, link));
+  try {
+    await mkdir(dirname(link), { recursive: true });
+    await symlink(to, link);
+  } catch (error) {
+    // Node reports EROFS as ENOENT if several directories must be created.
+    const isReadOnly = ['EROFS', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '');
+    throw refusal(isReadOnly ? 'its root file system is read-only' : String(error));
+  }
+  return { link, to };
+}
+
+async function sameFile(a: string, b: string): Promise<boolean> {
+  const [left, right] = await Promise.all([a, b].map((path) => realpath(path).catch(() => null)));
+  return left !== null && left === right;
+}
+
+/** Returns the highest path from `from` down to `to` that does not exist in this container; null if all exist. */
+async function firstMissing(from: string, to: string): Promise<string | null> {
+  const below = relative(from, to).split('/').filter(Boolean);
+  for (let depth = 0; depth <= below.length; depth++) {
+    const path = join(from, ...below.slice(0, depth));
+    if ((await lstat(path).catch(() => null)) === null) return path;
+  }
+  return null;
+}

@@ -1,0 +1,179 @@
+import * as z from 'zod/mini';
+import { createJsonTextSchema } from '../text/json-text.ts';
+
+/** Names and paths that differ from product to product. */
+export interface Product {
+  /** Name of the product and of its client, as one word. By default, the other names are derived from this name. */
+  readonly name: string;
+  /** Services in the compose file: the app first, then the workers. */
+  readonly services: readonly [app: string, ...workers: string[]];
+  /** Variable in `.env` that sets the version in a generated compose file. */
+  readonly versionVariable: string;
+  /** First line of a compose file that the product has generated. Every update replaces a file with this line. */
+  readonly marker: string;
+  /** Directory, in an image, that contains the compose files of the image's release. */
+  readonly releaseDirectory: string;
+  /** Name of the updater container, for `docker logs`. */
+  readonly containerName: string;
+  /** Prefix of the product's labels: `svc` for `svc.role`, `svc.release-files` and `svc.release-requires`. */
+  readonly labelPrefix: string;
+  /** Web address of the product's releases; null if there is none. */
+  readonly feed: string | null;
+  /**
+   * Services whose data is saved in or excluded from restore points, unless the settings of the instance or a label
+   * override this.
+   */
+  readonly data?: Readonly<Record<string, DataKeyword>>;
+  /** Command that checks a new app container, unless a label of the image sets another command. */
+  readonly ready?: readonly string[];
+  /** Command that checks an instance before an update, unless a label of the image sets another command. */
+  readonly preflight?: readonly string[];
+}
+
+/** Keywords that save the data of a service in restore points or exclude it. */
+export const dataKeywords = ['save', 'none'] as const;
+export type DataKeyword = (typeof dataKeywords)[number];
+export const isDataKeyword = (value: unknown): value is DataKeyword =>
+  dataKeywords.some((word) => word === value);
+
+/** A product as specified by its publisher. Missing values are derived from the name. */
+export type ProductOptions = Pick<Product, 'name'> &
+  Partial<Omit<Product, 'services'>> & {
+    readonly services?: readonly string[];
+  };
+
+const text = (form: RegExp, description: string) => {
+  const message = `must be ${description}`;
+  return z.string(message).check(z.regex(form, message));
+};
+const serviceForm = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+const listOfServices = 'a list of service names, the app first';
+const saveOrNone = "must be save or none for each service, such as { db: 'save' }";
+const webAddress = 'must be a web address';
+
+const listOfWords = 'must be a list of 1 to 64 strings without NUL, each of at most 4,096 characters';
+const commandSchema = z.readonly(
+  z
+    .array(z.string(listOfWords).check(z.regex(/^[^\0]{0,4096}$/, listOfWords)), listOfWords)
+    .check(z.minLength(1, listOfWords), z.maxLength(64, listOfWords)),
+);
+
+const productSchema = z.strictObject(
+  {
+    name: text(/^[a-z][a-z0-9-]{0,30}[a-z0-9]$/, 'one word of lower-case letters, digits and hyphens'),
+    versionVariable: z.optional(text(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable')),
+    marker: z.optional(text(/^#[^\r\n]*[^\s]$/, 'a one-line comment such as # larder:generated')),
+    releaseDirectory: z.optional(text(/^(?:\/(?!\.\.?(?:\/|$))[^/\s]+)+$/, 'an absolute path')),
+    containerName: z.optional(text(/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, 'the name of a container')),
+    labelPrefix: z.optional(
+      text(/^[a-z0-9]+(?:[.-][a-z0-9]+)*$/, 'a label prefix such as org.example.larder'),
+    ),
+    services: z.optional(
+      z.array(text(serviceForm, listOfServices), `must be ${listOfServices}`).check(
+        z.minLength(1, `must be ${listOfServices}`),
+        z.refine((names) => new Set(names).size === names.length, 'must not list a service twice'),
+      ),
+    ),
+    feed: z.nullish(
+      z.string(webAddress).check(
+        z.refine((value) => !hasLogin(value), `${webAddress} without credentials`),
+        z.refine((value) => /^https?:$/.test(URL.parse(value)?.protocol ?? ''), webAddress),
+      ),
+    ),
+    data: z.optional(
+      z.record(z.string().check(z.regex(serviceForm)), z.enum(dataKeywords, saveOrNone), saveOrNone),
+    ),
+    ready: z.optional(commandSchema),
+    preflight: z.optional(commandSchema),
+  },
+  'it must be an object',
+);
+
+/**
+ * Creates a product, with derived values for missing values.
+ * @throws TypeError that lists all mistakes
+ */
+export function createProduct(given: ProductOptions): Product {
+  const mistakes = findProductMistakes(given);
+  if (mistakes.length > 0) throw new TypeError(`invalid product: ${mistakes.join('; ')}`);
+  const { name } = given;
+  const [app = 'app', ...workers] = given.services ?? ['app', 'worker'];
+  return {
+    name,
+    services: [app, ...workers],
+    versionVariable: given.versionVariable ?? `${toCapitals(name)}_VERSION`,
+    marker: given.marker ?? `# ${name}:generated`,
+    releaseDirectory: given.releaseDirectory ?? `/usr/share/${name}/release`,
+    containerName: given.containerName ?? `${name}-updater`,
+    labelPrefix: given.labelPrefix ?? name,
+    feed: given.feed ?? null,
+    // An older updater rejects these keys, so they are only passed on if they are set.
+    ...(given.data !== undefined && { data: given.data }),
+    ...(given.ready !== undefined && { ready: given.ready }),
+    ...(given.preflight !== undefined && { preflight: given.preflight }),
+  };
+}
+
+/** Lists the mistakes in a product, but only the first mistake of each key. */
+export function findProductMistakes(given: unknown): string[] {
+  const mistakes = new Map<PropertyKey, string>();
+  for (const issue of productSchema.safeParse(given).error?.issues ?? []) {
+    const key = issue.path[0];
+    if (issue.code === 'unrecognized_keys')
+      for (const each of issue.keys) mistakes.set(each, `${each} is not a known key`);
+    else if (key === undefined) return [issue.message];
+    else if (!mistakes.has(key))
+      mistakes.set(
+        key,
+        `${String(key)} ${issue.message}${not((given as Record<PropertyKey, unknown>)[key])}`,
+      );
+  }
+  return [...mistakes.values()];
+}
+
+/**
+ * Checks whether an address contains credentials. They would be public, because the address is part of every build.
+ * Messages do not repeat such an address.
+ */
+function hasLogin(value: unknown): boolean {
+  const url = typeof value === 'string' ? URL.parse(value) : null;
+  return Boolean(url?.username || url?.password);
+}
+
+const not = (value: unknown): string =>
+  value === undefined || hasLogin(value) ? '' : `, not ${JSON.stringify(value)}`;
+
+/** Returns the prefix of a product's environment variables: `LARDER` for `LARDER_URL`. */
+export const toCapitals = (name: string): string => name.toUpperCase().replaceAll('-', '_');
+
+/** Returns the compose label that contains the role of a service, such as `worker`. */
+export const roleLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.role`;
+
+/** Returns the compose label that saves or excludes the data of a service with a keyword such as `save`. */
+export const dataLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.data`;
+
+/** Returns the image label that contains the directory of the release's compose files. */
+export const filesLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-files`;
+
+/**
+ * Returns the label of the app image that contains the oldest release from which an update to this image is possible,
+ * such as `v1.5.0`.
+ */
+export const requiresLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-requires`;
+
+/** Parses a program and its arguments from JSON; undefined for any other text. */
+export const parseJsonCommand = (text: string): readonly string[] | undefined =>
+  createJsonTextSchema(commandSchema).safeParse(text).data;
+
+/**
+ * Returns the label of the app image that contains, as JSON, a command of the release or the settings that are new in
+ * it.
+ */
+export const jsonLabelOf = ({ labelPrefix }: Product, kind: 'ready' | 'preflight' | 'settings'): string =>
+  `${labelPrefix}.${kind}`;
+
+/** The product svc, which is the default. */
+export const svcProduct: Product = createProduct({
+  name: 'svc',
+  feed: 'https://api.github.com/repos/acme/svc/releases',
+});

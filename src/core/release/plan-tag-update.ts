@@ -1,0 +1,93 @@
+import { compareSharedNumbers, countVersionNumbers, cutVersion } from './compare-versions.ts';
+import { isNumbered, type PinTag, suffixOf, tagPrefixOf } from './pin-tag.ts';
+import type { NumberedTag } from './tag.ts';
+import type { PlannedTarget, ReleaseTarget } from './target.ts';
+
+/** Result of changing a tag to a target. */
+export type TagUpdateResult =
+  | { kind: 'moved'; tag: string }
+  /** The tag is not changed, because it is floating or already covers the target. */
+  | { kind: 'stays' }
+  /** The pin has a partial version, such as `2025.10`, that is newer than the target. */
+  | { kind: 'older' }
+  /** The variant of the target differs from the variant of the pin. */
+  | { kind: 'variant' }
+  /** The target version has fewer numbers than the pin. */
+  | { kind: 'short' }
+  /** The pin has no version that could be changed. */
+  | { kind: 'unversioned' };
+
+/** Changes a tag to a target (docs/contract.md 3.2). A new tag has the format of the old tag. */
+export function planTagUpdate(tag: PinTag, target: PlannedTarget): TagUpdateResult {
+  if (target.kind === 'canary') {
+    const moves = tag.kind === 'release' || tag.kind === 'latest' || tag.kind === 'canary';
+    return moves ? { kind: 'moved', tag: target.tag } : { kind: 'stays' };
+  }
+  if (tag.kind === 'unversioned') return { kind: 'unversioned' };
+  const { suffix = '', version, lead } = target;
+  if (lead !== undefined && (!isNumbered(tag) || lead !== tag.lead)) return { kind: 'variant' };
+  if (tag.kind === 'canary') return { kind: 'moved', tag: target.tag };
+  const isOfPin = tag.kind === 'release' || suffixOf(tag) !== '' || tag.kind === 'part';
+  if (suffix !== '' && isOfPin && suffix !== suffixOf(tag)) return { kind: 'variant' };
+  if (!isNumbered(tag)) return { kind: 'stays' };
+  if (tag.kind === 'part' && compareSharedNumbers(version, tag.version) < 0) return { kind: 'older' };
+  const count = countVersionNumbers(tag.version);
+  if (countVersionNumbers(version) < count) return { kind: 'short' };
+  if (tag.kind === 'release') return { kind: 'moved', tag: formatTagLike(tag, version) };
+  const part = cutVersion(version, count);
+  return compareSharedNumbers(part, tag.version) === 0
+    ? { kind: 'stays' }
+    : { kind: 'moved', tag: formatTagLike(tag, part) };
+}
+
+/** Formats a version as a tag with the prefix and the variant of a pin's tag. */
+export const formatTagLike = (tag: NumberedTag, version: string): string =>
+  `${tagPrefixOf(tag)}${version}${tag.suffix}`;
+
+/**
+ * Returns the tags under which the target may be published, in the variant of a pin, with and without `v`. A pin such
+ * as `apache` may itself be a variant, or a custom word without variants. A tag such as `release-10.11` may float over
+ * releases that are published without that word.
+ */
+export function listCompleteVersionTags(tag: PinTag, { version, suffix = '' }: ReleaseTarget): string[] {
+  const own = suffixOf(tag) || suffix;
+  const forms = (lead: string, behind: string) =>
+    (isNumbered(tag) && tag.prefix === '' ? ['', 'v'] : ['v', '']).map(
+      (prefix) => `${lead}${prefix}${version}${behind}`,
+    );
+  if (tag.kind === 'other' && own === '') return [...forms('', `-${tag.text}`), ...forms('', '')];
+  if (!isNumbered(tag) || !tag.lead) return forms('', own);
+  return [...forms(tag.lead, own), ...(tag.kind === 'part' ? forms('', own) : [])];
+}
+
+/**
+ * Returns variants that a newer release may have instead of a variant with a number: `-alpine3.21` and `-alpine` for
+ * `-alpine3.20`, `-p1` and no variant for `-p2`. They are guesses, because the engine cannot list the tags of a
+ * registry.
+ */
+function otherVariants(suffix: string): string[] {
+  const [, before = '', number = '', after = ''] = /^(.*?)(\d{1,4})(\D*)$/.exec(suffix) ?? [];
+  if (number === '') return [];
+  const later = [1, 2, 3, 4, 5].map((more) => Number(number) + more);
+  const numbered = [...later, 0, 1].map((each) => `${before}${each}${after}`);
+  return [...numbered, `${before.replace(/[\d.]+$/, '')}${after}`, ''].filter((each) => each !== suffix);
+}
+
+/**
+ * Returns all tags under which a target may be published: first complete versions, then partial versions, then other
+ * variants.
+ */
+export function listPossibleTags(tag: PinTag, target: ReleaseTarget): string[] {
+  const { version } = target;
+  const variants = isNumbered(tag)
+    ? otherVariants(tag.suffix).map((suffix) => formatTagLike({ ...tag, suffix }, version))
+    : [];
+  const count = countVersionNumbers(version);
+  const filled = count < 3 ? [`${version}${'.0'.repeat(3 - count)}`] : [];
+  const parts = [2, 1].filter((fewer) => fewer < count).map((fewer) => cutVersion(version, fewer));
+  const versions = [...filled, version, ...parts];
+  return [
+    ...versions.flatMap((each) => listCompleteVersionTags(tag, { ...target, version: each })),
+    ...variants,
+  ];
+}

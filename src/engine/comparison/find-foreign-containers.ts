@@ -1,0 +1,230 @@
+import { type Container, isUp, type ListedContainer, numberOf, serviceOf } from '../objects/container.ts';
+import { composeLabels } from '../objects/labels.ts';
+
+/** Information about an instance that does not come from the labels of its containers alone. */
+export interface KnownInstance {
+  project: string;
+  /** Path on the host of the directory with the compose files. */
+  directory: string;
+  /** Name of the app's service. */
+  app: string;
+  /**
+   * Known directory and files of the instance, in the format of `composeOriginOf`, from a source other than the labels that are
+   * checked.
+   */
+  claims: ReadonlySet<string>;
+  /**
+   * Id of the container in which the server runs; null for a manual update. The labels of this container are among the
+   * claims.
+   */
+  serverId: string | null;
+  /** Whether some of the containers may have another image because a run was interrupted. */
+  isHalfReplaced: boolean;
+}
+
+/**
+ * Message and advice about containers that compose would treat as part of an instance, although some of them do not
+ * belong to it.
+ */
+interface ForeignContainers {
+  message: string;
+  /**
+   * Advice with the command that removes the containers. It contains no path from a label, because labels cannot be
+   * trusted.
+   */
+  advice: string;
+}
+
+/** Returns the directory, the compose files and the env files from a container's labels. */
+const partsOf = ({ labels }: Pick<Container, 'labels'>): string[] =>
+  [composeLabels.directory, composeLabels.files, composeLabels.envFiles].map((label) => labels[label] ?? '');
+
+/** Returns the directory and files from which a container was started, according to its labels, as one text. */
+export const composeOriginOf = (container: Pick<Container, 'labels'>): string =>
+  partsOf(container).join('\n');
+
+/** Returns the text that `composeOriginOf` returns for containers that compose starts from this project. */
+export const expectedComposeOriginFor = (project: {
+  directory: string;
+  files: readonly string[];
+  envFiles: readonly string[];
+}): string => [project.directory, project.files.join(), project.envFiles.join()].join('\n');
+
+/**
+ * Parts of a message about containers of one service that have different origins. `foreign` describes the foreign
+ * containers; `all` describes all containers if it is unknown which of them are foreign.
+ */
+interface OriginDifference {
+  foreign: string;
+  all: string;
+}
+
+const otherImage: OriginDifference = {
+  foreign: 'from an image of another repository',
+  all: 'run images of different repositories',
+};
+const otherDirectory = differentFrom('another directory', 'different directories');
+/** Differences in the order of the result of `partsOf`. */
+const otherParts = [
+  otherDirectory,
+  differentFrom('other compose files', 'different compose files'),
+  differentFrom('other env files', 'different env files'),
+];
+
+function differentFrom(one: string, several: string): OriginDifference {
+  return { foreign: `from ${one}`, all: `were started from ${several}` };
+}
+
+/** Returns the repository of a container's image; null if only the image's id is known. */
+function repositoryOf({ imageReference }: Pick<Container, 'imageReference'>): string | null {
+  if (/^(?:sha256:|[0-9a-f]{12,64}$|$)/.test(imageReference)) return null;
+  return imageReference.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
+}
+
+/**
+ * Finds the containers of a project that another user may have started (docs/contract.md 4.10); null if there are none.
+ * Compose creates all containers of one service from one directory, one list of files and one repository. Containers of
+ * different services may differ, because a service can be started separately, and because projects of two directories
+ * may have the same name.
+ * @param containers containers of the project, without one-off containers, hooks and leftovers of an interrupted
+ * compose command
+ */
+export function findForeignContainers(
+  containers: readonly ListedContainer[],
+  known: KnownInstance,
+): ForeignContainers | null {
+  for (const [service, all] of Map.groupBy(containers, serviceOf)) {
+    // Such a name is skipped, because no service in a compose file can have it, and the messages below print the name.
+    if (!/^[\w.][\w.-]*$/.test(service)) continue;
+    const odd = oddOf(service, all, known) ?? strangeImages(all, known);
+    const twin = odd === null && !known.isHalfReplaced ? withOneNumber(service, all, known) : null;
+    if (twin !== null) return twin;
+    if (odd === null) continue;
+    return odd.isCertain ? certain(odd, service, known) : disagreeing(odd, service, known, containers);
+  }
+  return null;
+}
+
+interface Odd {
+  /** The foreign containers, or all containers of the service if it is unknown which of them are foreign. */
+  containers: readonly ListedContainer[];
+  by: OriginDifference;
+  isCertain: boolean;
+}
+
+function oddOf(service: string, all: readonly ListedContainer[], known: KnownInstance): Odd | null {
+  const isOwn = (container: ListedContainer) => known.claims.has(composeOriginOf(container));
+  const isHere = (container: ListedContainer) =>
+    container.labels[composeLabels.directory] === known.directory;
+  const isApp = service === known.app;
+  const isOfServer = known.serverId !== null && (isApp || all.some(({ id }) => id === known.serverId));
+  // If no container has a known claim, the directory decides: the operator has mounted it, or the server belongs to it.
+  const own = isOfServer || all.some(isOwn) ? all.filter(isOwn) : all.filter(isHere);
+  if (own.length === 0 && !isApp) return null;
+  const odd = all.filter((each) => !own.includes(each));
+  const [first] = own.map(composeOriginOf);
+  if (odd.length > 0) {
+    const truth = first ?? [...known.claims][0] ?? known.directory;
+    return { containers: odd, by: differenceOf(odd, truth), isCertain: true };
+  }
+  if (first === undefined || all.every((each) => isOwn(each) || composeOriginOf(each) === first)) return null;
+  return { containers: all, by: differenceOf(all, first), isCertain: false };
+}
+
+/**
+ * Returns the first part of the known origin (directory, compose files, env files) that the labels of the containers do
+ * not match.
+ */
+function differenceOf(odd: readonly ListedContainer[], claim: string): OriginDifference {
+  const truth = claim.split('\n');
+  const at = truth.findIndex((part, at) => odd.some((each) => partsOf(each)[at] !== part));
+  return otherParts[at] ?? otherDirectory;
+}
+
+function strangeImages(all: readonly ListedContainer[], known: KnownInstance): Odd | null {
+  const images = new Set(all.map(repositoryOf).filter((repository) => repository !== null));
+  if (images.size < 2 || known.isHalfReplaced) return null;
+  const server = all.find(({ id }) => id === known.serverId);
+  const own = server === undefined ? null : repositoryOf(server);
+  const odd = own === null ? all : all.filter((each) => ![own, null].includes(repositoryOf(each)));
+  return { containers: odd, by: otherImage, isCertain: own !== null };
+}
+
+/**
+ * Finds containers of a service with the same number. Compose gives each container of a service its own number, so a
+ * failed run of another updater has probably left one of them.
+ */
+function withOneNumber(
+  service: string,
+  all: readonly ListedContainer[],
+  { project }: KnownInstance,
+): ForeignContainers | null {
+  const numbered = Map.groupBy(all, numberOf);
+  const same = [...numbered].find(([number, each]) => number > 0 && each.length > 1)?.[1];
+  if (same === undefined) return null;
+  const plain = (name: string) => name.replaceAll('_', '-');
+  const isUsual = (each: ListedContainer) =>
+    plain(each.name) === plain(`${project}-${service}-${numberOf(each)}`);
+  // The container to keep is the only running container, whatever its name. Otherwise it is the only container with the
+  // usual name.
+  const only = [same.filter(isUp), same.filter(isUsual)].find((each) => each.length === 1);
+  const removed = same.filter((each) => !only?.includes(each));
+  return {
+    message: `containers ${namesOf(same)} have the same number of service ${service} of project ${project}; another updater has probably left ${only ? removed.map(({ name }) => name).join(' and ') : 'one of them'}`,
+    advice: only
+      ? `Make sure that ${only[0]?.name} is the container to keep. To remove the other, run ${removal(removed)}. Then run {command} again.`
+      : 'Remove all but one of them with docker rm -f, then run {command} again.',
+  };
+}
+
+const namesOf = (containers: readonly ListedContainer[]): string =>
+  containers.map(({ id, name }) => `${name} (${id.slice(0, 12)})`).join(', ');
+const removal = (containers: readonly ListedContainer[]): string =>
+  `docker rm -f ${containers.map(({ name }) => name).join(' ')}`;
+
+function certain({ containers, by }: Odd, service: string, { project }: KnownInstance): ForeignContainers {
+  const isOne = containers.length === 1;
+  const labelled = `with the labels of service ${service} of project ${project}`;
+  return {
+    message: isOne
+      ? `container ${namesOf(containers)} ${labelled} was started ${by.foreign}`
+      : `containers ${namesOf(containers)} ${labelled} were started ${by.foreign}`,
+    advice: `Find out who started ${isOne ? 'this container' : 'these containers'}. To remove ${isOne ? 'it' : 'them'}, run ${removal(containers)}. ${remake(service)}`,
+  };
+}
+
+function disagreeing(
+  { containers: all, by }: Odd,
+  service: string,
+  { project }: KnownInstance,
+  containers: readonly ListedContainer[],
+): ForeignContainers {
+  const keyOf = by === otherImage ? (each: ListedContainer) => repositoryOf(each) ?? '' : composeOriginOf;
+  // The majority only decides which containers the suggested command removes. It is no proof, because anyone can start
+  // more containers.
+  const votes = Map.groupBy(containers, keyOf);
+  const likely = all
+    .map(keyOf)
+    .toSorted((a, b) => (votes.get(b)?.length ?? 0) - (votes.get(a)?.length ?? 0))[0];
+  const others = all.filter((each) => keyOf(each) !== likely);
+  return {
+    message: `containers ${namesOf(all)} all have the labels of service ${service} of project ${project}, but ${by.all}`,
+    advice: `Find out who started them. To remove those that do not belong to this instance, run ${removal(others)}. ${remake(service)}`,
+  };
+}
+
+const remake = (service: string): string =>
+  `If all of them belong to this instance, recreate them from its files with {compose} up -d --no-deps --force-recreate ${service}. Then run {command} again.`;
+
+/**
+ * Returns the containers of a project's directory that were started from the most common list of files. Returns all
+ * containers if none belongs to the directory.
+ */
+export function majorityOfContainers<C extends Pick<Container, 'labels'>>(
+  containers: readonly C[],
+  directory: string,
+): C[] {
+  const here = containers.filter(({ labels }) => labels[composeLabels.directory] === directory);
+  const groups = [...Map.groupBy(here, composeOriginOf).values()];
+  return groups.toSorted((a, b) => b.length - a.length)[0] ?? [...containers];
+}

@@ -1,0 +1,53 @@
+import { isAtLeast } from '../http/api-version.ts';
+import type { Container } from '../objects/container.ts';
+import { composeLabels } from '../objects/labels.ts';
+
+/**
+ * Image of a container, from the engine or a journal. Journals of earlier versions of the updater contain no manifest.
+ */
+type ImageInUse = Pick<Container, 'imageId'> & Partial<Pick<Container, 'imageManifest'>>;
+
+/** A local image, from the engine or a journal. */
+export interface LocalImage {
+  id: string;
+  /** Digests of the local platform manifests; empty or missing if the engine does not report them. */
+  manifests?: readonly string[];
+}
+
+/**
+ * Checks whether a container was created from an image, or from another image with the same content. The latter happens
+ * if a tag was published again with another index (docs/contract.md 3.15).
+ */
+export const isContainerOfImage = (
+  { imageId, imageManifest }: ImageInUse,
+  image: LocalImage | null | undefined,
+): boolean =>
+  image != null && (imageId === image.id || (image.manifests ?? []).includes(imageManifest || 'none'));
+
+/** Checks whether two local images have the same content for all local platforms of the first image. */
+export const isSameImage = (
+  { id, manifests = [] }: LocalImage,
+  other: LocalImage | null | undefined,
+): boolean =>
+  other != null &&
+  (id === other.id ||
+    (manifests.length > 0 && manifests.every((digest) => (other.manifests ?? []).includes(digest))));
+
+/** Checks whether two containers were created from the same image, or from images with the same content. */
+export const hasSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageInUse): boolean =>
+  isContainerOfImage(one, { id: imageId, manifests: imageManifest ? [imageManifest] : [] });
+
+/**
+ * Checks whether compose's `up` keeps a container after a pull of the image. Compose up to 5.2 labels a container with
+ * the image's id, and replaces the container if the id has changed. A later compose also replaces such a container
+ * once. Containers of a later compose are compared by content only: their label has the manifest's digest, or the
+ * image's id if `up` itself had to pull.
+ */
+export const canKeepContainer = (
+  container: ImageInUse & Pick<Container, 'labels'>,
+  image: LocalImage | null | undefined,
+): boolean =>
+  isContainerOfImage(container, image) &&
+  (container.imageId === image?.id ||
+    (image?.manifests ?? []).includes(container.labels[composeLabels.image] ?? 'none') ||
+    isAtLeast(container.labels[composeLabels.version] ?? '', '5.3'));

@@ -1,0 +1,159 @@
+import type { Engine } from '../cli/engine.ts';
+import type { EngineFilters } from '../engine-api.ts';
+import { EngineError } from '../http/engine-error.ts';
+import { linesOfStream } from '../http/lines.ts';
+import { parseObject } from '../objects/json.ts';
+
+/**
+ * Events that report a change of a container's state. The events of single health checks are left out, because there
+ * are too many of them.
+ */
+const changes = [
+  ...['create', 'start', 'die', 'oom', 'restart', 'pause', 'unpause', 'rename', 'destroy'],
+  'health_status',
+];
+
+/** Maximum milliseconds between two polls: `calmMs` while the event stream is open, `deafMs` while it is not. */
+const calmMs = 2_000;
+const deafMs = 250;
+
+/**
+ * Subscribes to the engine's events about containers, so that a caller can poll as soon as a container changes.
+ * Failures are not reported, because the caller also polls without events: events may be lost, the stream may be
+ * interrupted, and a proxy may block it.
+ * @param about filter for the containers: their ids, `{ container: […] }`, or a label
+ */
+export function listenForEvents(engine: Engine, about: EngineFilters) {
+  let hasNews = false;
+  let wake = () => {};
+  let state: 'opening' | 'open' | 'refused' | 'over' = 'opening';
+  let openedAt = 0;
+  let close = () => {};
+  const tell = () => {
+    hasNews = true;
+    wake();
+  };
+  const open = () => {
+    [state, openedAt] = ['opening', performance.now()];
+    close = follow(
+      engine,
+      { ...about, event: changes },
+      {
+        onEvent: tell,
+        // A change before the stream was opened or after it ended causes no event, so the caller must poll.
+        onOpen: () => {
+          state = 'open';
+          tell();
+        },
+        onEnd: (isRefused) => {
+          if (state === 'open') tell();
+          state = isRefused ? 'refused' : 'over';
+        },
+      },
+    );
+  };
+  open();
+  return {
+    /**
+     * Resolves when the caller should poll: as soon as an event arrives, or the stream opens or ends; immediately if
+     * that has happened since the last call. Without such news, resolves after two seconds, or after 250 ms if no
+     * stream is open, but at the latest after `withinMs` milliseconds.
+     */
+    async next(withinMs: number): Promise<void> {
+      // A stream that has ended is reopened at most once in two seconds, because a server may close each stream
+      // immediately.
+      if (state === 'over' && performance.now() - openedAt >= calmMs) open();
+      if (!hasNews) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const timer = setTimeout(resolve, Math.min(withinMs, state === 'open' ? calmMs : deafMs));
+        wake = resolve;
+        await promise;
+        clearTimeout(timer);
+      }
+      hasNews = false;
+    },
+    close: () => close(),
+  };
+}
+
+/**
+ * Watches these containers for stops in progress. The engine continues a stop after its client has disconnected, and
+ * reports a stop in progress only by events.
+ */
+export function watchStops(engine: Engine, ids: readonly string[]) {
+  const stopping = new Set<string>();
+  const close = follow(
+    engine,
+    { container: ids, event: ['kill', 'die'] },
+    {
+      onEvent: ({ Action, Actor }) => {
+        if (typeof Actor?.ID !== 'string') return;
+        if (Action === 'kill') stopping.add(Actor.ID);
+        else if (Action === 'die') stopping.delete(Actor.ID);
+      },
+    },
+  );
+  /** Returns the ids of the containers that have received a signal since the watch began and have not exited since. */
+  const underWay = () => [...stopping];
+  return { underWay, close };
+}
+
+/**
+ * Calls `onStart` for each container that starts, whichever client requested the start. Returns a function that ends
+ * the watch.
+ */
+export const watchStarts = (
+  engine: Engine,
+  onStart: (id: string, attributes: Readonly<Record<string, string>>) => void,
+): (() => void) =>
+  follow(
+    engine,
+    { type: ['container'], event: ['start'] },
+    {
+      onEvent: ({ Actor }) => {
+        if (typeof Actor?.ID === 'string') onStart(Actor.ID, Actor.Attributes ?? {});
+      },
+    },
+  );
+
+interface EngineEvent {
+  Action?: string;
+  Actor?: { ID?: string; Attributes?: Readonly<Record<string, string>> };
+}
+
+interface Listener {
+  onEvent: (event: EngineEvent) => void;
+  onOpen?: () => void;
+  /**
+   * Called when the stream has ended or could not be opened. `isRefused` is true if the response had an error status.
+   */
+  onEnd?: (isRefused: boolean) => void;
+}
+
+/** Reads events until the engine closes the stream. Returns a function that closes the stream earlier. */
+function follow(
+  engine: Engine,
+  filters: EngineFilters,
+  { onEvent, onOpen = () => {}, onEnd = () => {} }: Listener,
+): () => void {
+  let status: number | null = null;
+  const closing = new AbortController();
+  const read = async () => {
+    const { signal } = closing;
+    const stream = await engine.open('watchEvents', { filters, signal }, Number.POSITIVE_INFINITY);
+    status = stream.status;
+    onOpen();
+    for await (const line of linesOfStream(stream.chunks)) {
+      const event = parseObject(line);
+      if (event !== null) onEvent(event);
+    }
+  };
+  read().then(
+    () => onEnd(false),
+    (error) => {
+      if (error instanceof EngineError) status = error.status;
+      onEnd(status !== null && status >= 300);
+    },
+  );
+  return () => closing.abort();
+}

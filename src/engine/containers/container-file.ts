@@ -1,0 +1,106 @@
+import { UpdateError } from '../../core/errors/update-error.ts';
+import { blockSize } from '../../core/files/archive-header.ts';
+import type { Engine } from '../cli/engine.ts';
+import { findEngineError } from '../http/engine-error.ts';
+
+/** Advice for engines whose archive calls fail, such as versions 29.5.1 and 29.7.0. */
+const mendArchives = 'Update the engine, because its docker cp fails. Then run {command} again.';
+
+/**
+ * Rethrows the error of an archive call. If the engine itself rejected the call, the new error advises an update of the
+ * engine.
+ */
+export function rethrowWithArchiveAdvice(error: unknown): never {
+  const cause = findEngineError(error);
+  if (!(error instanceof UpdateError) || cause?.status == null || cause.code === 'refused-by-proxy')
+    throw error;
+  throw new UpdateError(error.code, error.message, { advice: mendArchives, cause });
+}
+
+/**
+ * Bytes that are read in addition to the content, for headers and padding. This limit also ends the reading of a
+ * directory, or of a file that is too big.
+ */
+const besides = 16 * blockSize;
+
+/** A regular file in a container's file system. */
+export interface ContainerFile {
+  mode: number;
+  uid: number;
+  gid: number;
+  /** Time of the last change, in seconds since 1970. */
+  modified: number;
+  content: Buffer;
+}
+
+/** Reason why a path has no readable regular file. */
+export type NoFileReason = 'missing' | 'too-big' | 'not-a-file';
+
+/**
+ * Reads a file of a running or stopped container, without following symbolic links.
+ * @throws UpdateError engine-unavailable
+ */
+export async function readContainerFile(
+  engine: Engine,
+  id: string,
+  path: string,
+  maxBytes: number,
+): Promise<ContainerFile | NoFileReason> {
+  const archive = await readArchive(engine, id, path, maxBytes);
+  return archive === null ? 'missing' : firstFile(archive, maxBytes);
+}
+
+/**
+ * Checks whether a directory of a running or stopped container has any entries.
+ * @throws UpdateError engine-unavailable
+ */
+export async function hasEntries(engine: Engine, id: string, path: string): Promise<boolean> {
+  const archive = (await readArchive(engine, id, path, 0))?.toString('latin1') ?? '';
+  // The first header is that of the directory itself. Headers of the types x and L are not counted, because they only
+  // precede the header of their entry.
+  const headers = archive.match(/.{156}[^xL].{100}ustar.{250}/gs) ?? [];
+  return headers.length > 1 || archive.length >= besides;
+}
+
+/** Reads the beginning of the tar archive that the engine creates from a path; null if the path does not exist. */
+async function readArchive(engine: Engine, id: string, path: string, bytes: number): Promise<Buffer | null> {
+  const limit = bytes + besides;
+  const options = { params: { id, file: path }, query: { path }, limit, cut: true };
+  const { status, body } = await engine.request('readArchive', options).catch(rethrowWithArchiveAdvice);
+  return status === 404 ? null : body;
+}
+
+/** Returns the first entry of a tar archive if the entry is a regular file, otherwise the reason why not. */
+function firstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFileReason {
+  let extended: Record<string, string> = {};
+  for (let at = 0; at + blockSize <= archive.length; ) {
+    const field = (from: number, length: number) =>
+      archive
+        .toString('latin1', at + from, at + from + length)
+        .replace(/\0.*$/s, '')
+        .trim();
+    const size = Number(extended.size ?? Number.parseInt(field(124, 12), 8));
+    const content = archive.subarray(at + blockSize, at + blockSize + size);
+    const kind = field(156, 1) || '0';
+    if (!'0xL'.includes(kind) || Number.isNaN(size)) return 'not-a-file';
+    if (content.length < size) return 'too-big';
+    if (kind === '0') {
+      return size > maxBytes
+        ? 'too-big'
+        : {
+            mode: Number.parseInt(field(100, 8), 8) & 0o7777,
+            uid: Number(extended.uid ?? Number.parseInt(field(108, 8), 8)),
+            gid: Number(extended.gid ?? Number.parseInt(field(116, 8), 8)),
+            modified: Number.parseInt(field(136, 12), 8),
+            content,
+          };
+    }
+    // Only the size and the owner are needed from an extended header, not the name.
+    if (kind === 'x') extended = records(content.toString());
+    at += blockSize + Math.ceil(size / blockSize) * blockSize;
+  }
+  return 'not-a-file';
+}
+
+const records = (text: string): Record<string, string> =>
+  Object.fromEntries([...text.matchAll(/^\d+ ([^=\n]+)=(.*)$/gm)].map(([, key, value]) => [key, value]));

@@ -1,0 +1,202 @@
+import { posix } from 'node:path';
+import type { Engine } from '../cli/engine.ts';
+import { isAtLeast } from '../http/api-version.ts';
+import { manifestOf, publishedPorts } from '../objects/container.ts';
+import { type Json, toList, toObject, toStrings } from '../objects/json.ts';
+import { type CopiedFile, readCopiedFiles } from './copied-files.ts';
+
+/**
+ * All settings that are needed to recreate a container, as plain JSON from the engine's inspection. They include the
+ * values of environment variables: never log them.
+ */
+export interface ContainerSnapshot {
+  /** Id of the container, 64 hexadecimal digits. */
+  id: string;
+  name: string;
+  /** Id of the local image, `sha256:…`. */
+  imageId: string;
+  /**
+   * Digest of the image manifest that the container used; null if the engine did not report it. Journals of earlier
+   * versions of the updater do not contain this field.
+   */
+  imageManifest?: string | null;
+  /** Image reference from which the container was created. */
+  imageReference: string;
+  /**
+   * Platform of the image manifest that the container used, such as `linux/arm64/v8`, because one image id may stand
+   * for several platforms. Null if the engine did not report the manifest.
+   */
+  platform: string | null;
+  config: Json;
+  hostConfig: Json;
+  /**
+   * Requested endpoint settings by network name. Empty if the container uses no network, or the network of the host or
+   * of another container.
+   */
+  networks: Record<string, Json>;
+  /**
+   * Container ports that were published on the host when the snapshot was taken, such as `8080/tcp`. Journals of
+   * earlier versions of the updater do not contain this field.
+   */
+  published?: readonly string[];
+  /** Files that compose has copied into the container's own file system. */
+  copied: CopiedFile[];
+  /** Paths of files that compose has copied, but that this snapshot lacks because they are too big or not regular. */
+  lost: string[];
+}
+
+/**
+ * Takes snapshots of containers from the engine's inspections. Ids of missing containers are skipped. Call this while
+ * the containers are running: for a stopped container, the engine no longer reports the MAC addresses of additional
+ * networks.
+ * @param copied paths to which compose may have copied files, by container id; see `listCopiedPaths`
+ * @throws UpdateError engine-unavailable
+ */
+export async function takeSnapshots(
+  engine: Engine,
+  ids: readonly string[],
+  copied: ReadonlyMap<string, readonly string[]> = new Map(),
+): Promise<ContainerSnapshot[]> {
+  const blueprints: ContainerSnapshot[] = [];
+  for (const raw of await engine.inspectRaw(ids)) {
+    const blueprint = buildSnapshot(raw, engine.apiVersion);
+    const mounted = new Set(
+      toList<Json>(raw.Mounts).map(({ Destination }) => cleanPath(String(Destination))),
+    );
+    const paths = (copied.get(blueprint.id) ?? []).filter((path) => !mounted.has(cleanPath(path)));
+    blueprints.push({ ...blueprint, ...(await readCopiedFiles(engine, blueprint.id, paths)) });
+  }
+  return blueprints;
+}
+
+/**
+ * Builds a snapshot from the response to `GET /containers/<id>/json`, or from an element of `docker inspect`.
+ * @param apiVersion API version of the response, such as `1.45`; empty if unknown
+ */
+export function buildSnapshot(raw: unknown, apiVersion = ''): ContainerSnapshot {
+  const { Id, Name, Image, Config, HostConfig, NetworkSettings, Mounts, ImageManifestDescriptor } =
+    raw as Json;
+  const [id, config, host] = [String(Id), toObject(Config), toObject(HostConfig)];
+  const mode = String(host.NetworkMode ?? '');
+  return {
+    id,
+    name: String(Name).replace(/^\//, ''),
+    imageId: String(Image),
+    imageManifest: manifestOf(raw),
+    imageReference: String(config.Image),
+    platform: platformOf(toObject(toObject(ImageManifestDescriptor).platform)),
+    config: configOf(config, { id, mode, uts: String(host.UTSMode ?? '') }),
+    hostConfig: { ...host, ...storageOf(host, toList(Mounts) as Json[]) },
+    networks: networksOf(toObject(toObject(NetworkSettings).Networks), {
+      id,
+      mode,
+      // Before API 1.52, this field contains the MAC address that was requested for the container's first network.
+      // Since 1.52, the engine no longer reports the requested address.
+      mac: isAtLeast(apiVersion, '1.52') ? null : String(config.MacAddress ?? ''),
+    }),
+    published: publishedPorts(toObject(toObject(NetworkSettings).Ports)),
+    copied: [],
+    lost: [],
+  };
+}
+
+/**
+ * Returns the configuration for the recreated container. Values that come from the image need not be removed, because
+ * the engine merges them with the image's values to the same result.
+ */
+function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; uts: string }): Json {
+  // The MAC address is part of the endpoint settings, see `networksOf`.
+  const { MacAddress: _, ...kept } = config;
+  // The default host name is derived from the container's id, so it would be wrong for a new container. A container
+  // that shares the host's UTS namespace must not have a host name.
+  if (kept.Hostname === id.slice(0, 12) || uts === 'host') delete kept.Hostname;
+  // Podman also reports the default host name as the variable HOSTNAME.
+  if (Array.isArray(kept.Env)) kept.Env = kept.Env.filter((entry) => entry !== `HOSTNAME=${id.slice(0, 12)}`);
+  if (mode.startsWith('container:')) {
+    delete kept.Hostname;
+    delete kept.Domainname;
+    delete kept.ExposedPorts;
+  }
+  return kept;
+}
+
+/**
+ * Returns `Binds` and `Mounts` with the names of anonymous volumes, so that the new container mounts the same data. The
+ * engine creates and names such a volume for `VOLUME` of the image, or for a mount without a source.
+ */
+function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | null; Mounts: Json[] | null } {
+  const volumes = new Map(
+    mounted
+      .filter(({ Type, Name }) => Type === 'volume' && Name)
+      .map((mount) => [cleanPath(String(mount.Destination)), mount]),
+  );
+  // A bind without a colon requests an anonymous volume, which is added by its name below.
+  const binds = toStrings(host.Binds).filter((bind) => bind.includes(':'));
+  const mounts = toList<Json>(host.Mounts).map((mount) => {
+    const volume = volumes.get(cleanPath(String(mount.Target)));
+    return mount.Type === 'volume' && !mount.Source && volume ? { ...mount, Source: volume.Name } : mount;
+  });
+  const named = new Set(
+    [
+      ...binds.map((bind) => bind.split(':')[1] ?? ''),
+      ...mounts.map(({ Target }) => String(Target)),
+      ...Object.keys(toObject(host.Tmpfs)),
+    ].map(cleanPath),
+  );
+  // Only anonymous volumes are added. Any other volume in neither Binds nor Mounts comes from `VolumesFrom`, which also
+  // mounts it in the new container.
+  const anonymous = [...volumes]
+    .filter(([destination, { Name }]) => !named.has(destination) && /^[0-9a-f]{64}$/.test(String(Name)))
+    .map(([destination, { Name, RW }]) => ({
+      Type: 'volume',
+      Source: Name,
+      Target: destination,
+      ...(RW === false && { ReadOnly: true }),
+    }));
+  return {
+    Binds: host.Binds ? binds : null,
+    Mounts: host.Mounts || anonymous.length > 0 ? [...mounts, ...anonymous] : null,
+  };
+}
+
+/**
+ * Returns the network settings that were requested, without those that the engine chose: the addresses, and the alias
+ * that is the short container id.
+ */
+function networksOf(
+  networks: Json,
+  { id, mode, mac }: { id: string; mode: string; mac: string | null },
+): Record<string, Json> {
+  if (mode === 'host' || mode === 'none' || mode.startsWith('container:')) return {};
+  return Object.fromEntries(
+    Object.entries(networks).map(([name, value]) => {
+      const from = toObject(value);
+      const aliases = toStrings(from.Aliases).filter((alias) => alias !== id.slice(0, 12));
+      const primary = name === mode || (name === 'bridge' && mode === 'default');
+      const chosenMac = (primary ? mac : null) ?? probablyChosenMac(from);
+      const { IPAMConfig, Links, DriverOpts, GwPriority } = from;
+      const chosen = { IPAMConfig, Links, DriverOpts, GwPriority, MacAddress: chosenMac };
+      const given = Object.entries({ ...chosen, Aliases: aliases.length > 0 && aliases });
+      return [name, Object.fromEntries(given.filter(([, value]) => Boolean(value)))];
+    }),
+  );
+}
+
+/**
+ * Returns the MAC address of an endpoint if it was probably requested, otherwise an empty text; the engine does not
+ * report whether it was requested. An address that is derived from the IP address, as by engines before 28, was not
+ * requested, and could be a duplicate if it were reused with another IP address.
+ */
+function probablyChosenMac({ MacAddress, IPAddress }: Json): string {
+  const made = String(IPAddress ?? '')
+    .split('.')
+    .map((part) => Number(part).toString(16).padStart(2, '0'));
+  return MacAddress === ['02', '42', ...made].join(':') ? '' : String(MacAddress ?? '');
+}
+
+function platformOf({ os, architecture, variant }: Json): string | null {
+  if (!os || !architecture) return null;
+  return [os, architecture, variant].filter(Boolean).join('/');
+}
+
+export const cleanPath = (path: string): string => posix.normalize(path).replace(/(?<=.)\/$/, '');

@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto';
+import type { Engine } from '../cli/engine.ts';
+import { findEngineError, tolerateErrors } from '../http/engine-error.ts';
+import { toObject } from '../objects/json.ts';
+import { rethrowWithArchiveAdvice } from './container-file.ts';
+import type { ContainerSnapshot } from './container-snapshot.ts';
+import { createCopiedFilesArchive } from './copied-files.ts';
+
+/**
+ * Label of helper containers, which only exist to copy, read or write files. Its value is the project for which the
+ * container was created, or the path that the container accesses.
+ */
+const scratchLabel = 'svc-updater.scratch';
+/**
+ * Label by which a process finds its own helper containers, even if the engine failed and the response with a
+ * container's id was lost.
+ */
+const makerLabel = 'svc-updater.maker';
+const maker = randomUUID();
+let hasMade = false;
+
+interface ScratchOptions {
+  /** Platform of the image to be used; chosen by the engine if null. */
+  platform?: string | null;
+  /** Label that replaces `scratchLabel`, for containers that must survive the removal of helper containers. */
+  label?: string;
+  /** Container configuration in the format of the engine's API. */
+  config?: Readonly<Record<string, unknown>>;
+  /** Host configuration. By default, the container has no network. */
+  hostConfig?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Creates a helper container without starting it. Returns its id; null if the image is missing.
+ * @param madeFor value of the label: the project or path for which the container is created
+ * @throws UpdateError engine-unavailable
+ */
+export async function createHelperContainer(
+  engine: Engine,
+  image: string,
+  madeFor: string,
+  { platform = null, label = scratchLabel, config = {}, hostConfig = {} }: ScratchOptions = {},
+): Promise<string | null> {
+  hasMade ||= label === scratchLabel;
+  const labels = { [label]: madeFor, ...(label === scratchLabel && { [makerLabel]: maker }) };
+  const spec = {
+    platform,
+    Image: image,
+    // The engine requires a command for every container, and the image may not define one.
+    Cmd: ['-'],
+    ...config,
+    Labels: { ...toObject(config.Labels), ...labels },
+    HostConfig: { NetworkMode: 'none', ...hostConfig },
+  };
+  // The message is checked, because the engine also returns 404 for a missing log plugin, or for a missing container
+  // whose volumes are shared.
+  return engine.createContainer(spec).catch((error) => {
+    const cause = findEngineError(error);
+    if (cause?.code === 'not-found' && !/plugin|such container/i.test(cause.message)) return null;
+    throw error;
+  });
+}
+
+/**
+ * Starts a helper container to check that the engine accepts the settings, then removes the container.
+ * @throws UpdateError engine-unavailable, with the engine's error as its cause
+ */
+export async function tryHelperContainer(
+  engine: Engine,
+  image: string,
+  madeFor: string,
+  options: ScratchOptions,
+): Promise<void> {
+  const id = await createHelperContainer(engine, image, madeFor, options);
+  // If the updater's own image is missing, the settings cannot be checked.
+  if (id === null) return;
+  try {
+    await engine.startContainer(id, { deadlineMs: Number.POSITIVE_INFINITY });
+  } finally {
+    // Not awaited, because the removal takes long if the start hangs.
+    removeHelperContainer(engine.uncancellable(), id).catch(() => {});
+  }
+}
+
+/**
+ * Removes a helper container with its anonymous volumes. A container that is missing, or is being removed, counts as
+ * removed.
+ * @throws UpdateError engine-unavailable
+ */
+export async function removeHelperContainer(engine: Engine, id: string): Promise<void> {
+  await engine.removeContainer(id, { force: true }).catch(tolerateErrors('conflict'));
+}
+
+/** Removes helper containers that killed runs have left for this project or path. */
+export const removeHelperContainers = (
+  engine: Engine,
+  madeFor: string,
+  label = scratchLabel,
+): Promise<void> => removeLabelled(engine, `${label}=${madeFor}`);
+
+/** Removes the helper containers of this process, even if the response with their ids was lost. */
+export async function removeOwnHelperContainers(engine: Engine): Promise<void> {
+  if (hasMade) await removeLabelled(engine, `${makerLabel}=${maker}`);
+}
+
+async function removeLabelled(engine: Engine, label: string): Promise<void> {
+  for (const { id } of await engine.listContainers({ label: [label] }))
+    await removeHelperContainer(engine, id);
+}
+
+/**
+ * Copies the files that compose had copied into the old container to a new container, running or not.
+ * @throws UpdateError engine-unavailable
+ */
+export async function copyFilesToContainer(
+  engine: Engine,
+  id: string,
+  { name, copied }: Pick<ContainerSnapshot, 'name' | 'copied'>,
+): Promise<void> {
+  const files = `${copied.map(({ path }) => path).join(', ')} into a container like ${name}`;
+  await engine.putArchive(id, createCopiedFilesArchive(copied), { files }).catch(rethrowWithArchiveAdvice);
+}
+
+/**
+ * Checks that the engine can copy a container's files into a new container of the same image. Call this before any
+ * container is stopped: compose copies the files only after it has removed the old container, and a rollback would fail
+ * in the same way.
+ * @param project project whose next run removes the helper container if this run is killed
+ * @throws UpdateError engine-unavailable
+ */
+export async function checkCopiedFiles(
+  engine: Engine,
+  blueprint: ContainerSnapshot,
+  project: string,
+): Promise<void> {
+  const { imageId, platform, copied } = blueprint;
+  if (copied.length === 0) return;
+  const scratch = await createHelperContainer(engine, imageId, project, { platform });
+  // If the image is missing, no rollback is possible, which is reported elsewhere.
+  if (scratch === null) return;
+  try {
+    await copyFilesToContainer(engine, scratch, blueprint);
+  } finally {
+    await removeHelperContainer(engine.uncancellable(), scratch).catch(() => {});
+  }
+}

@@ -1,0 +1,128 @@
+import type { Engine } from '../cli/engine.ts';
+import { type Container, compareContainerNumbers, isUp, numberOf, serviceOf } from '../objects/container.ts';
+import { composeLabels } from '../objects/labels.ts';
+
+/**
+ * Matches the temporary name that compose gives to a replacement container: the first 12 digits of the replaced
+ * container's id, an underscore, and the final name.
+ */
+const temporaryName = /^([0-9a-f]{12})_(.+)$/;
+
+export const hasTemporaryName = ({ name }: Pick<Container, 'name'>): boolean => temporaryName.test(name);
+
+/** Returns the container's name without compose's temporary prefix. */
+export const finalName = ({ name }: Pick<Container, 'name'>): string => temporaryName.exec(name)?.[2] ?? name;
+
+/**
+ * Checks whether the container has compose's default name (project, service and number) with this separator. Compose
+ * uses `_` with `--compatibility`, otherwise `-`.
+ */
+export function isJoinedBy(separator: '_' | '-', container: Pick<Container, 'name' | 'labels'>): boolean {
+  const project = container.labels[composeLabels.project] ?? '';
+  return container.name === [project, serviceOf(container), numberOf(container)].join(separator);
+}
+
+/**
+ * Returns the services whose containers must have names like `project_service_1`. The names of existing containers
+ * decide, because compose would otherwise rename the containers that it replaces. A service with custom names
+ * (`container_name`) follows the other services, because the names in its links use their separator.
+ */
+export function findServicesWithUnderscoreNames(containers: readonly Container[]): string[] {
+  const named = containers.map((container) => ({ ...container, name: finalName(container) }));
+  const isOld = (own: readonly Container[]) => {
+    const telling = own.find((each) => isJoinedBy('_', each) || isJoinedBy('-', each));
+    return telling === undefined ? null : isJoinedBy('_', telling);
+  };
+  const others = isOld(named) ?? false;
+  return [...Map.groupBy(named, serviceOf)]
+    .flatMap(([service, own]) => ((isOld(own) ?? others) ? [service] : []))
+    .sort();
+}
+
+/** Checks whether compose created the container in the first argument to replace the one in the second argument. */
+export const isReplacementFor = ({ name }: Container, { id }: Container): boolean => {
+  const prefix = temporaryName.exec(name)?.[1];
+  return prefix !== undefined && id.startsWith(prefix);
+};
+
+/** Checks whether compose has created a container under a temporary name but not started it. */
+export const isUnstartedWithTemporaryName = (container: Container): boolean =>
+  hasTemporaryName(container) && container.status === 'created';
+
+/** Checks whether compose has created a replacement container, under any name, but not started it. */
+export const isUnstartedReplacement = ({ status, labels }: Container): boolean =>
+  status === 'created' && labels[composeLabels.replaces] !== undefined;
+
+/**
+ * Checks whether a container only runs a hook of its service. Compose 5.3 labels such a container with project, service
+ * and version only.
+ */
+export const isHook = ({ labels }: Pick<Container, 'labels'>): boolean =>
+  labels[composeLabels.hook] !== undefined ||
+  (labels[composeLabels.number] === undefined && labels[composeLabels.oneOff] === undefined);
+
+/** Containers of a compose project, without those of `docker compose run` and of hooks. */
+export interface ProjectContainers {
+  /**
+   * Containers in the order of their numbers, including containers with a temporary name that are not in `leftovers`.
+   */
+  containers: readonly Container[];
+  /**
+   * Containers of a compose command that is in progress or was killed. Each has a temporary name and was never started,
+   * and either the container to be replaced still exists, or another container already has the final name.
+   */
+  leftovers: readonly Container[];
+}
+
+/**
+ * Checks whether compose has stopped a container to replace it, but not yet removed the container. It was running, so
+ * its replacement must run too.
+ */
+export const isStoppedForReplacement = (container: Container, leftovers: readonly Container[]): boolean =>
+  !isUp(container) && leftovers.some((leftover) => isReplacementFor(leftover, container));
+
+/** Returns the engine's filter for the containers of a project, which also selects events about them. */
+export const projectFilterFor = (project: string) => ({ label: [`${composeLabels.project}=${project}`] });
+
+/** Previous result of `listProjectContainers`, from which unchanged containers are reused. */
+interface EarlierLook {
+  containers: readonly Container[];
+  /** Services whose containers are inspected again even if they seem unchanged. */
+  services: ReadonlySet<string>;
+}
+
+/**
+ * Lists the containers of a project.
+ * @param earlier previous result. Containers of services other than `services` are reused if their id, name and status
+ * are unchanged: a project may have a hundred containers that the run does not touch.
+ */
+export async function listProjectContainers(
+  engine: Engine,
+  project: string,
+  earlier: EarlierLook = { containers: [], services: new Set() },
+): Promise<ProjectContainers> {
+  const listed = await engine.listContainers(projectFilterFor(project));
+  const own = listed.filter(
+    (container) => container.labels[composeLabels.oneOff] !== 'True' && !isHook(container),
+  );
+  const others = earlier.containers.filter((each) => !earlier.services.has(serviceOf(each)));
+  const same = others.filter(({ id, name, status }) =>
+    own.some((each) => each.id === id && each.name === name && each.status === status),
+  );
+  const asked = own.flatMap(({ id }) => (same.some((each) => each.id === id) ? [] : [id]));
+  return separateLeftovers([...same, ...(await engine.inspectContainers(asked))]);
+}
+
+/** Separates the leftovers of a compose command from the other containers of a project. */
+export function separateLeftovers(all: readonly Container[]): ProjectContainers {
+  const isLeftover = (container: Container) =>
+    isUnstartedWithTemporaryName(container) &&
+    all.some(
+      (other) =>
+        other !== container && (isReplacementFor(container, other) || other.name === finalName(container)),
+    );
+  return {
+    containers: all.filter((container) => !isLeftover(container)).sort(compareContainerNumbers),
+    leftovers: all.filter(isLeftover),
+  };
+}

@@ -1,0 +1,152 @@
+import { isDeepStrictEqual } from 'node:util';
+import { UpdateError } from '../../core/errors/update-error.ts';
+import type { Engine } from '../cli/engine.ts';
+import { hasSameImage, isContainerOfImage } from '../comparison/same-image.ts';
+import type { ContainerSpec } from '../engine-api.ts';
+import { takesAllNetworks } from '../http/api-version.ts';
+import { findEngineError, tolerateErrors } from '../http/engine-error.ts';
+import { findSharedContainer, hasStarted, namespaceModes } from '../objects/container.ts';
+import type { Json } from '../objects/json.ts';
+import type { ContainerSnapshot } from './container-snapshot.ts';
+import { copyFilesToContainer } from './helper-container.ts';
+
+/**
+ * Deadline in milliseconds for the creation of a container, because the engine may have to copy content of the image
+ * into a volume.
+ */
+const createDeadlineMs = 300_000;
+
+/**
+ * Recreates a container under its old name without starting it, and returns the new id. On a repeated call, returns the
+ * id of the old container if it still exists, or of the recreated container if that has been started since. A container
+ * that was created but never started is created again, because it may be incomplete.
+ * @param successors ids of recreated containers, by the ids of the containers that they replace
+ * @throws UpdateError containers-not-restored with the engine's message if the engine rejects a request;
+ * engine-unavailable
+ */
+export async function rebuildContainer(
+  engine: Engine,
+  blueprint: ContainerSnapshot,
+  successors: ReadonlyMap<string, string>,
+): Promise<string> {
+  try {
+    const spec = await specOf(engine, blueprint, successors);
+    const made = await create(engine, spec).catch(tolerateErrors('conflict'));
+    const twin = made === null ? await findTwin(engine, blueprint) : null;
+    if (twin?.started) return twin.id;
+    if (twin !== null) await remove(engine, twin.id);
+    // If the name belongs to an unrelated container, the engine rejects the second attempt too.
+    const id = made ?? (await create(engine, spec));
+    await complete(engine, blueprint, id).catch(async (error) => {
+      // A later run must not mistake a container without its networks and files for a complete container.
+      await remove(engine, id).catch(() => {});
+      throw error;
+    });
+    return id;
+  } catch (error) {
+    const cause = findEngineError(error);
+    if (cause?.status == null) throw error;
+    const message = `${blueprint.name} could not be recreated: ${cause.message}`;
+    throw new UpdateError('containers-not-restored', message, { cause });
+  }
+}
+
+const create = (engine: Engine, spec: ContainerSpec): Promise<string> =>
+  engine.createContainer(spec, { deadlineMs: createDeadlineMs });
+
+async function specOf(
+  engine: Engine,
+  blueprint: ContainerSnapshot,
+  successors: ReadonlyMap<string, string>,
+): Promise<ContainerSpec> {
+  const { name, platform, config, hostConfig, networks, imageReference, imageId } = blueprint;
+  // The new container gets the old image reference, so that it looks as before. If the reference now points to another
+  // image, the new container gets the image's id instead.
+  const isSame = isContainerOfImage(blueprint, await engine.inspectImage(imageReference));
+  const endpoints = Object.entries(networks);
+  const first = firstNetwork(networks, hostConfig);
+  const all = takesAllNetworks(engine.apiVersion);
+  const mac = first === undefined ? undefined : networks[first]?.MacAddress;
+  return withinRange({
+    ...config,
+    ...{ name, platform },
+    Image: isSame ? imageReference : imageId,
+    ...(!all && mac ? { MacAddress: mac } : {}),
+    HostConfig: replaceContainerIds(hostConfig, successors),
+    NetworkingConfig: {
+      EndpointsConfig: Object.fromEntries(all ? endpoints : endpoints.filter(([name]) => name === first)),
+    },
+  });
+}
+
+/**
+ * Connects a new container to its remaining networks and copies files into it. Before API 1.44, the engine accepts only
+ * one network when it creates a container.
+ */
+async function complete(engine: Engine, blueprint: ContainerSnapshot, id: string): Promise<void> {
+  const { networks, hostConfig, copied } = blueprint;
+  const first = firstNetwork(networks, hostConfig);
+  const others = Object.entries(networks).filter(([name]) => name !== first);
+  if (!takesAllNetworks(engine.apiVersion))
+    for (const [name, endpoint] of others) await engine.connectNetwork(name, id, endpoint as Json);
+  if (copied.length > 0) await copyFilesToContainer(engine, id, blueprint);
+}
+
+/**
+ * Finds the container that now has the old container's name. Null if that container is neither the old container nor
+ * created from its snapshot.
+ */
+async function findTwin(
+  engine: Engine,
+  { id, name, config, ...image }: ContainerSnapshot,
+): Promise<{ id: string; started: boolean } | null> {
+  const its = await engine.inspectContainer(name);
+  if (its === null) return null;
+  if (its.id === id) return { id, started: true };
+  const same = hasSameImage(its, image) && isDeepStrictEqual(its.labels, config.Labels ?? {});
+  return same ? { id: its.id, started: hasStarted(its) } : null;
+}
+
+/** Removes a recreated container but keeps its volumes, because they belong to the old container. */
+const remove = (engine: Engine, id: string): Promise<void> =>
+  engine.removeContainer(id, { force: true, keepsVolumes: true });
+
+function firstNetwork(networks: ContainerSnapshot['networks'], { NetworkMode }: Json): string | undefined {
+  const names = Object.keys(networks);
+  return names.find((name) => name === NetworkMode) ?? names[0];
+}
+
+/**
+ * Replaces the ids of old containers with the ids of the recreated containers, in the shared namespaces and in
+ * `VolumesFrom`.
+ */
+export function replaceContainerIds(host: Json, successors: ReadonlyMap<string, string>): Json {
+  const successor = (id: string): string => {
+    const found = [...successors].find(([old]) => id.length >= 12 && old.startsWith(id));
+    return found?.[1] ?? id;
+  };
+  const changed: Json = { ...host };
+  for (const key of namespaceModes) {
+    const id = findSharedContainer(host[key]);
+    if (id !== null) changed[key] = `container:${successor(id)}`;
+  }
+  if (Array.isArray(host.VolumesFrom)) {
+    changed.VolumesFrom = (host.VolumesFrom as string[]).map((from) => {
+      const [id = '', ...mode] = from.split(':');
+      return [successor(id), ...mode].join(':');
+    });
+  }
+  return changed;
+}
+
+/**
+ * Limits numbers to the range that the engine accepts. The limit 2⁶³−1, which means "none", becomes 2⁶³ as a JavaScript
+ * number, and the engine rejects that number.
+ */
+function withinRange<T>(body: T): T {
+  const most = 2 ** 63;
+  const text = JSON.stringify(body, (_, value) =>
+    typeof value === 'number' && value >= most ? most - 1024 : value,
+  );
+  return JSON.parse(text);
+}

@@ -1,0 +1,149 @@
+import type { ErrorCode } from '../../core/errors/update-error.ts';
+
+/**
+ * Retry policy for a failed pull: `never` if a retry cannot help, `once` if only the first retry can help, `patiently`
+ * if the registry limits requests, `often` for a temporary failure.
+ */
+export type RetryPolicy = 'never' | 'once' | 'patiently' | 'often';
+
+interface PullFailure {
+  code: Extract<ErrorCode, `pull-${string}`>;
+  again: RetryPolicy;
+  /** Cause of the failure, which is printed after "repository:tag: ". */
+  sentence: string;
+  /** Next step for the user, if the general advice for the code does not fit. */
+  advice?: string;
+}
+
+type Row = readonly [RegExp, PullFailure['code'], RetryPolicy, sentence: string, advice?: string];
+
+/** Matches a status code only if the text calls it a status: a size, a port or a version may be the same number. */
+const status = (codes: string): string => String.raw`(?:status(?: code)?:?|\bhttp|…"?:) (?:${codes})\b`;
+const refused = 'the registry denied access (wrong or missing credentials)';
+
+/**
+ * Causes of failed pulls, by patterns for messages of the engine, containerd and registries. The first pattern that
+ * matches decides.
+ */
+const rows: readonly Row[] = [
+  [
+    /(cannot|failed to) connect to the docker (daemon|api)|error during connect/i,
+    'pull-unreachable',
+    'often',
+    'the engine stopped answering',
+  ],
+  [
+    /x509|certificate|http response to https client/i,
+    'pull-unreachable',
+    'never',
+    'the certificate of the registry is not trusted',
+  ],
+  [/no space left on device/i, 'pull-space', 'never', 'the disk of the engine is full'],
+  [
+    /no matching manifest|does not match the specified platform|no match for platform/i,
+    'pull-platform',
+    'never',
+    'the release has no image for this platform',
+  ],
+  [
+    new RegExp(`too[ _]?many[ _]?requests|rate.?limit|pull limit|${status('429')}`, 'i'),
+    'pull-unreachable',
+    'patiently',
+    'the registry limits requests (429, too many requests)',
+  ],
+  [
+    /verification failed|content digest .{1,500} mismatch|failed to verify|unexpected commit digest/i,
+    'pull-failed',
+    'once',
+    'the registry sent data that does not match its digest',
+    'Ask the publisher to push the release again, or check the registry and any cache in front of it. Then run {command} again.',
+  ],
+  [
+    /could not fetch content descriptor|content at … not found|unknown blob|blob unknown/i,
+    'pull-failed',
+    'once',
+    'the registry has the tag, but some of its data is missing',
+    'Ask the publisher to push the release again, then run {command} again.',
+  ],
+  [
+    /manifest unknown|manifest for .{1,500} not found|name unknown|repository .{1,500} not found|: not found|not found: manifest/i,
+    'pull-unknown',
+    'never',
+    'the registry has no such tag (manifest unknown)',
+  ],
+  [
+    new RegExp(
+      `unauthorized|authentication required|no basic auth credentials|access denied|access to the resource is denied|\\bdenied\\b|\\bforbidden\\b|not (?:allowed|permitted|authorized)|${status('401|403')}`,
+      'i',
+    ),
+    'pull-denied',
+    'never',
+    refused,
+  ],
+  [/invalid reference format/i, 'pull-unknown', 'never', 'the image reference is invalid'],
+  [
+    /connection refused|no such host|network is unreachable|no route to host|server misbehaving|temporary failure in name resolution/i,
+    'pull-unreachable',
+    'often',
+    'the registry cannot be reached',
+  ],
+  [
+    /timeout|timed out|deadline exceeded|connection reset|unexpected eof|\beof\b|broken pipe|tls handshake|short read/i,
+    'pull-unreachable',
+    'often',
+    'the connection to the registry was interrupted',
+  ],
+  [
+    new RegExp(`internal server error|bad gateway|service unavailable|${status('5\\d\\d')}`, 'i'),
+    'pull-unreachable',
+    'often',
+    'the registry failed (5xx)',
+  ],
+  // If a pull fails before its response stream begins, the engine includes a registry's message only after a 403.
+  [/error response from daemon: error from registry: /i, 'pull-denied', 'never', refused],
+  [/error from registry: /i, 'pull-failed', 'often', 'the registry returned an error'],
+];
+
+/**
+ * Classifies a failed pull by the output of compose or the response of the engine.
+ * @param references references of the pulled images: their names may contain any word or number
+ * @param status HTTP status of the engine's response, if there was a response
+ */
+export function classifyPullFailure(
+  text: string,
+  references: Iterable<string> = [],
+  status: number | null = null,
+): PullFailure {
+  const said = withoutNames(text, references);
+  for (const [pattern, code, again, sentence, advice] of rows) {
+    if (!pattern.test(status === 401 || status === 403 ? `Error response from daemon: ${said}` : said))
+      continue;
+    return { code, again, sentence, ...(advice && { advice }) };
+  }
+  return { code: 'pull-failed', again: 'never', sentence: 'the pull failed' };
+}
+
+/**
+ * Removes names, addresses, digests and sizes, so that the remaining text only describes the failure. For example, the
+ * port in `registry.example:403` is not a status, and the name `not-found.example/svc:v1.401.0` is not a message.
+ */
+function withoutNames(text: string, references: Iterable<string>): string {
+  const names = [...references].flatMap((reference) => {
+    const repository = reference.replace(/@.*$/, '').replace(/:[^/:]*$/, '');
+    const host = repository.split('/')[0] ?? '';
+    return [
+      reference,
+      ...(repository.includes('/') ? [repository] : []),
+      ...(/[.:]/.test(host) ? [host] : []),
+    ];
+  });
+  const longestFirst = names.filter((name) => name !== '').toSorted((a, b) => b.length - a.length);
+  return longestFirst
+    .reduce((rest, name) => rest.replaceAll(name, '…'), text)
+    .replaceAll(/https?:\/\/[^\s"']*[^\s"':,]/g, '…')
+    .replaceAll(/\b(ref|reference) \\?"[^"]*"/g, '$1 …')
+    .replaceAll(/\b(dial|read|write) (tcp|udp|unix)\d? \S+(?=:)/g, '$1 $2 …')
+    .replaceAll(/\blookup \S+( on \S+(?=:))?/g, 'lookup …')
+    .replaceAll(/sha256:[0-9a-f]+/g, '…')
+    .replaceAll(/\b\d+ bytes?( but got \d+)?/g, '… bytes');
+}

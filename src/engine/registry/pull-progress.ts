@@ -1,0 +1,93 @@
+import { type Json, parseObject, toObject } from '../objects/json.ts';
+
+export interface PullProgress {
+  /**
+   * Percentage from 0 to 99, because a pull is complete only when the command has finished. Null until the size of
+   * every layer is known.
+   */
+  percent: number | null;
+  doneBytes: number;
+  /** Total size of the layers whose size is known. */
+  totalBytes: number;
+}
+
+const announced = /^(Pulling fs layer|Waiting)/;
+const afterDownload =
+  /^(Already exists|Download complete|Verifying Checksum|Extracting|Pull complete|Extract complete)/;
+
+/**
+ * Adds up the progress of a pull's layers. The percentage is weighted by bytes and never decreases. It is unknown until
+ * all announced layers have a size, because a small complete layer says nothing about the rest.
+ */
+export class PullMeter {
+  /** Bytes by layer. The total is null until the size of the layer is known. */
+  readonly #layers = new Map<string, { done: number; total: number | null }>();
+  #percent = 0;
+  /**
+   * Progress towards the end of the pull: `awaited` after the engine has announced the pull, `reached` after its last
+   * line.
+   */
+  #end: 'unknown' | 'awaited' | 'reached' = 'unknown';
+
+  /**
+   * Returns the progress after a line of `docker compose --progress json pull`; null if the line contains no layer
+   * progress.
+   */
+  read(line: string): PullProgress | null {
+    const event = parseObject(line);
+    return typeof event?.parent_id === 'string' ? this.add(event) : null;
+  }
+
+  /**
+   * Whether the engine has reported the end of the pull. A response that ends early can look complete, for example if a
+   * proxy loses its connection to the engine.
+   */
+  get hasEnded(): boolean {
+    return this.#end === 'reached';
+  }
+
+  /**
+   * Returns the progress after an event of the engine or of compose; null if the event contains no layer progress.
+   * Compose puts the engine's text in `text` or `status`, depending on its version.
+   */
+  add({ id, text, status, progressDetail, ...bytes }: Json): PullProgress | null {
+    const words = [String(text ?? ''), String(status ?? '')];
+    this.#readEnd(words[1] ?? '');
+    if (typeof id !== 'string') return null;
+    const { current, total } = toObject(progressDetail ?? bytes);
+    const layer = this.#layers.get(id) ?? { done: 0, total: null };
+    const says = (form: RegExp) => words.some((word) => form.test(word));
+    if (says(/^Downloading/)) {
+      layer.total = Math.max(layer.total ?? 0, Number(total ?? 0));
+      layer.done = Math.max(layer.done, Number(current ?? 0));
+    } else if (says(afterDownload)) {
+      // A layer that exists locally, or that was downloaded before its size was known, counts as 0 bytes.
+      layer.total ??= 0;
+      layer.done = layer.total;
+    } else if (!says(announced)) {
+      return null;
+    }
+    this.#layers.set(id, layer);
+    return this.#sum();
+  }
+
+  /**
+   * Tracks the end of a pull. Docker's pull begins with a line `Pulling from …` and ends with a line `Status: …`. A
+   * pull of another engine, such as Podman, has neither line, so any line of it counts as the end.
+   */
+  #readEnd(status: string): void {
+    if (status.startsWith('Pulling from ')) this.#end = 'awaited';
+    else if (status.startsWith('Status: ') || (status !== '' && this.#end === 'unknown'))
+      this.#end = 'reached';
+  }
+
+  #sum(): PullProgress | null {
+    const layers = [...this.#layers.values()];
+    const totalBytes = layers.reduce((sum, { total }) => sum + (total ?? 0), 0);
+    const doneBytes = layers.reduce((sum, { done, total }) => sum + Math.min(done, total ?? 0), 0);
+    if (totalBytes === 0) return null;
+    if (layers.some(({ total }) => total === null)) return { percent: null, doneBytes, totalBytes };
+    this.#percent = Math.max(this.#percent, Math.min(99, Math.floor((100 * doneBytes) / totalBytes)));
+    return { percent: this.#percent, doneBytes, totalBytes };
+  }
+}

@@ -1,0 +1,117 @@
+import { readFile, realpath } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { unescapeOctal } from '../../core/mounts/mount-table.ts';
+import { type Container, isUp } from '../objects/container.ts';
+
+/** Information by which a process can identify the container in which it runs. */
+export interface OwnTraces {
+  /**
+   * Container id of 64 hexadecimal digits, from the source path of the mount at /etc/hostname. Null if the mount table
+   * contains no id.
+   */
+  id: string | null;
+  /** Name or id by which the engine may find the container: the id if it is known, otherwise the host name. */
+  name: string;
+  /** Directory on the host that contains the container's writable layer; null if the root is not an overlay. */
+  layer: string | null;
+  /** Source paths of mounts, relative to the root of their file system, by mount point. */
+  mounts: ReadonlyMap<string, string>;
+  env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Requests to the engine that help to identify the container of this process. */
+interface ContainerLookup {
+  /** Inspects a container by name or id; null if it does not exist. */
+  inspect(name: string): Promise<Container | null>;
+  /** Returns the ids of the containers that use the network of a container. */
+  inNetworkOf(id: string): Promise<readonly string[]>;
+}
+
+/**
+ * Reads the traces of this process. The id in the mount table is preferred: the engine mounts /etc/hostname and other
+ * files from a directory with the container's id in its path. The host name is less reliable, because the operator may
+ * have chosen it.
+ */
+export async function readOwnTraces(): Promise<OwnTraces> {
+  const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
+  return parseOwnTraces(table, hostname(), process.env);
+}
+
+/** Parses the traces in a mount table. @param table content of /proc/self/mountinfo */
+export function parseOwnTraces(table: string, host: string, env: OwnTraces['env']): OwnTraces {
+  const mounts = new Map<string, string>();
+  let layer: string | null = null;
+  for (const line of table.split('\n')) {
+    const [, , , root = '', point = '', ...rest] = line.split(' ').map(unescapeOctal);
+    if (point !== '') mounts.set(point, root);
+    if (point === '/') layer = /(?:^|,)upperdir=([^,]*)/.exec(rest.at(-1) ?? '')?.[1] ?? null;
+  }
+  const files = ['/etc/hostname', '/etc/hosts', '/etc/resolv.conf'].map((file) => mounts.get(file) ?? '');
+  const id = files.map((root) => /[/-]containers\/([0-9a-f]{64})\//.exec(root)?.[1]).find(Boolean) ?? null;
+  return { id, name: id ?? host, layer, mounts, env };
+}
+
+/**
+ * Finds the container in which a process runs; null if the engine has no such container. A container in another
+ * container's network has the /etc files and the host name of that other container (docs/contract.md 8.22). The
+ * writable layer then identifies the right container. If the engine does not report layers, the mounts do.
+ */
+export async function findOwnContainer(
+  lookup: ContainerLookup,
+  traces: OwnTraces,
+): Promise<Container | null> {
+  const named = await lookup.inspect(traces.name);
+  if (named === null || isOwnLayer(named, traces) === true) return named;
+  const others = await Promise.all((await lookup.inNetworkOf(named.id)).map((id) => lookup.inspect(id)));
+  const all = [named, ...others.filter((other) => other !== null)];
+  const byLayer = all.find((each) => isOwnLayer(each, traces) === true);
+  return byLayer ?? (await bestFit(all, traces));
+}
+
+/**
+ * Checks whether a container has the writable layer of this process; null if the engine or the mount table does not
+ * contain the layer. If the mount options are long, the paths in the mount table are relative.
+ */
+function isOwnLayer({ upperDir }: Container, { layer }: OwnTraces): boolean | null {
+  if (upperDir === null || layer === null) return null;
+  return upperDir === layer || upperDir.endsWith(`/${layer}`);
+}
+
+/**
+ * Returns the container that matches this process best. All its mounts must exist here; the most mounts decide, then
+ * the most matching sources, then the most matching variables. Null if containers of different images match equally
+ * well.
+ */
+async function bestFit(candidates: readonly Container[], traces: OwnTraces): Promise<Container | null> {
+  const [only, ...others] = candidates;
+  if (only === undefined || others.length === 0) return only ?? null;
+  const possible = candidates.filter((each) => isUp(each) && isOwnLayer(each, traces) === null);
+  const scores = await Promise.all(possible.map((each) => fitOf(each, traces)));
+  const ranked = possible
+    .flatMap((each, at) => (scores[at] == null ? [] : [{ each, score: scores[at] }]))
+    .sort((a, b) => compare(b.score, a.score));
+  const [best, next] = ranked;
+  const isTie = best && next && compare(best.score, next.score) === 0;
+  // Replicas have the same image, so any replica is acceptable.
+  return best === undefined || (isTie && best.each.imageId !== next.each.imageId) ? null : best.each;
+}
+
+/**
+ * Counts the mounts, the mounts with a matching source, and the matching variables of a container. Null if one of its
+ * mounts does not exist here.
+ */
+async function fitOf({ mounts, env }: Container, own: OwnTraces): Promise<number[] | null> {
+  let sources = 0;
+  for (const { destination, source } of mounts) {
+    // The mount table lists mount points with their symbolic links resolved, so a mount at /var/run is listed
+    // elsewhere.
+    const root = own.mounts.get(await realpath(destination).catch(() => destination));
+    if (root === undefined) return null;
+    if (root !== '/' && source.endsWith(root)) sources += 1;
+  }
+  const same = [...env].filter(([key, value]) => own.env[key] === value).length;
+  return [mounts.length, sources, same];
+}
+
+const compare = (a: readonly number[], b: readonly number[]): number =>
+  a.map((value, at) => value - (b[at] ?? 0)).find((difference) => difference !== 0) ?? 0;

@@ -1,0 +1,106 @@
+import { FeedError } from './feed-error.ts';
+import { type HostLookup, isPrivateHost } from './private-host.ts';
+
+/** Address of a release feed, with headers. */
+export interface FeedOptions {
+  /** Release list of GitHub, Gitea, Forgejo or GitLab, or a static JSON file. */
+  url: string;
+  /** Request headers, for example a token. Default: none. */
+  headers?: Record<string, string>;
+}
+
+/** Options for requesting the feed, or an address that the feed contains. */
+export interface FeedRequest {
+  feed: FeedOptions;
+  /** Headers for every origin; headers of the feed override them. */
+  headers: Readonly<Record<string, string>>;
+  signal: AbortSignal;
+  /** Name resolver; default: the resolver of the system. */
+  lookup?: HostLookup | undefined;
+}
+
+const mostRedirects = 5;
+
+/**
+ * Follows redirects and returns the final response with its address. fetch itself must not follow redirects: if the
+ * origin changes, it removes only the Authorization header, but any header may contain a token. Redirects from https to
+ * http are rejected, because an attacker in the network could respond to the http request. A public feed must not
+ * redirect to this machine or to a private network.
+ * @throws FeedError, or any error of fetch
+ */
+export async function followRedirects(
+  url: URL,
+  following: FeedRequest,
+): Promise<{ response: Response; address: URL }> {
+  const { signal } = following;
+  let address = withoutLogin(url);
+  for (let hop = 0; hop <= mostRedirects; hop++) {
+    await expectOutside(address, following);
+    const response = await fetch(address, {
+      headers: headersFor(address, following),
+      redirect: 'manual',
+      signal,
+    });
+    const location = response.headers.get('location');
+    if (![301, 302, 303, 307, 308].includes(response.status) || location === null)
+      return { response, address };
+    await response.body?.cancel();
+    const target = URL.parse(location, address.href);
+    if (!target || !/^https?:$/.test(target.protocol))
+      throw new FeedError('it redirects to an address that is neither http nor https');
+    if (address.protocol === 'https:' && target.protocol === 'http:')
+      throw new FeedError('it redirects from https to http');
+    address = withoutLogin(target);
+  }
+  throw new FeedError(`it redirects more than ${mostRedirects} times`);
+}
+
+/**
+ * Rejects private addresses before the request, because Node's fetch accepts no resolver that could check them. A name
+ * whose addresses change between this check and the request is not detected (SECURITY.md).
+ */
+async function expectOutside(address: URL, { feed, signal, lookup }: FeedRequest): Promise<void> {
+  signal.throwIfAborted();
+  const home = new URL(feed.url);
+  if (address.hostname === home.hostname) return;
+  // The deadline must also end this check, because a resolver may take longer than the deadline.
+  const ended = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+  const leadsIn = isPrivateHost(address, lookup).then(
+    async (isIn) => isIn && !(await isPrivateHost(home, lookup)),
+  );
+  if (await Promise.race([leadsIn, ended]))
+    throw new FeedError(`it refers to ${address.host}, which is in a private network`);
+}
+
+/**
+ * Returns the headers of a request. Credentials in the feed's address or options are sent only to the feed's origin.
+ */
+function headersFor(address: URL, { feed, headers: given }: FeedRequest): Headers {
+  const headers = new Headers({ 'user-agent': 'svc-updater', ...given });
+  const { origin, username, password } = new URL(feed.url);
+  if (address.origin !== origin) return headers;
+  try {
+    if (username || password) headers.set('authorization', basic(username, password));
+    for (const [name, value] of Object.entries(feed.headers ?? {})) headers.set(name, value);
+  } catch {
+    // The error quotes the value, which may be a token, so the error is not passed on.
+    throw new FeedError('the configured headers or login contain invalid characters');
+  }
+  return headers;
+}
+
+const basic = (...login: readonly string[]): string =>
+  `Basic ${Buffer.from(login.map(decodeURIComponent).join(':')).toString('base64')}`;
+
+/**
+ * Removes the credentials from an address. fetch rejects credentials in an address and quotes the whole address in the
+ * error.
+ */
+function withoutLogin(url: URL): URL {
+  const bare = new URL(url);
+  bare.username = '';
+  bare.password = '';
+  return bare;
+}

@@ -1,0 +1,66 @@
+import type { Asset, Release } from '../core/release/channel.ts';
+import { FeedError } from './feed-error.ts';
+import type { FeedOptions } from './follow-redirects.ts';
+import { pageSizeFor } from './forge.ts';
+import { type ProofRequest, readAsset } from './read-proof.ts';
+
+/** Names of the channel file and its signature. */
+const names = ['channel.json', 'channel.json.sigstore.json'] as const;
+/** Number of newest releases of a forge whose attached files may include the channel file. */
+const mostCopies = 3;
+
+/** Location of a copy of the channel file, and location of its signature if there is one. */
+export interface ChannelFileLocation {
+  feed: FeedOptions;
+  files: readonly [file: Asset, bundle: Asset | undefined];
+}
+
+/**
+ * Returns the possible locations of the channel file: the configured address, next to a static feed, or attached to the
+ * newest releases.
+ * @param releases releases of one channel
+ */
+export function listChannelFileLocations(
+  feed: FeedOptions & { channelUrl?: string },
+  releases: readonly Release[],
+): ChannelFileLocation[] {
+  const home = new URL(feed.url);
+  if (feed.channelUrl === undefined && pageSizeFor(home) !== null) {
+    const time = ({ publishedAt }: Release) => Date.parse(publishedAt ?? '') || 0;
+    const newest = releases.toSorted((a, b) => time(b) - time(a)).slice(0, mostCopies);
+    return newest.flatMap(({ assets = [] }) => {
+      const [file, bundle] = names.map((name) => assets.find((asset) => asset.name === name));
+      return file ? [{ feed, files: [file, bundle] }] : [];
+    });
+  }
+  const file = new URL(feed.channelUrl ?? names[0], home);
+  const bundle = new URL(file);
+  bundle.pathname += '.sigstore.json';
+  // The operator has chosen the address of the channel file, so it may be in a private network. The feed's headers are
+  // sent only to the feed's origin.
+  const base = file.origin === home.origin ? feed : { url: file.href };
+  return [
+    {
+      feed: base,
+      files: [
+        { name: names[0], url: file.href },
+        { name: names[1], url: bundle.href },
+      ],
+    },
+  ];
+}
+
+/**
+ * Reads the channel file or its signature; null if the file does not exist. @throws BadAsset, FeedError, or any error
+ * of fetch
+ */
+export async function readIfFound(asset: Asset, asking: ProofRequest): Promise<Uint8Array | null> {
+  try {
+    return await readAsset(asset, asking);
+  } catch (error) {
+    // Object stores respond with 403 for a missing file.
+    if (error instanceof FeedError && error.wait === null && [403, 404, 410].includes(error.status ?? 0))
+      return null;
+    throw error;
+  }
+}

@@ -1,0 +1,42 @@
+import { FeedError } from './feed-error.ts';
+import { type FeedRequest, followRedirects } from './follow-redirects.ts';
+import { findRetryAfterMs } from './retry-after.ts';
+
+const second = 1000;
+
+/** Default deadline for a complete response, in milliseconds. */
+const usualDeadline = 10 * second;
+
+/**
+ * Requests an address and reads the response, including redirects and body, within the deadline. The connection is
+ * closed afterwards.
+ * @throws FeedError, or any error of fetch and `read`
+ */
+export async function requestFromFeed<T>(
+  url: URL,
+  { signal, ...following }: FeedRequest,
+  read: (answer: { response: Response; address: URL }) => Promise<T>,
+  deadline = usualDeadline,
+): Promise<T> {
+  const ending = new AbortController();
+  const late = new FeedError(`no complete response within ${deadline / second} s`);
+  const timer = setTimeout(() => ending.abort(late), deadline);
+  timer.unref();
+  try {
+    return await read(
+      await followRedirects(url, { ...following, signal: AbortSignal.any([signal, ending.signal]) }),
+    );
+  } catch (error) {
+    throw ending.signal.aborted ? late : error;
+  } finally {
+    ending.abort();
+    clearTimeout(timer);
+  }
+}
+
+/** Requires that a response has the status 200. @throws FeedError if it has another status */
+export function requireOk(response: Response): void {
+  const { status } = response;
+  if (status !== 200)
+    throw new FeedError(`the response has status ${status}`, { status, wait: findRetryAfterMs(response) });
+}

@@ -1,0 +1,31 @@
+import { EventEmitter } from 'node:events';
+import type { UpdateEvents } from '../contract/instance-updates.ts';
+import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
+
+/** Event listeners of the host application, whose errors are only logged. */
+export class Listeners {
+  readonly #log: ValidatedInstanceOptions['log'];
+  readonly #emitter = new EventEmitter().setMaxListeners(0);
+
+  constructor(log: ValidatedInstanceOptions['log']) {
+    this.#log = log;
+  }
+
+  /** Adds a listener and returns a function that removes the listener. */
+  on<E extends keyof UpdateEvents>(event: E, listener: (payload: UpdateEvents[E]) => unknown): () => void {
+    // Each call adds a new function, so that a listener that was added twice can be removed once.
+    const own = async (payload: UpdateEvents[E]) => {
+      try {
+        await listener(payload);
+      } catch (cause) {
+        this.#log({ level: 'error', message: `a listener for the event ${event} failed`, cause });
+      }
+    };
+    this.#emitter.on(event, own);
+    return () => void this.#emitter.off(event, own);
+  }
+
+  emit<E extends keyof UpdateEvents>(event: E, payload: UpdateEvents[E]): void {
+    this.#emitter.emit(event, payload);
+  }
+}

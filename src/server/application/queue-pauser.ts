@@ -1,0 +1,78 @@
+import type { ServerTiming } from '../contract/timing.ts';
+import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
+import { callApplication, HostFailure } from './call-application.ts';
+import { retryWithBackoff } from './retry-with-backoff.ts';
+
+/**
+ * Pauses or resumes the queue. Only one call runs at a time, and each is retried until it succeeds. A call that settles
+ * after its deadline may have reverted a later call, so the wanted state is then requested again.
+ */
+export class QueuePauser {
+  readonly #settings: Pick<ValidatedInstanceOptions, 'queue' | 'log'>;
+  readonly #timing: ServerTiming;
+  readonly #closing: AbortSignal;
+  #wanted: boolean | null = null;
+  /** Number of the latest call. Earlier calls are obsolete. */
+  #turn = 0;
+  #last: Promise<void> = Promise.resolve();
+
+  /** @param closing aborted when the server closes, which ends all retries */
+  constructor(
+    settings: Pick<ValidatedInstanceOptions, 'queue' | 'log'>,
+    timing: ServerTiming,
+    closing: AbortSignal,
+  ) {
+    this.#settings = settings;
+    this.#timing = timing;
+    this.#closing = closing;
+  }
+
+  /** Whether the queue is to be paused; null before the first call. */
+  get wanted(): boolean | null {
+    return this.#wanted;
+  }
+
+  /** Calls the host application unless the last call requested the same state. Never rejects; failures are retried. */
+  async ensure(held: boolean): Promise<void> {
+    if (this.#wanted === held) return this.#last;
+    await this.call(held).catch(() => {});
+  }
+
+  /**
+   * Always calls the host application. Failures are retried in the background.
+   * @throws HostFailure if the first attempt failed
+   */
+  call(held: boolean): Promise<void> {
+    this.#wanted = held;
+    const turn = ++this.#turn;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const attempt = () => {
+      const tried = this.#last.then(() => this.#try(held, turn));
+      this.#last = tried.catch(() => {});
+      return tried.then(resolve);
+    };
+    const failed = (cause: unknown) => {
+      reject(cause);
+      if (turn !== this.#turn) return false;
+      const message = held
+        ? 'failed to pause the job queue; retrying'
+        : 'failed to resume the job queue; retrying';
+      this.#settings.log({ level: 'error', message, cause });
+      return true;
+    };
+    retryWithBackoff(attempt, failed, this.#timing, this.#closing).catch(() => {});
+    return promise;
+  }
+
+  async #try(held: boolean, turn: number): Promise<void> {
+    if (turn !== this.#turn)
+      throw new HostFailure('queue.hold', 'a call of queue.hold() was superseded by a later call');
+    const late = () => {
+      if (turn !== this.#turn && this.#wanted !== null) this.call(this.#wanted).catch(() => {});
+    };
+    const { queue } = this.#settings;
+    const { host } = this.#timing;
+    if (held) await callApplication('queue.hold', () => queue.hold(), host, late);
+    else await callApplication('queue.resume', () => queue.resume(), host, late);
+  }
+}

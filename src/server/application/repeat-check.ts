@@ -1,0 +1,40 @@
+import { sleepFor } from '../../core/cancellation/wait-until.ts';
+import type { UpdateEvents } from '../contract/instance-updates.ts';
+import type { Listeners } from './listeners.ts';
+
+/** Check that is repeated until the server closes. */
+export interface RepeatedCheck {
+  /** Milliseconds between two checks. */
+  readonly pause: number;
+  /** Event that triggers the next check at once. */
+  readonly wakenBy?: keyof UpdateEvents;
+  look(): Promise<void>;
+  onFailure(cause: Error): Promise<void>;
+}
+
+/** Repeats a check until the server closes. Resolves after the first check. */
+export function repeatCheck(
+  check: RepeatedCheck,
+  { listeners, closing }: { listeners: Listeners; closing: AbortSignal },
+): Promise<void> {
+  let news = new AbortController();
+  if (check.wakenBy) listeners.on(check.wakenBy, () => news.abort());
+  const look = async () => {
+    if (closing.aborted) return;
+    news = new AbortController();
+    try {
+      await check.look();
+    } catch (cause) {
+      // Errors of `onFailure` are ignored, because the next check tries again.
+      if (!closing.aborted) await check.onFailure(cause as Error).catch(() => {});
+    }
+  };
+  const repeat = async () => {
+    while (!closing.aborted) {
+      const signal = AbortSignal.any([closing, news.signal]);
+      await sleepFor(check.pause, signal, false);
+      await look();
+    }
+  };
+  return look().then(() => void repeat());
+}

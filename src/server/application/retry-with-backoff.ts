@@ -1,0 +1,23 @@
+import { sleepFor } from '../../core/cancellation/wait-until.ts';
+import type { ServerTiming } from '../contract/timing.ts';
+
+/**
+ * Retries `attempt` until it succeeds, with growing pauses. `onFailure` returns whether to continue. Returns null if
+ * `onFailure` returns false, or if the signal is aborted between two attempts.
+ */
+export async function retryWithBackoff<T>(
+  attempt: () => Promise<T>,
+  onFailure: (error: unknown) => boolean,
+  { retry: first, longestRetry }: Pick<ServerTiming, 'retry' | 'longestRetry'>,
+  signal: AbortSignal,
+): Promise<T | null> {
+  for (let pauseMs = first; ; pauseMs = Math.min(pauseMs * 2, longestRetry)) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!onFailure(error)) return null;
+    }
+    await sleepFor(pauseMs, signal, false);
+    if (signal.aborted) return null;
+  }
+}

@@ -1,0 +1,232 @@
+import type { Channel, Release } from '../../core/release/channel.ts';
+import type { EngineApi } from '../../engine/engine-api.ts';
+import { composeLabels } from '../../engine/objects/labels.ts';
+import { createFeed, type Feed, type InstallableReleases } from '../../feed/create-feed.ts';
+import { findRecall } from '../../provenance/channel-file.ts';
+import type { ReleaseFile } from '../../provenance/release-file.ts';
+import type { OfferedSetting, Reason, Run, Skipped, Status } from '../../wire/status.ts';
+import type { Listeners } from '../application/listeners.ts';
+import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
+import type { DeploymentEnvironmentCache } from '../deployment/environment-cache.ts';
+import { ChannelFileReader } from './channel-file-reader.ts';
+import {
+  type AvailableUpdateFacts,
+  chooseAvailableUpdate,
+  resolveRequestedTarget,
+  type UpdateTarget,
+  verifyTarget,
+} from './choose-update.ts';
+import {
+  emptyPublisherNotice,
+  excludeVersions,
+  type PublisherNotice,
+  publisherNoticeOf,
+} from './publisher-notice.ts';
+import { type FeedContext, ReleaseVerifier } from './release-verifier.ts';
+import { StaleTagWatch } from './stale-tag-watch.ts';
+
+interface OfferContext extends FeedContext {
+  engine: EngineApi;
+  place: DeploymentEnvironmentCache;
+  listeners: Listeners;
+  closing: AbortSignal;
+}
+
+/** Determines the available update from the feed, the channel and the last run, which may have missed its target. */
+export class AvailableUpdateFinder {
+  readonly #context: OfferContext;
+  readonly #lastRun: () => Promise<Run | null>;
+  readonly #lag: StaleTagWatch;
+  readonly #feed: Feed | null;
+  /** Verified releases; null if signatures are not required. */
+  readonly #proven: ReleaseVerifier | null;
+  readonly #files: ChannelFileReader;
+  /** All releases in the feed, including releases that are not offered. */
+  #published: readonly Release[] = [];
+  /** Channel that was last read from the store or written to it. */
+  #channel: Channel = 'stable';
+  #skipped: Skipped | null = null;
+  /** Version of the last available update, for which the `offer` event is not emitted again. */
+  #announced: string | null = null;
+
+  constructor(context: OfferContext, lastRun: () => Promise<Run | null>) {
+    const { engine, settings, place } = context;
+    this.#context = context;
+    this.#lastRun = lastRun;
+    this.#lag = new StaleTagWatch(engine, settings, () => place.findHome());
+    const { trust } = settings.feed ?? {};
+    const proven = trust ? new ReleaseVerifier(context, trust) : null;
+    this.#proven = proven;
+    this.#files = new ChannelFileReader(context);
+    this.#feed =
+      settings.feed &&
+      createFeed(settings.feed, settings.log, {
+        channel: () => this.#channel,
+        judge: (releases, signal) => this.#judge(releases, signal),
+        onCheck: () => void this.#afterCheck().catch(() => {}),
+      });
+  }
+
+  /** Starts reading the feed for the channel in the store. */
+  async start(): Promise<void> {
+    await this.now(null).catch(() => {});
+    this.#feed?.start();
+  }
+
+  close(): void {
+    this.#feed?.close();
+  }
+
+  /**
+   * Reads the feed now, because an admin has requested it. From then on, a release is also offered if it is not rolled
+   * out to this instance yet.
+   */
+  async check(): Promise<void> {
+    await this.#feed?.check();
+    const run = await this.#lastRun();
+    await this.#lag.recheck(run);
+    const { held } = await this.word();
+    // A failure of the store is ignored, because the admin can check again.
+    if (held && !held.isAsked) await this.#context.ledger.rollout(held.version).catch(() => {});
+  }
+
+  /** Reads the channel file again. If the read fails, the last file remains effective. */
+  async readChannelFile(): Promise<void> {
+    await this.#files.read(this.#published, this.#channel, this.#context.closing).catch(() => {});
+  }
+
+  /** @throws HostFailure if the store fails */
+  async setChannel(channel: Channel): Promise<void> {
+    await this.#context.ledger.edit('channel', () => channel);
+    this.#channel = channel;
+    this.#feed?.lookFor(channel);
+  }
+
+  /**
+   * Skips a release; null undoes the skip. Returns false if the version is not the newest release, because only the
+   * newest release can be skipped.
+   * @throws HostFailure if the store fails
+   */
+  async skip(version: string | null): Promise<boolean> {
+    const { offer } = await this.now();
+    if (version !== null && version !== offer.latest?.version) return false;
+    const since = new Date().toISOString();
+    await this.#context.ledger.edit('skip', (now) =>
+      version === null ? null : now?.version === version ? now : { version, since },
+    );
+    return true;
+  }
+
+  /** Returns the target of a requested update, or the reason against it. */
+  async destination(order: CompleteUpdateOrder): Promise<UpdateTarget | { reason: Reason }> {
+    const { known } = await this.now();
+    return verifyTarget(resolveRequestedTarget(order, known), known);
+  }
+
+  /**
+   * Returns the new settings of a verified release, and whether each is already set. If the engine does not respond,
+   * none counts as set.
+   */
+  async settings(proof: ReleaseFile | string | undefined): Promise<OfferedSetting[]> {
+    const listed = (typeof proof === 'object' && proof.settings) || [];
+    const values = listed.length > 0 ? await this.#appVariables().catch(() => null) : null;
+    return listed.map(({ default: usual = null, generate, ...setting }) => ({
+      ...setting,
+      default: usual,
+      generated: generate !== undefined,
+      isSet: !!values?.get(setting.name),
+    }));
+  }
+
+  async #appVariables() {
+    const { engine, place, settings } = this.#context;
+    const { project, service } = await place.findHome();
+    const which = { project, service: settings.app ?? service, oneOff: 'False' };
+    const label = Object.entries(which).map(([key, value]) => `${composeLabels[key as 'oneOff']}=${value}`);
+    const [app] = await engine.listContainers({ label, status: ['running'] });
+    return app && (await engine.inspectContainer(app.id))?.env;
+  }
+
+  /**
+   * Returns the current facts, and the available update that follows from them. `offer` also has the status fields
+   * about the feed and the publisher's channel file.
+   * @param last the last run, if the caller has read it already
+   */
+  async now(last?: Run | null) {
+    const { ledger, settings } = this.#context;
+    const run = last === undefined ? await this.#lastRun() : last;
+    // If the store does not respond, the last known channel is used. The status reports the error in another field.
+    const channel = (await ledger.read('channel').catch(() => this.#channel)) ?? 'stable';
+    const isNew = channel !== this.#channel;
+    this.#channel = channel;
+    // If another server has changed the channel, the releases of the new channel must be verified and its channel file
+    // read.
+    if (isNew) this.#feed?.lookFor(channel);
+    this.#skipped = await ledger.read('skip').catch(() => this.#skipped);
+    const word = await this.word();
+    const published = this.#feed?.releases ?? null;
+    const withHeld = published && excludeVersions(published, word.recalled);
+    const held = word.held?.isAsked === false ? word.held : null;
+    const known: AvailableUpdateFacts = {
+      version: settings.version,
+      channel: this.#channel,
+      releases: withHeld && excludeVersions(withHeld, held ? [held] : []),
+      checkedAt: this.#feed?.checkedAt ?? null,
+      lag: await this.#lag.after(run),
+      lastRun: run,
+      skipped: this.#skipped,
+      proofs: this.#proven?.proofs ?? null,
+      word,
+      withHeld: held && withHeld,
+    };
+    const offer = { ...chooseAvailableUpdate(known), ...this.#wordFields(word) };
+    if (offer.next === null) return { known, offer };
+    const listed = await this.settings(known.proofs?.get(offer.next.version));
+    return { known, offer: { ...offer, next: { ...offer.next, settings: listed } } };
+  }
+
+  /** Returns the effects of the publisher's channel file on this instance. Never rejects. */
+  async word(): Promise<PublisherNotice> {
+    const { ledger, settings } = this.#context;
+    const file = await this.#files.current(this.#channel);
+    if (file === null) return emptyPublisherNotice;
+    const rollout = file.rollout ? await ledger.rollout().catch(() => null) : null;
+    const isSigned = this.#proven !== null;
+    return publisherNoticeOf(file, { version: settings.version, rollout, isSigned, now: Date.now() });
+  }
+
+  #wordFields({
+    recalled,
+    urgent,
+    staleSince,
+  }: PublisherNotice): Pick<Status, 'feedError' | 'recalled' | 'urgent'> {
+    const recall = findRecall({ recalled }, this.#context.settings.version);
+    const { failure = null, nextCheckAt = '' } = this.#feed ?? {};
+    const stale = `channel.json expired at ${staleSince}`;
+    const message = [failure?.message ?? [], stale].flat().join('; ');
+    return {
+      feedError: staleSince === null ? failure : { message, nextCheckAt, staleSince },
+      recalled: recall && { ...recall, url: recall.url ?? null },
+      urgent,
+    };
+  }
+
+  async #judge(releases: readonly Release[], signal: AbortSignal): Promise<InstallableReleases> {
+    this.#published = releases;
+    const judged = await this.#proven?.judge(releases, this.#channel, signal);
+    const problem = await this.#files.read(releases, this.#channel, signal);
+    return {
+      releases: judged?.releases ?? releases,
+      problem: [judged?.problem ?? [], problem ?? []].flat().join('; ') || null,
+    };
+  }
+
+  async #afterCheck(): Promise<void> {
+    const run = await this.#lastRun();
+    await this.#lag.recheck(run);
+    const { next, updateAvailable } = (await this.now(run)).offer;
+    const isNews = next !== null && next.version !== this.#announced && updateAvailable;
+    if (isNews) this.#context.listeners.emit('offer', next);
+    this.#announced = next?.version ?? null;
+  }
+}

@@ -1,0 +1,141 @@
+import { type Channel, type Release, releasesOfChannel } from '../../core/release/channel.ts';
+import { FeedError, innermostErrorMessageOf } from '../../feed/feed-error.ts';
+import {
+  type ChannelFileLocation,
+  listChannelFileLocations,
+  readIfFound,
+} from '../../feed/read-channel-file.ts';
+import { BadAsset } from '../../feed/read-proof.ts';
+import {
+  type ChannelFile,
+  parseUnverifiedChannelFile,
+  verifyChannelFile,
+} from '../../provenance/channel-file.ts';
+import { signersOf } from '../../provenance/trust.ts';
+import { Unproven } from '../../provenance/verify-release.ts';
+import { HostFailure } from '../application/call-application.ts';
+import { type FeedContext, isSignedTimeInFuture } from './release-verifier.ts';
+
+/**
+ * Time limit in milliseconds for reading all copies of a channel file, because an admin may be waiting for the check.
+ */
+const longestRead = 20_000;
+
+type Copy = ChannelFile & { signer?: string };
+
+/**
+ * Combines stored files into the effective file, which is the newest file that is not from the future, if any. If the
+ * local clock is slow, all newer files seem to be from the future, so their recalls also apply.
+ */
+function countingFile(stored: readonly ChannelFile[]): ChannelFile | null {
+  const file = newestOf(stored.filter(isPast)) ?? newestOf(stored);
+  const recalled = stored.flatMap((each) => (each === file || !isPast(each) ? each.recalled : []));
+  return file && { ...file, recalled };
+}
+
+const isPast = ({ issuedAt }: ChannelFile): boolean => !isSignedTimeInFuture(issuedAt);
+
+const newestOf = <T extends ChannelFile>(files: readonly T[]): T | null =>
+  files.toSorted((a, b) => Date.parse(b.issuedAt) - Date.parse(a.issuedAt))[0] ?? null;
+
+/**
+ * Reads the publisher's channel file (docs/contract.md 8.40). A signed file is stored, so that an attacker cannot undo
+ * a recall by withholding the file or by replacing it with an older file.
+ */
+export class ChannelFileReader {
+  readonly #context: FeedContext;
+  /** Last accepted file, which is used without `trust` or while the store does not respond. */
+  #last: ChannelFile | null = null;
+
+  constructor(context: FeedContext) {
+    this.#context = context;
+  }
+
+  /** Returns the effective file of a channel; null if there is none. */
+  async current(channel: Channel): Promise<ChannelFile | null> {
+    if (this.#trust) this.#last = await this.#stored(channel).then(countingFile, () => this.#last);
+    return this.#last?.channel === channel ? this.#last : null;
+  }
+
+  /**
+   * Reads all copies of the channel file. Returns why no copy was accepted; null if a copy was accepted or if there is
+   * none.
+   */
+  async read(releases: readonly Release[], channel: Channel, signal: AbortSignal): Promise<string | null> {
+    const { feed } = this.#context.settings;
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(longestRead)]);
+    const copies: Copy[] = [];
+    const problems = new Set<string>();
+    for (const place of feed ? listChannelFileLocations(feed, releasesOfChannel(channel, releases)) : []) {
+      const copy = await this.#readAt(place, limit);
+      signal.throwIfAborted();
+      if (typeof copy === 'string') problems.add(copy);
+      else if (copy?.channel === channel) copies.push(copy);
+    }
+    const newest = newestOf(copies);
+    const refusal = newest && (await this.#accept(newest));
+    if (newest && refusal === null) return null;
+    if (refusal !== null) problems.add(refusal);
+    // Without `trust`, a file that no longer exists has no effect.
+    if (!this.#trust && problems.size === 0) this.#last = null;
+    return [...problems].join('; ') || null;
+  }
+
+  /** Reads a copy. Returns null if the file does not exist, and a message if it is not accepted. */
+  async #readAt(
+    { feed, files: [listed, signature] }: ChannelFileLocation,
+    signal: AbortSignal,
+  ): Promise<Copy | string | null> {
+    const { settings, timing } = this.#context;
+    const { name: product } = settings.product;
+    const asking = { feed, signal, deadline: timing.proof };
+    const trust = this.#trust;
+    try {
+      const bytes = await readIfFound(listed, asking);
+      if (bytes === null) return null;
+      const bundle = trust && signature ? await readIfFound(signature, asking) : null;
+      if (trust && bundle === null) throw new Unproven('it is not signed');
+      const file = trust
+        ? await verifyChannelFile(bytes, new TextDecoder().decode(bundle ?? undefined), trust, { product })
+        : parseUnverifiedChannelFile(bytes, product);
+      if (isSignedTimeInFuture(file.issuedAt))
+        throw new Unproven(`it was issued at ${file.issuedAt}, in the future`);
+      return file;
+    } catch (error) {
+      return error instanceof Unproven || error instanceof BadAsset
+        ? notAccepted(error.message)
+        : `channel.json cannot be downloaded: ${innermostErrorMessageOf(error)}`;
+    }
+  }
+
+  /** Accepts a copy, unless it is older than the last accepted file. Returns why it was not accepted, or null. */
+  async #accept({ signer, ...file }: Copy): Promise<string | null> {
+    try {
+      const stored = signer === undefined ? [] : await this.#stored(file.channel);
+      const last = newestOf(stored.filter(isPast));
+      if (last !== null && Date.parse(file.issuedAt) < Date.parse(last.issuedAt))
+        return notAccepted(
+          `it was issued at ${file.issuedAt}, before the file that was accepted last (${last.issuedAt})`,
+        );
+      if (signer !== undefined) await this.#context.ledger.setChannelFile(signer, file);
+      this.#last = file;
+      return null;
+    } catch (error) {
+      if (!(error instanceof HostFailure)) throw error;
+      throw new FeedError('the store did not return the channel file that was accepted last');
+    }
+  }
+
+  get #trust() {
+    return this.#context.settings.feed?.trust ?? null;
+  }
+
+  /** Reads the stored files of signers that are still trusted. */
+  async #stored(channel: Channel): Promise<ChannelFile[]> {
+    const files = await this.#context.ledger.ofSigners('channel-files', channel);
+    const signers = this.#trust ? signersOf(this.#trust) : [];
+    return signers.flatMap((signer) => files[signer] ?? []);
+  }
+}
+
+const notAccepted = (why: string): string => `channel.json is not accepted: ${why}`;

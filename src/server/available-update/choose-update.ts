@@ -1,0 +1,256 @@
+import {
+  type Channel,
+  channelOf,
+  findNewestRelease,
+  isNewerVersion,
+  type Release,
+  releasesOfChannel,
+  targetFor,
+} from '../../core/release/channel.ts';
+import { compareVersions, isMajorChange } from '../../core/release/compare-versions.ts';
+import type { ReleaseFile } from '../../provenance/release-file.ts';
+import type { UpToDateCode } from '../../wire/codes.ts';
+import type {
+  NextRelease,
+  PublishedRelease,
+  Reason,
+  Run,
+  Skipped,
+  Status,
+  UpToDate,
+} from '../../wire/status.ts';
+import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
+import { findRecallReason, type PublisherNotice } from './publisher-notice.ts';
+import type { ReleaseVerification } from './release-verifier.ts';
+
+/** Facts from which the available update is chosen. */
+export interface AvailableUpdateFacts {
+  /** Running version. */
+  version: string;
+  channel: Channel;
+  /** Releases in the feed that may be offered; null without a feed. */
+  releases: readonly Release[] | null;
+  /** Time at which the feed was last read. */
+  checkedAt: Date | null;
+  /** Release to which the tag of the instance does not point yet; null if there is none. */
+  lag: { version: string; reference: string } | null;
+  lastRun: Run | null;
+  skipped: Skipped | null;
+  /** Results of the verification of newer releases, by version; null if signatures are not required. */
+  proofs: ReadonlyMap<string, ReleaseVerification> | null;
+  word: PublisherNotice;
+  /** `releases` plus the release that is not rolled out to this instance yet; null if there is no such release. */
+  withHeld: readonly Release[] | null;
+}
+
+/** Available release, or the reason why there is none, as in the status. Notes are omitted because they may be long. */
+export type AvailableUpdate = Pick<Status, 'latest' | 'updateAvailable' | 'skipped'> &
+  ({ next: NextRelease; upToDate: null } | { next: null; upToDate: UpToDate });
+
+/** Target of an update. */
+export interface UpdateTarget {
+  /** Version of the release if known, otherwise `canary`. */
+  to: string;
+  /** All steps of the upgrade path, if `to` is one of them. */
+  path?: readonly string[] | undefined;
+  /** Signed content that the updater has to verify, if signatures are required. */
+  proof?: ReleaseFile | undefined;
+}
+
+/** Chooses the available release (docs/contract.md 8.5, 8.17 and 8.40). The caller adds the release's new settings. */
+export function chooseAvailableUpdate(known: AvailableUpdateFacts): AvailableUpdate {
+  const offered = chooseAmong(known);
+  const { withHeld, word } = known;
+  if (offered.next || !withHeld || !chooseAmong({ ...known, releases: withHeld }).next) return offered;
+  const { version, percent = 0 } = word.held ?? {};
+  const message = `${version} is being rolled out to ${percent} % of all instances, and not yet to this one; check again to install it now`;
+  return { ...offered, next: null, upToDate: { code: 'rolling-out', message } };
+}
+
+function chooseAmong(known: AvailableUpdateFacts): AvailableUpdate {
+  const { version, channel, releases, checkedAt, lag, lastRun, skipped } = known;
+  const latest = releases === null ? null : findNewestRelease(channel, releases);
+  // A newer release ends the skip.
+  const isSkipped = latest !== null && latest.version === skipped?.version;
+  const shown = {
+    latest: latest && published({ ...latest, notes: null }),
+    skipped: isSkipped ? skipped : null,
+  };
+  const none = (code: UpToDateCode, message: string): AvailableUpdate => ({
+    ...shown,
+    next: null,
+    upToDate: { code, message },
+    updateAvailable: false,
+  });
+  if (releases === null) return none('off', 'no releases are known because the release feed is disabled');
+  if (checkedAt === null)
+    return none('unread', 'no releases are known because the release feed has not been read yet');
+  if (latest === null) return none('none', `no release is available on the ${channel} channel`);
+  if (channelOf(version) === null)
+    return none('unknown-version', `${version} is not a release, so no newer release can be determined`);
+  if (latest.version === version)
+    return none('newest', `${version} is the newest release on the ${channel} channel`);
+  if (!isNewerVersion(latest.version, version))
+    return none(
+      'ahead',
+      `${version} is newer than ${latest.version}, the newest release on the ${channel} channel`,
+    );
+  const next = nextRelease(latest, { version, releases, lastRun });
+  if (next === null) {
+    const first = lastRun?.requiredRelease ?? latest.requires ?? 'another release';
+    return none(
+      'upgrade-step',
+      `${first} must be installed before ${latest.version}, but no upgrade path to ${first} is known`,
+    );
+  }
+  if (lag?.version === next.version)
+    return none('tag-lags', `${lag.version} is published, but ${lag.reference} does not point to it yet`);
+  return {
+    ...shown,
+    next: {
+      version: next.version,
+      major: isMajorChange(version, next.version),
+      downloaded: null,
+      estimatedSeconds: null,
+      upgradePath: pathTo(latest.version, known),
+      settings: [],
+    },
+    upToDate: null,
+    updateAvailable: !isSkipped,
+  };
+}
+
+type StepFacts = Pick<AvailableUpdateFacts, 'version' | 'lastRun'> & { releases: readonly Release[] };
+
+/**
+ * Returns the next release on the upgrade path to the newest release (docs/contract.md 8.17): the newest release itself
+ * or a required intermediate release. The newest release must be newer than the running version. Returns null if the
+ * feed has no release on the upgrade path.
+ */
+function nextRelease(latest: Release, facts: StepFacts): Release | null {
+  const { version, releases, lastRun } = facts;
+  const next = reachable(latest, facts);
+  const { to: tried = null, requiredRelease: first = null } = lastRun ?? {};
+  // Unless the last run required a release that is still newer than the running version, `next` is correct. The
+  // required release may have been installed manually since then.
+  if (next === null || tried === null || first === null || !isNewerVersion(first, version)) return next;
+  // The last run tried to install the required release, but refused the image to which the tag of the instance points.
+  // Only an admin can solve this.
+  if (tried === first) return null;
+  if (tried !== next.version && tried !== targetFor(next.version)) return next;
+  const step = releases.find((release) => release.version === first);
+  return step ? reachable(step, facts) : null;
+}
+
+/**
+ * Returns the highest release, up to the goal, to which the running version can be updated directly. Only stable
+ * releases can be intermediate releases, because no tag points to a canary build once there is a newer canary build.
+ */
+function reachable(goal: Release, { version, releases }: StepFacts): Release | null {
+  const isMet = ({ requires }: Release) => requires === undefined || !isNewerVersion(requires, version);
+  if (isMet(goal)) return goal;
+  const isOnTheWay = (release: Release) =>
+    compareVersions(release.version, goal.version) <= 0 && isNewerVersion(release.version, version);
+  return (
+    releasesOfChannel('stable', releases).find((release) => isOnTheWay(release) && isMet(release)) ?? null
+  );
+}
+
+const mostReleases = 20;
+
+/** Returns the steps of the upgrade path to a goal that are known from the feed, at most `mostReleases`. */
+function pathTo(goal: string, { version, releases, lastRun }: AvailableUpdateFacts): string[] {
+  const last = releases?.find((release) => release.version === goal);
+  const path: string[] = [];
+  for (let at = version; last && releases && at !== goal && path.length < mostReleases; ) {
+    const next = nextRelease(last, { version: at, releases, lastRun });
+    if (next === null || !isNewerVersion(next.version, at)) break;
+    at = next.version;
+    path.push(at);
+  }
+  return path;
+}
+
+const longestNotes = 64 * 1024;
+
+/** Returns the releases that an update includes, newest first, with their notes. */
+export function listIncludedReleases(
+  { next }: AvailableUpdate,
+  { version, channel, releases }: AvailableUpdateFacts,
+): PublishedRelease[] {
+  if (next === null) return [];
+  return releasesOfChannel(channel, releases ?? [])
+    .filter((one) => isNewerVersion(one.version, version) && !isNewerVersion(one.version, next.version))
+    .slice(0, mostReleases)
+    .map(published);
+}
+
+const published = ({ version, url, notes, publishedAt }: Release): PublishedRelease => {
+  return { version, url, notes: notes?.slice(0, longestNotes) ?? null, publishedAt };
+};
+
+const notNewer = (message: string): { reason: Reason } => ({ reason: { code: 'up-to-date', message } });
+
+/**
+ * Returns the target of an update: the given version, or the available release if no version is given. The running
+ * version and older versions are rejected.
+ */
+export function resolveTarget(
+  named: string | null,
+  known: AvailableUpdateFacts,
+): UpdateTarget | { reason: Reason } {
+  if (named === null) {
+    const { next, upToDate } = chooseAvailableUpdate(known);
+    return next === null ? notNewer(upToDate.message) : { to: next.version };
+  }
+  if (named === 'canary') return { to: findNewestRelease('canary', known.releases ?? [])?.version ?? named };
+  const { lastRun } = known;
+  // After a broken or crashed update, the running version is unknown, so the update may be repeated: the updater checks
+  // and repairs the instance.
+  const isBroken = lastRun?.outcome === 'broken' || lastRun?.outcome === 'crashed';
+  if (isBroken && lastRun.kind === 'update' && named === lastRun.to) return { to: named };
+  if (named === known.version) return notNewer(`${named} is already running`);
+  if (channelOf(known.version) !== null && !isNewerVersion(named, known.version)) {
+    return notNewer(
+      `${named} is older than the running version ${known.version}; downgrades are not supported`,
+    );
+  }
+  return { to: named };
+}
+
+/** Returns the target of a requested update, which is not verified yet. */
+export const resolveRequestedTarget = (
+  { target, allSteps }: CompleteUpdateOrder,
+  known: AvailableUpdateFacts,
+): UpdateTarget | { reason: Reason } => (allSteps ? resolveFirstStep : resolveTarget)(target, known);
+
+/** Returns the first step of the upgrade path to the given version, or to the newest release if no version is given. */
+export function resolveFirstStep(
+  named: string | null,
+  known: AvailableUpdateFacts,
+): UpdateTarget | { reason: Reason } {
+  const goal = named === null ? chooseAvailableUpdate(known).latest?.version : named;
+  const path = goal === undefined ? [] : pathTo(goal, known);
+  const [first] = path;
+  if (first === undefined || path.at(-1) !== goal) {
+    const direct = resolveTarget(named, known);
+    // If no step is known, the feed may be incomplete, so the updater decides whether a direct update is possible.
+    return path.length === 0 ? direct : notNewer(`no upgrade path to ${goal} is known`);
+  }
+  return { to: first, ...(path.length > 1 && { path }) };
+}
+
+/** Adds the signed content to a target. Returns the reason if the target is recalled or not verified. */
+export function verifyTarget(
+  found: UpdateTarget | { reason: Reason },
+  { proofs, word }: Pick<AvailableUpdateFacts, 'proofs' | 'word'>,
+): UpdateTarget | { reason: Reason } {
+  if ('reason' in found) return found;
+  const recalled = findRecallReason(found, word);
+  if (recalled) return { reason: recalled };
+  if (proofs === null) return found;
+  const proof = proofs.get(found.to) ?? 'the release feed does not contain this release';
+  return typeof proof === 'object'
+    ? { ...found, proof }
+    : { reason: { code: 'unproven', message: `${found.to} is not verified: ${proof}` } };
+}

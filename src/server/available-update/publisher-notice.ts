@@ -1,0 +1,93 @@
+import { channelOf, isNewerVersion, type Release, targetFor } from '../../core/release/channel.ts';
+import { compareVersions } from '../../core/release/compare-versions.ts';
+import {
+  type ChannelFile,
+  findRecall,
+  formatRecall,
+  isExpired,
+  isSecurityUpdateNeeded,
+  type Recall,
+  rolloutPositionOf,
+} from '../../provenance/channel-file.ts';
+import type { Reason, UrgentUpdate } from '../../wire/status.ts';
+import type { RolloutFacts } from '../store/stored-entries.ts';
+
+/** Effects of the publisher's channel file on this instance. */
+export interface PublisherNotice {
+  recalled: readonly Recall[];
+  /** Security update that the running version needs; null if none is needed. */
+  urgent: UrgentUpdate | null;
+  /** Newer release that is not rolled out to this instance yet, and whether an admin has requested the release. */
+  held: { version: string; percent: number; isAsked: boolean } | null;
+  /** Time at which the channel file expired, in ISO 8601; null if it is current. */
+  staleSince: string | null;
+}
+
+export const emptyPublisherNotice: PublisherNotice = {
+  recalled: [],
+  urgent: null,
+  held: null,
+  staleSince: null,
+};
+
+/**
+ * Returns the effects of a channel file on an instance (docs/contract.md 8.40). Without a signature, only recalls and
+ * urgency have an effect.
+ * @param facts the running version, the rollout facts in the store if the store responds, and the time in milliseconds
+ * since 1970
+ */
+export function publisherNoticeOf(
+  file: ChannelFile,
+  facts: { version: string; rollout: RolloutFacts | null; isSigned: boolean; now: number },
+): PublisherNotice {
+  const { version, rollout, isSigned, now } = facts;
+  const urgent = isSecurityUpdateNeeded(file, version) ? file.urgent : null;
+  const { version: staged = '', percent = 100 } = file.rollout ?? {};
+  const isInShare = rollout !== null && rolloutPositionOf(rollout.instance, staged) < percent;
+  const isHeld = isSigned && urgent === null && isNewerVersion(staged, version) && !isInShare;
+  return {
+    recalled: file.recalled,
+    urgent,
+    held: isHeld ? { version: staged, percent, isAsked: rollout?.asked === staged } : null,
+    staleSince: isSigned && isExpired(file, now) ? file.expires : null,
+  };
+}
+
+/**
+ * Returns the releases without the versions in `left`. If `left` contains a canary build, all older canary builds are
+ * also removed: they have no tag of their own, so an update to them would install the removed build.
+ */
+export function excludeVersions(
+  releases: readonly Release[],
+  left: readonly Pick<Release, 'version'>[],
+): readonly Release[] {
+  if (left.length === 0) return releases;
+  const canary = newestCanary(left);
+  const isReplaced = (version: string) =>
+    canary !== null && channelOf(version) === 'canary' && compareVersions(version, canary) <= 0;
+  return releases.filter(
+    ({ version }) => !left.some((one) => one.version === version) && !isReplaced(version),
+  );
+}
+
+/** Returns why a target must not be installed; null if it is not recalled. */
+export function findRecallReason(
+  { to }: { to: string },
+  { recalled }: Pick<PublisherNotice, 'recalled'>,
+): Reason | null {
+  const canary = targetFor(to) === 'canary' ? newestCanary(recalled) : null;
+  const isOlder = canary !== null && (to === 'canary' || compareVersions(to, canary) <= 0);
+  const recall = findRecall({ recalled }, isOlder ? canary : to);
+  return (
+    recall && {
+      code: 'recalled',
+      message: formatRecall(recall),
+      advice: `Wait until a newer release is available.${recall.url ? ` See ${recall.url}` : ''}`,
+    }
+  );
+}
+
+const newestCanary = (list: readonly Pick<Release, 'version'>[]): string | null => {
+  const builds = list.map(({ version }) => version).filter((version) => channelOf(version) === 'canary');
+  return builds.toSorted(compareVersions).at(-1) ?? null;
+};

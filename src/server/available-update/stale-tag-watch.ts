@@ -1,0 +1,105 @@
+import { parseReference } from '../../core/compose/pins/image-reference.ts';
+import { isNewerVersion } from '../../core/release/channel.ts';
+import { parseTag } from '../../core/release/tag.ts';
+import { isContainerOfImage } from '../../engine/comparison/same-image.ts';
+import type { EngineApi } from '../../engine/engine-api.ts';
+import { readRegistryCredentials } from '../../engine/registry/registry-credentials.ts';
+import type { Run } from '../../wire/status.ts';
+import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
+import type { Deployment } from '../deployment/read-deployment.ts';
+
+/** Target version that an update did not install because the tag of the instance does not point to that version yet. */
+interface Lag {
+  version: string;
+  /** Image reference of the server's container, for example `…/svc:latest`. */
+  reference: string;
+  repository: string;
+  /** Digests of the image to which the tag pointed at the end of the run. */
+  digests: readonly string[];
+}
+
+/** Time after the end of a run during which the tag is assumed not to have been moved, in milliseconds. */
+const recentMs = 60_000;
+
+/**
+ * Whether the run may have missed its target version: it was refused because of a stale tag, or it installed the image
+ * of the tag, which may be another release.
+ */
+const mayLag = ({ outcome, code }: Run): boolean =>
+  outcome === 'updated' || outcome === 'unchanged' || (outcome === 'refused' && code === 'tag-lags');
+
+/** Checks whether the last run missed its target version because of a stale tag, until the tag has been moved. */
+export class StaleTagWatch {
+  readonly #engine: EngineApi;
+  readonly #settings: ValidatedInstanceOptions;
+  readonly #home: () => Promise<Deployment>;
+  /** Stale tag of the last finished run. */
+  #left: { of: string; lag: Promise<Lag | null> } | null = null;
+
+  constructor(engine: EngineApi, settings: ValidatedInstanceOptions, home: () => Promise<Deployment>) {
+    this.#engine = engine;
+    this.#settings = settings;
+    this.#home = home;
+  }
+
+  /**
+   * Returns the stale tag of the last run; null if there is none. Updates are offered only when the result is known.
+   */
+  async after(run: Run | null): Promise<Lag | null> {
+    if (!run?.outcome) return null;
+    // The key contains the outcome, because a run that was considered crashed may get another outcome later.
+    const of = `${run.id} ${run.outcome}`;
+    if (this.#left?.of !== of) this.#left = { of, lag: this.#find(run) };
+    return this.#left.lag;
+  }
+
+  /** Checks in the registry whether a stale tag has been moved. */
+  async recheck(run: Run | null): Promise<void> {
+    const lag = await this.after(run);
+    const left = this.#left;
+    if (lag === null || left === null) return;
+    try {
+      if (!lag.digests.includes(await this.#remoteDigest(lag))) left.lag = Promise.resolve(null);
+    } catch (cause) {
+      const message = `cannot check where ${lag.reference} points to`;
+      this.#settings.log({ level: 'warn', message, cause });
+    }
+  }
+
+  async #find(run: Run): Promise<Lag | null> {
+    const { to, outcome, endedAt } = run;
+    if (!mayLag(run) || to === null || !isNewerVersion(to, this.#settings.version)) return null;
+    try {
+      const { container } = await this.#home();
+      const { imageReference: reference, imageId } = container;
+      const { repository, tag } = parseReference(reference) ?? {};
+      // A release tag is never stale.
+      if (repository === undefined || parseTag(tag ?? 'latest').kind === 'release') return null;
+      // The image of a refused run has no tag anymore, so its digest is read from the registry. The digest is only
+      // reliable shortly after the refusal, before the tag is moved.
+      const isRecent = outcome === 'refused' && Date.now() - Date.parse(endedAt ?? '') <= recentMs;
+      const [image, named, refused] = await Promise.all([
+        this.#engine.inspectImage(imageId),
+        this.#engine.inspectImage(reference),
+        isRecent ? this.#remoteDigest({ repository, reference }).catch(() => null) : null,
+      ]);
+      // If an image was published again with the same content, its digest differs although the run replaced nothing.
+      // The digests of the tag's image are therefore included.
+      const images = [image, isContainerOfImage(container, named) ? named : null];
+      const digests = images
+        .flatMap((each) => each?.digests ?? [])
+        .map((digest) => digest.slice(digest.indexOf('@') + 1));
+      return { version: to, reference, repository, digests: refused ? [...digests, refused] : digests };
+    } catch (cause) {
+      const message = 'cannot check whether the last update reached its target version';
+      this.#settings.log({ level: 'warn', message, cause });
+      return null;
+    }
+  }
+
+  /** Returns the digest to which the tag points now. @throws EngineError if the registry does not respond */
+  async #remoteDigest({ repository, reference }: Pick<Lag, 'repository' | 'reference'>): Promise<string> {
+    const login = await readRegistryCredentials(repository, this.#settings.registryCredentials);
+    return (await this.#engine.inspectRemoteImage(reference, login)).digest;
+  }
+}

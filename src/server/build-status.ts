@@ -1,0 +1,63 @@
+import { findSaveDowntimeSeconds } from '../wire/derived/rollbackable-run.ts';
+import type { Status } from '../wire/status.ts';
+import { fetchJobs } from './application/fetch-jobs.ts';
+import { listIncludedReleases } from './available-update/choose-update.ts';
+import { estimateUpdateSeconds } from './available-update/estimate-seconds.ts';
+import type { Prefetcher } from './prefetch/prefetcher.ts';
+import { fetchBuildServers } from './reasons/build-servers.ts';
+import type { ServerParts } from './run/request/server-parts.ts';
+import { throwUnavailable } from './run/update-service.ts';
+import type { AutomaticUpdates } from './schedule/automatic-updates.ts';
+import { decideAutomaticUpdate } from './schedule/decide-automatic-update.ts';
+import type { PathUpdates } from './schedule/upgrade-steps.ts';
+
+interface StatusParts extends ServerParts {
+  prefetcher: Prefetcher;
+  automatic: AutomaticUpdates;
+  paths: PathUpdates;
+}
+
+export async function buildStatus(parts: StatusParts, notes: boolean): Promise<Status> {
+  const { settings, timing, observations, history, offers, prefetcher, automatic, paths } = parts;
+  const [observation, jobs, buildServers] = await Promise.all([
+    observations.recent(),
+    fetchJobs(settings, timing).catch(throwUnavailable),
+    fetchBuildServers(settings, timing, settings.version),
+  ]);
+  const { last: run, all: past } = await history.read();
+  const { known, offer } = await offers.now(run);
+  const prefetch = prefetcher.of(offer.next?.version);
+  const isReady = prefetch?.state === 'downloaded';
+  const automaticSettings = await automatic.settings();
+  const decision = decideAutomaticUpdate({
+    settings: automaticSettings,
+    offer,
+    known,
+    past,
+    now: Date.now(),
+  });
+  const reason = observations.reasonAgainst(observation, jobs, offer.upToDate?.message ?? null);
+  return {
+    version: settings.version,
+    channel: known.channel,
+    ...offer,
+    next: offer.next && {
+      ...offer.next,
+      downloaded: prefetch && isReady,
+      estimatedSeconds: estimateUpdateSeconds(past, { isReady }),
+    },
+    prefetch,
+    automatic: { ...automaticSettings, ...decision },
+    pendingStep: paths.after(past[0]),
+    canUpdate: reason === null,
+    reason,
+    checkedAt: known.checkedAt?.toISOString() ?? null,
+    preparation: settings.preparation,
+    restorePoint: settings.restorePoint ? { downtimeSeconds: findSaveDowntimeSeconds(past) } : null,
+    buildServers,
+    manual: [...((observation.home ?? observation.noHome)?.manual ?? [])],
+    run,
+    now: new Date().toISOString(),
+    ...(notes && { releases: listIncludedReleases(offer, known) }),
+  };
+}

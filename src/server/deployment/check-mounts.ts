@@ -1,0 +1,72 @@
+import { type Product, svcProduct } from '../../core/names/product.ts';
+import type { EngineApi } from '../../engine/engine-api.ts';
+import { EngineError, tolerateErrors } from '../../engine/http/engine-error.ts';
+import { toolLabels } from '../../engine/objects/labels.ts';
+import { HomeNotFound } from './deployment-not-found.ts';
+import type { Deployment } from './read-deployment.ts';
+import { buildUpdaterMounts } from './updater-container.ts';
+
+/** Label of a container that is created to check mounts and never started. Its value is the compose project. */
+const probeLabel = 'svc-updater.probe';
+
+/**
+ * Checks whether all mounts of an updater exist on the host. A container with these mounts is created from the server's
+ * own image and removed without being started. If the engine rejects the container for another reason, the error is
+ * ignored, because the launch of an updater reports it.
+ * @throws HomeNotFound no-directory, no-engine; EngineError if there is no response or a proxy rejects the request
+ */
+export async function checkMounts(
+  engine: EngineApi,
+  home: Deployment,
+  { name }: Pick<Product, 'name'> = svcProduct,
+): Promise<void> {
+  const image = await engine.inspectImage(home.container.imageId);
+  if (image === null) return;
+  // Containers that earlier checks left behind are removed first. If their removal fails, no further container is
+  // created.
+  for (const { id } of await engine.listContainers({ label: [`${probeLabel}=${home.project}`] }))
+    await discard(engine, id);
+  // An image that compose has built has compose labels, which its containers inherit. These labels are set to empty
+  // values, so that the container is not listed as part of the project.
+  const inherited = Object.keys(image.labels).filter((name) =>
+    toolLabels.some((prefix) => name.startsWith(prefix)),
+  );
+  try {
+    const id = await engine.createContainer({
+      name: `${name}-updater-probe-${crypto.randomUUID()}`,
+      Image: home.container.imageId,
+      Cmd: ['never-started'],
+      Labels: { ...Object.fromEntries(inherited.map((name) => [name, ''])), [probeLabel]: home.project },
+      HostConfig: { Mounts: buildUpdaterMounts(home), NetworkMode: 'none' },
+    });
+    await discard(engine, id);
+  } catch (error) {
+    const isRefusal = error instanceof EngineError && error.status !== null;
+    if (!isRefusal || error.code === 'refused-by-proxy' || error.status === 403) throw error;
+    const missing = error.status === 400 ? missingPath(error.message) : null;
+    if (missing !== null) throw notThere(missing, home);
+  }
+}
+
+/** Removes a container, unless another server of this instance is already removing the container. */
+async function discard(engine: EngineApi, id: string): Promise<void> {
+  await engine.removeContainer(id).catch(tolerateErrors('conflict'));
+}
+
+/** Extracts the missing path from an error message of the engine; null if the message is about something else. */
+const missingPath = (message: string): string | null => {
+  const [, source, mounted] =
+    /bind source path does not exist: (.+)$|: stat (.+): not a directory$/.exec(message) ?? [];
+  return source ?? mounted ?? null;
+};
+
+function notThere(path: string, { socket, credentials, manual }: Deployment): HomeNotFound {
+  const missing = (what: string) =>
+    `the updater needs the ${what} ${path}, but it does not exist on the host`;
+  if (path === socket) return new HomeNotFound('no-engine', missing('socket'), { manual });
+  if (path === credentials)
+    return new HomeNotFound('no-directory', missing('registry login file'), { manual });
+  // The error has no manual commands for the project, because the project's directory does not exist on the host.
+  const message = `${path} does not exist on the host: the instance was started from a directory inside another program's container, for example Portainer`;
+  return new HomeNotFound('no-directory', message);
+}

@@ -1,0 +1,114 @@
+import { formatAdvice } from '../../core/errors/advice.ts';
+import { findForeignContainers } from '../../engine/comparison/find-foreign-containers.ts';
+import { hasTemporaryName, isHook } from '../../engine/containers/project-containers.ts';
+import type { EngineApi } from '../../engine/engine-api.ts';
+import type { Container } from '../../engine/objects/container.ts';
+import { isUp } from '../../engine/objects/container.ts';
+import { composeLabels } from '../../engine/objects/labels.ts';
+import type { Reason } from '../../wire/status.ts';
+import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
+import { createEngineUnreachableError, HomeNotFound } from './deployment-not-found.ts';
+import { locateDeployment } from './locate-deployment.ts';
+import type { Deployment } from './read-deployment.ts';
+import { isUpdaterOfInstance } from './updater-container.ts';
+
+/** Deployment of the server and related containers, as reported by the engine. */
+export interface DeploymentEnvironment {
+  home: Deployment | null;
+  noHome: HomeNotFound | null;
+  /** Container that has the updater's name, and whether it is an updater of this instance; null if there is none. */
+  updater: { container: Container; isOurs: boolean } | null;
+  /** Reason if unrelated containers have the compose labels of the instance, otherwise null (docs/contract.md 4.10). */
+  foreign: Reason | null;
+}
+
+/** Reads the deployment environment from the engine. The deployment of the server is found once and then cached. */
+export class DeploymentEnvironmentCache {
+  readonly #engine: EngineApi;
+  readonly #settings: ValidatedInstanceOptions;
+  #finding: Promise<Deployment> | null = null;
+  #home: Deployment | null = null;
+
+  constructor(engine: EngineApi, settings: ValidatedInstanceOptions) {
+    this.#engine = engine;
+    this.#settings = settings;
+  }
+
+  /** Deployment of the server; null until it has been found. */
+  get home(): Deployment | null {
+    return this.#home;
+  }
+
+  /** Finds the deployment once and caches it. @throws HomeNotFound */
+  findHome(): Promise<Deployment> {
+    this.#finding ??= this.#find();
+    return this.#finding;
+  }
+
+  /** Clears the cached deployment, because one of its directories may have been created or removed since then. */
+  forgetHome(): void {
+    this.#finding = null;
+  }
+
+  async observe(): Promise<DeploymentEnvironment> {
+    try {
+      const home = await this.findHome();
+      const [container, foreign] = await Promise.all([
+        this.#engine.inspectContainer(this.#settings.containerName),
+        this.#foreignReason(home),
+      ]).catch((error) => {
+        throw createEngineUnreachableError(this.#engine, error);
+      });
+      const updater = container && { container, isOurs: isUpdaterOfInstance(container, home) };
+      return { home, noHome: null, updater, foreign };
+    } catch (error) {
+      if (error instanceof HomeNotFound) return { home: null, noHome: error, updater: null, foreign: null };
+      throw error;
+    }
+  }
+
+  async #find(): Promise<Deployment> {
+    try {
+      this.#home = await locateDeployment(this.#engine, this.#settings);
+      return this.#home;
+    } catch (error) {
+      // An error with the code `no-engine` is not cached: the engine may be started later, or a proxy may be
+      // reconfigured.
+      const isLasting = error instanceof HomeNotFound && error.code !== 'no-engine';
+      if (!isLasting) this.#finding = null;
+      throw error;
+    }
+  }
+
+  /** Returns why containers of the project block an update; null if all of them belong to the instance. */
+  async #foreignReason({
+    container: own,
+    project,
+    directory,
+    claim,
+    service,
+  }: Deployment): Promise<Reason | null> {
+    const listed = await this.#engine.listContainers({ label: [`${composeLabels.project}=${project}`] });
+    const containers = listed.filter(
+      (each) =>
+        each.labels[composeLabels.oneOff] !== 'True' &&
+        !isHook(each) &&
+        // Ignore containers that an interrupted docker compose command created but did not start.
+        (isUp(each) || !hasTemporaryName(each)),
+    );
+    const foreign = findForeignContainers(containers, {
+      project,
+      directory,
+      app: this.#settings.app ?? service,
+      claims: new Set([claim]),
+      serverId: own.id,
+      isHalfReplaced: false,
+    });
+    return (
+      foreign && {
+        code: 'unrelated-container',
+        message: `${foreign.message}. ${formatAdvice(foreign.advice)}`,
+      }
+    );
+  }
+}

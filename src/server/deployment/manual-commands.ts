@@ -1,0 +1,102 @@
+import { isAbsolute } from 'node:path';
+import { formatComposeCommand, formatUpCommand } from '../../core/command-line/compose-command.ts';
+import { parseReference } from '../../core/compose/pins/image-reference.ts';
+import { quoteForShell } from '../../core/errors/advice.ts';
+import { parseTag } from '../../core/release/tag.ts';
+import { isJoinedBy } from '../../engine/containers/project-containers.ts';
+import { type ListedContainer, serviceOf } from '../../engine/objects/container.ts';
+import { composeLabels, swarmLabels } from '../../engine/objects/labels.ts';
+import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
+
+/** Commands for an unknown compose project. */
+const anyCompose = ['docker compose pull', 'docker compose up -d'];
+
+/**
+ * Returns the commands that update this instance manually, in the order in which they must be run on the engine's host.
+ * Commands without `cd` must be run in the directory with the compose file.
+ * @param own the server's container; null if it does not exist or cannot be inspected
+ */
+export function listManualUpdateCommands(own: ListedContainer | null): string[] {
+  if (own === null) return anyCompose;
+  const swarmService = own.labels[swarmLabels.service];
+  if (swarmService) return [swarmCommand(own, swarmService)];
+  const project = startedProject(own);
+  if (project === null) return anyCompose;
+  return [
+    `cd ${quoteForShell(project.directory)}`,
+    `${formatComposeCommand(project)} pull`,
+    formatUpCommand(project),
+  ];
+}
+
+type StackSettings = Pick<
+  ValidatedInstanceOptions,
+  'product' | 'containerName' | 'updaterImage' | 'app' | 'workers'
+>;
+
+const socketPath = '/var/run/docker.sock';
+
+/**
+ * Returns two alternative commands that update the server's Swarm stack (docs/contract.md 11.7). The first runs an
+ * updater container on a manager. The second creates an updater service that Swarm restarts on failure. For a service
+ * without a stack, only returns a `docker service update` command.
+ * @param workers full names of the stack's other services that are updated with the app
+ */
+export function listStackUpdateCommands(
+  own: ListedContainer,
+  { product, containerName, updaterImage, app, workers: named }: StackSettings,
+  workers: readonly string[],
+): string[] {
+  const stack = own.labels[swarmLabels.stack];
+  if (!stack) return listManualUpdateCommands(own);
+  const short = (name: string) => (name.startsWith(`${stack}_`) ? name.slice(stack.length + 1) : name);
+  const self = short(own.labels[swarmLabels.service] ?? '');
+  const first = app ?? self;
+  const services = [...new Set([first, ...(named ?? workers.map(short)), self])];
+  const isUsual = named === null && first === product.services[0] && (first === self || workers.length > 0);
+  const { isPinned } = pinOf(own);
+  const words = [
+    ...['--stack', stack],
+    ...(isPinned ? ['--target', 'vX.Y.Z'] : []),
+    ...(isUsual ? [] : services.flatMap((name) => ['--service', name])),
+  ];
+  const order = [updaterImage, ...words].map(quoteForShell).join(' ');
+  return [
+    `docker run --rm -v ${socketPath}:${socketPath} ${order}`,
+    `docker service create --name ${containerName} --detach --constraint node.role==manager --restart-condition on-failure --restart-max-attempts 3 --mount type=bind,src=${socketPath},dst=${socketPath} ${order}`,
+  ];
+}
+
+/**
+ * Returns the command that updates a Swarm service. The command specifies the image, because Swarm pins a tag to its
+ * digest and resolves the tag again only if an image is specified. If the service uses a release tag or only a digest,
+ * the user has to replace `vX.Y.Z` by the next release.
+ */
+function swarmCommand(own: ListedContainer, service: string): string {
+  const { repository, tag, isPinned } = pinOf(own);
+  const image = `${repository}:${isPinned ? 'vX.Y.Z' : (tag ?? 'latest')}`;
+  return `docker service update --image ${quoteForShell(image)} ${quoteForShell(service)}`;
+}
+
+function pinOf({ imageReference }: ListedContainer) {
+  const unparsed = { repository: imageReference, tag: null, digest: null };
+  const { repository, tag, digest } = parseReference(imageReference) ?? unparsed;
+  return { repository, tag, isPinned: tag === null ? digest !== null : parseTag(tag).kind === 'release' };
+}
+
+/** Reads the compose project and its files from the compose labels; null if the labels are missing. */
+function startedProject(own: ListedContainer) {
+  const { labels } = own;
+  const [name, directory] = [labels[composeLabels.project], labels[composeLabels.directory]];
+  if (!name || !directory) return null;
+  const list = (label: string) =>
+    // A compose file from standard input (`-f -`) has no path.
+    (labels[label] ?? '').split(',').filter((path) => isAbsolute(path));
+  return {
+    name,
+    directory,
+    files: list(composeLabels.files),
+    envFiles: list(composeLabels.envFiles),
+    ...(isJoinedBy('_', own) && { oldNames: [serviceOf(own)] }),
+  };
+}

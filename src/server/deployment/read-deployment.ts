@@ -1,0 +1,96 @@
+import { dirname, isAbsolute } from 'node:path';
+import { HostPaths, isWithin } from '../../core/mounts/host-paths.ts';
+import { composeOriginOf } from '../../engine/comparison/find-foreign-containers.ts';
+import type { Container } from '../../engine/objects/container.ts';
+import { composeLabels } from '../../engine/objects/labels.ts';
+import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
+import { HomeNotFound } from './deployment-not-found.ts';
+import { listManualUpdateCommands } from './manual-commands.ts';
+
+/** Deployment of the server: its compose project, and the host paths of the files that an updater needs. */
+export interface Deployment {
+  /** Fields of the server's own container that never change. The environment is omitted because it contains secrets. */
+  container: Pick<Container, 'id' | 'imageId' | 'imageManifest' | 'imageReference'>;
+  project: string;
+  /** Compose directory on the host, as in the compose labels. */
+  directory: string;
+  /** Compose directory and files in the labels of the server's own container, as returned by `composeOriginOf`. */
+  claim: string;
+  /** Compose service that runs this server. It is the app, unless the option `app` names another service. */
+  service: string;
+  /** Host path of the engine's socket. */
+  socket: string;
+  /** Compose directory, other directories with compose files, and the option `directories`. None contains another. */
+  directories: readonly string[];
+  /** Host path of the file with registry credentials; null if there is none. */
+  credentials: string | null;
+  /** Commands that update the instance manually. */
+  manual: readonly string[];
+  /** Mount points in the server's container whose contents outlive the container. */
+  mounted: readonly string[];
+}
+
+export const noComposeMessage = 'the server is not running as a Docker Compose service';
+
+/** Reads the deployment from the labels and mounts of the server's own container. @throws HomeNotFound */
+export function readDeployment(
+  own: Container,
+  settings: ValidatedInstanceOptions,
+  realSocket: string,
+): Deployment {
+  const [project, directory, service] = [
+    composeLabels.project,
+    composeLabels.directory,
+    composeLabels.service,
+  ].map((label) => own.labels[label] ?? '');
+  if (!project || !directory || !service) throw new HomeNotFound('not-compose', noComposeMessage);
+  const { id, imageId, imageManifest, imageReference } = own;
+  const manual = listManualUpdateCommands(own);
+  // A volume is also a directory on the host, so it is treated like a bind mount.
+  const paths = new HostPaths(
+    own.storage.flatMap((mount) =>
+      mount.path.startsWith('/') ? [{ ...mount, type: 'bind', source: mount.path }] : [],
+    ),
+  );
+  const listed = [composeLabels.files, composeLabels.envFiles].flatMap((label) =>
+    (own.labels[label] ?? '').split(',').filter(isAbsolute).map(dirname),
+  );
+  const { registryCredentials } = settings;
+  return {
+    container: { id, imageId, imageManifest, imageReference },
+    project,
+    directory,
+    claim: composeOriginOf(own),
+    service,
+    socket: socketOnHost(paths, settings, realSocket, manual),
+    directories: outermost([directory, ...listed, ...settings.directories]),
+    credentials: registryCredentials === null ? null : paths.toHost(registryCredentials),
+    manual,
+    mounted: own.mounts.flatMap(({ type, destination }) =>
+      type === 'bind' || type === 'volume' ? [destination] : [],
+    ),
+  };
+}
+
+/** Returns the host path of the engine's socket. An updater has no network, so it cannot use a proxy instead. */
+function socketOnHost(
+  paths: HostPaths,
+  { engine, updaterSocket }: ValidatedInstanceOptions,
+  realSocket: string,
+  manual: readonly string[],
+): string {
+  if (updaterSocket !== null) return updaterSocket;
+  if (!engine.startsWith('unix://')) {
+    const message = `the option updaterSocket is not set: with the engine at ${engine}, the updater needs the path of the engine's socket on the host`;
+    throw new HomeNotFound('no-engine', message, { manual });
+  }
+  const path = engine.slice('unix://'.length);
+  const socket = paths.toHost(path) ?? paths.toHost(realSocket);
+  if (socket !== null) return socket;
+  throw new HomeNotFound('no-engine', `${path} is not mounted from the host`, { manual });
+}
+
+function outermost(directories: readonly string[]): string[] {
+  const unique = [...new Set(directories)];
+  return unique.filter((one) => !unique.some((other) => other !== one && isWithin(one, other)));
+}

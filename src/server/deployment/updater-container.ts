@@ -1,0 +1,211 @@
+import { HostPaths } from '../../core/mounts/host-paths.ts';
+import { svcProduct } from '../../core/names/product.ts';
+import type { ContainerSpec, MountSpec } from '../../engine/engine-api.ts';
+import type { Container } from '../../engine/objects/container.ts';
+import { isUp } from '../../engine/objects/container.ts';
+import type { Run } from '../../wire/status.ts';
+import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
+import type { Deployment } from './read-deployment.ts';
+
+const labels = {
+  project: 'svc-updater.project',
+  directory: 'svc-updater.directory',
+  run: 'svc-updater.run',
+  kind: 'svc-updater.kind',
+  by: 'svc-updater.by',
+  from: 'svc-updater.from',
+  to: 'svc-updater.to',
+  startedAt: 'svc-updater.started-at',
+} as const;
+
+/** Label of an updater container with the id of its run. */
+export const runIdLabel = labels.run;
+
+/** Label of a prefetch container with the number of prefetch attempts. */
+export const prefetchAttemptsLabel = 'svc-updater.tries';
+
+/** Fields of a run that are known before the updater logs its first line. */
+export type InitialRunFacts = Pick<Run, 'id' | 'from' | 'to' | 'startedAt'> &
+  Partial<Pick<Run, 'by' | 'kind' | 'upgradePath'>>;
+
+const secondsToStop = 120;
+
+/** Maximum number of times that the engine restarts a failed updater. */
+export const maxRestarts = 3;
+
+/** Properties of an updater container that depend on its run. */
+interface UpdaterOrder {
+  /** Command of the updater, for example `update`, `fetch` or `rollback`, with its options. */
+  command: readonly [word: string, ...options: string[]];
+  /** Services to update, app first; null if the updater chooses them. */
+  services: readonly string[] | null;
+  origin: InitialRunFacts;
+}
+
+type UpdaterSettings = Pick<
+  ValidatedInstanceOptions,
+  | 'product'
+  | 'containerName'
+  | 'updaterImage'
+  | 'updaterEnvironment'
+  | 'restorePoint'
+  | 'maxDowntimeSeconds'
+  | 'removeOldImages'
+>;
+
+/** Returns the specification of an updater container (docs/contract.md 8.10). */
+export function buildUpdaterContainer(
+  home: Deployment,
+  settings: UpdaterSettings,
+  { command, services, origin }: UpdaterOrder,
+): ContainerSpec {
+  const { product, containerName, updaterImage, updaterEnvironment, restorePoint } = settings;
+  const { maxDowntimeSeconds, removeOldImages } = settings;
+  const environment = {
+    // If the services are listed, the host application has chosen them, so the updater must not add any other service.
+    ...(services !== null && { SVC_UPDATER_EXCLUDE: '*' }),
+    // Without this variable, the updater uses the names and labels of svc.
+    ...(product !== svcProduct && { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
+    ...(restorePoint && { SVC_UPDATER_RESTORE_POINT: '1' }),
+    ...(maxDowntimeSeconds !== null && { SVC_UPDATER_MAX_DOWNTIME: String(Math.ceil(maxDowntimeSeconds)) }),
+    ...(removeOldImages && { SVC_UPDATER_REMOVE_OLD_IMAGES: '1' }),
+    ...updaterEnvironment,
+    // The updater has no network, so the server sends the notifications about its runs.
+    SVC_UPDATER_NOTIFY: 'none',
+    // The updater identifies the instance by the id of the server's container, because labels of containers are not
+    // trusted.
+    SVC_UPDATER_CONTAINER: home.container.id,
+  };
+  return {
+    name: containerName,
+    Image: updaterImage,
+    Cmd: [
+      ...command,
+      ...['--project', home.project, '--dir', home.directory, '--log', 'json'],
+      ...(services ?? []).flatMap((name) => ['--service', name]),
+    ],
+    Env: [
+      `DOCKER_HOST=unix://${home.socket}`,
+      ...Object.entries(environment).map(([key, value]) => `${key}=${value}`),
+    ],
+    StopTimeout: secondsToStop,
+    Labels: {
+      [labels.project]: home.project,
+      [labels.directory]: home.directory,
+      [labels.run]: origin.id,
+      [labels.kind]: origin.kind ?? 'update',
+      [labels.by]: origin.by ?? '',
+      [labels.from]: origin.from ?? '',
+      [labels.to]: origin.to ?? '',
+      [labels.startedAt]: origin.startedAt,
+    },
+    HostConfig: {
+      Mounts: buildUpdaterMounts(home),
+      NetworkMode: 'none',
+      CapDrop: ['ALL'],
+      CapAdd: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
+      SecurityOpt: ['no-new-privileges', 'label=disable'],
+      UsernsMode: 'host',
+      RestartPolicy: { Name: 'on-failure', MaximumRetryCount: maxRestarts },
+      AutoRemove: false,
+      // The server reads the run from the container's log, so the log driver must not depend on the engine's default.
+      LogConfig: { Type: 'json-file', Config: {} },
+    },
+  };
+}
+
+/** Purpose of an additional updater container, which is part of the container's name. */
+type AsideWord = 'rollback' | 'prefetch' | 'report';
+
+/** Returns the name of an additional updater container, which differs between the instances on an engine. */
+export const createAdditionalUpdaterName = (
+  word: AsideWord,
+  { containerName }: Pick<ValidatedInstanceOptions, 'containerName'>,
+  { project }: Pick<Deployment, 'project'>,
+): string => `${containerName}-${word}-${project}`;
+
+/** Returns the specification of an additional updater container, which the engine never restarts. */
+export function buildAdditionalUpdaterContainer(
+  word: AsideWord,
+  home: Deployment,
+  settings: UpdaterSettings,
+  order: UpdaterOrder,
+): ContainerSpec {
+  const spec = buildUpdaterContainer(home, settings, order);
+  const RestartPolicy = { Name: 'no', MaximumRetryCount: 0 };
+  return {
+    ...spec,
+    name: createAdditionalUpdaterName(word, settings, home),
+    HostConfig: { ...spec.HostConfig, RestartPolicy },
+  };
+}
+
+type Mounted = Pick<Deployment, 'socket' | 'directories' | 'credentials'>;
+
+/** Returns the mounts of the updater, not as `Binds`, for which the engine would create missing directories. */
+export function buildUpdaterMounts({ socket, directories, credentials }: Mounted): MountSpec[] {
+  return [
+    bind(socket),
+    ...directories.map((directory) => bind(directory)),
+    ...(credentials === null ? [] : [bind(credentials, '/root/.docker/config.json', true)]),
+  ];
+}
+
+const bind = (source: string, target = source, readOnly = false): MountSpec => ({
+  Type: 'bind',
+  Source: source,
+  Target: target,
+  ReadOnly: readOnly,
+});
+
+/**
+ * Whether a container is or was an updater of this instance. Any user of the engine can choose a container's name and
+ * labels, but mounting the directory of the instance requires control of the host. A manually started updater has no
+ * labels.
+ */
+export function isUpdaterOfInstance(
+  { labels: given, requestedMounts }: Container,
+  home: Deployment,
+): boolean {
+  if (new HostPaths(requestedMounts).fromHost(home.directory) === null) return false;
+  const [project, directory] = [given[labels.project], given[labels.directory]];
+  if (project === undefined && directory === undefined) return true;
+  return project === home.project && directory === home.directory;
+}
+
+/** Maximum time from the creation to the start of a container, in milliseconds. */
+const startingMs = 60_000;
+
+/** Whether the updater is running or about to start or restart. */
+export function isUpdaterActive(container: Container, now = Date.now()): boolean {
+  if (isUp(container)) return true;
+  return container.status === 'created' && now - Date.parse(container.createdAt) < startingMs;
+}
+
+/**
+ * Describes an unrelated running container that has the name of the updater. Returns a message and the container's
+ * creation time.
+ */
+export function describeUnrelatedContainer({ id, name, labels: given, createdAt }: Container) {
+  const project = given[labels.project];
+  const where =
+    project === undefined ? id.slice(0, 12) : `labelled as project ${project} in ${given[labels.directory]}`;
+  return {
+    message: `container ${name} (${where}) does not belong to this instance but has the name of its updater. Wait until it has finished, or rename it`,
+    since: new Date(createdAt).toISOString(),
+  };
+}
+
+/** Reads the initial fields of a run from its updater container. A manually started container has fewer labels. */
+export function initialRunFactsOf(container: Container): InitialRunFacts {
+  const text = (key: keyof typeof labels) => container.labels[labels[key]] || null;
+  const at = container.args.indexOf('--target');
+  return {
+    id: text('run') ?? container.id.slice(0, 12),
+    kind: container.args[0] === 'rollback' ? 'rollback' : 'update',
+    from: text('from'),
+    to: text('to') ?? (at < 0 ? null : (container.args[at + 1] ?? null)),
+    startedAt: text('startedAt') ?? new Date(container.createdAt).toISOString(),
+    by: text('by'),
+  };
+}

@@ -1,0 +1,65 @@
+import type { Container } from '../../engine/objects/container.ts';
+import type { UpdateTarget } from '../available-update/choose-update.ts';
+import {
+  initialRunFactsOf,
+  isUpdaterActive,
+  prefetchAttemptsLabel,
+} from '../deployment/updater-container.ts';
+
+export interface PrefetchFacts {
+  /**
+   * Release to download, and the time at which the releases were read, in milliseconds since 1970. `release` is null if
+   * no release is available, for example because it was recalled. `offered` is null if it is unknown which release is
+   * available.
+   */
+  offered: { release: UpdateTarget | null; checkedAt: number } | null;
+  /** Running version. */
+  version: string;
+  /** Prefetch container of this instance; null if there is none. */
+  found: Container | null;
+  /**
+   * Whether this server has followed the log of the prefetch container. If so, an available release that differs from
+   * the container's release is newer.
+   */
+  isFollowed: boolean;
+}
+
+export type PrefetchStep =
+  | { kind: 'leave' }
+  | { kind: 'remove'; id: string }
+  | { kind: 'follow'; container: Container }
+  | { kind: 'tell'; state: 'waiting' | 'downloaded' }
+  | { kind: 'launch'; tries: number };
+
+const hourMs = 3_600_000;
+/** Returns the pause after a number of failures: one hour after the first, then doubled up to one day. */
+const pauseMs = (tries: number): number => Math.min(24, 2 ** (tries - 1)) * hourMs;
+
+/**
+ * Plans the next step of a prefetch from the labels and the state of its container, because a server that has just
+ * started or has no feed has less information than the server that created the container. Has no side effects.
+ */
+export function planPrefetch(
+  { offered, version, found, isFollowed }: PrefetchFacts,
+  now: number,
+): PrefetchStep {
+  if (found === null) return offered?.release ? { kind: 'launch', tries: 1 } : { kind: 'leave' };
+  const { id, status, exitCode, createdAt, labels } = found;
+  const { to } = initialRunFactsOf(found);
+  if (to === version) return { kind: 'remove', id };
+  if (offered === null) return { kind: 'leave' };
+  // The container is kept if this server read the releases before the container was created: the server that created
+  // the container may know a newer release.
+  const isOld = isFollowed || offered.checkedAt > Date.parse(createdAt);
+  if (to !== offered.release?.to) return isOld ? { kind: 'remove', id } : { kind: 'leave' };
+  if (isUpdaterActive(found, now)) return { kind: 'follow', container: found };
+  if (status === 'exited' && exitCode === 0) return { kind: 'tell', state: 'downloaded' };
+  const tries = Math.max(1, Number(labels[prefetchAttemptsLabel]) || 1);
+  return now < endOf(found) + pauseMs(tries)
+    ? { kind: 'tell', state: 'waiting' }
+    : { kind: 'launch', tries: tries + 1 };
+}
+
+/** Returns the time at which the container exited, or at which it was created if it could not be started. */
+const endOf = ({ createdAt, finishedAt }: Container): number =>
+  Date.parse(finishedAt) > 0 ? Date.parse(finishedAt) : Date.parse(createdAt);

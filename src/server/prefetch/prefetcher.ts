@@ -1,0 +1,165 @@
+import { EngineError } from '../../engine/http/engine-error.ts';
+import type { Container } from '../../engine/objects/container.ts';
+import type { Prefetch } from '../../wire/status.ts';
+import type { RepeatedCheck } from '../application/repeat-check.ts';
+import { type UpdateTarget, verifyTarget } from '../available-update/choose-update.ts';
+import { isInTimeWindow } from '../contract/time-window.ts';
+import { HomeNotFound } from '../deployment/deployment-not-found.ts';
+import type { Deployment } from '../deployment/read-deployment.ts';
+import { chooseUpdatedServices } from '../deployment/updated-services.ts';
+import {
+  buildAdditionalUpdaterContainer,
+  createAdditionalUpdaterName,
+  initialRunFactsOf,
+  isUpdaterActive,
+  isUpdaterOfInstance,
+  prefetchAttemptsLabel,
+} from '../deployment/updater-container.ts';
+import { ensureUpdaterImage } from '../run/launch/launch-updater.ts';
+import { buildTargetOptions } from '../run/launch/target-options.ts';
+import type { ServerParts } from '../run/request/server-parts.ts';
+import { createRun, RunRecord } from '../run/run-record.ts';
+import { followRunLog } from '../run/track/follow-run-log.ts';
+import { type PrefetchFacts, type PrefetchStep, planPrefetch } from './plan-prefetch.ts';
+
+const hourMs = 3_600_000;
+
+/**
+ * Downloads the images of the available release before an update. The prefetch container is the only stored state, so
+ * all servers of the instance share it. Its name ensures that only one server starts the container.
+ */
+export class Prefetcher implements RepeatedCheck {
+  readonly pause: number;
+  readonly wakenBy = 'offer';
+  readonly #parts: ServerParts;
+  #told: ({ version: string } & Prefetch) | null = null;
+  /** Id of the container whose log was followed last. */
+  #followed: string | null = null;
+  #isLogged = false;
+  /**
+   * Earliest monotonic time of the next attempt, in milliseconds. If no container could be created, the failure is
+   * recorded only here, in this server.
+   */
+  #notBefore = 0;
+
+  constructor(parts: ServerParts) {
+    this.#parts = parts;
+    this.pause = parts.timing.prefetch;
+  }
+
+  /** Returns the progress of the prefetch of a version; null if unknown. */
+  of(version: string | undefined): Prefetch | null {
+    if (this.#told === null || this.#told.version !== version) return null;
+    return { state: this.#told.state, percent: this.#told.percent };
+  }
+
+  async look(): Promise<void> {
+    const { engine, place, runs, settings } = this.#parts;
+    if (settings.prefetch === false) return;
+    const offered = await this.#offered();
+    const release = offered?.release ?? null;
+    const home = await place.findHome();
+    const found = await engine.inspectContainer(createAdditionalUpdaterName('prefetch', settings, home));
+    const isOurs = found === null || isUpdaterOfInstance(found, home);
+    const facts = { offered, found, version: settings.version, isFollowed: found?.id === this.#followed };
+    const step: PrefetchStep = isOurs ? planPrefetch(facts, Date.now()) : { kind: 'leave' };
+    const told = step.kind === 'launch' ? 'waiting' : step.kind === 'tell' ? step.state : null;
+    if (release === null || step.kind === 'leave') this.#told = null;
+    else if (told !== null) this.#told = { version: release.to, state: told, percent: null };
+    switch (step.kind) {
+      case 'leave':
+      case 'tell':
+        return;
+      case 'remove':
+        this.#followed = null;
+        await engine.removeContainer(step.id, { force: true });
+        return this.look();
+      case 'follow':
+        return this.#follow(step.container);
+      case 'launch':
+        // During an update, the updater pulls the images itself.
+        if (release === null || runs.isUnderWay || performance.now() < this.#notBefore) return;
+        if (settings.prefetch !== true && !isInTimeWindow(settings.prefetch, Date.now())) return;
+        this.#notBefore = performance.now() + hourMs;
+        return this.#launch(home, release, { tries: step.tries, replaced: found?.id });
+    }
+  }
+
+  /** Logs only the first failure, at level `info`, because a prefetch is retried. */
+  async onFailure(cause: Error): Promise<void> {
+    const message = 'failed to prefetch the images of the next release';
+    if (!this.#isLogged && !(cause instanceof HomeNotFound))
+      this.#parts.settings.log({ level: 'info', message, cause });
+    this.#isLogged = true;
+  }
+
+  /**
+   * Returns the release to download, and when the releases were read. Returns null if the releases have not been read,
+   * or if an admin has skipped the release.
+   * @throws HostFailure
+   */
+  async #offered(): Promise<PrefetchFacts['offered']> {
+    const { history, offers } = this.#parts;
+    const [last = null] = await history.all();
+    const { known, offer } = await offers.now(last);
+    const { next, updateAvailable } = offer;
+    if (known.checkedAt === null || (next !== null && !updateAvailable)) return null;
+    const found = next && verifyTarget({ to: next.version }, known);
+    const release = found === null || 'reason' in found ? null : found;
+    return { release, checkedAt: known.checkedAt.getTime() };
+  }
+
+  /**
+   * Starts a prefetch. The label of the old container contains the number of attempts, so the old container is not
+   * removed before its replacement can be created.
+   */
+  async #launch(
+    home: Deployment,
+    destination: UpdateTarget,
+    { tries, replaced }: { tries: number; replaced: string | undefined },
+  ): Promise<void> {
+    const { engine, settings, closing } = this.#parts;
+    const startedAt = new Date().toISOString();
+    const { to } = destination;
+    const origin = { id: `prefetch-${home.project}`, from: settings.version, to, startedAt };
+    const record = new RunRecord(createRun(origin));
+    await ensureUpdaterImage(record, { ...this.#parts, signal: closing });
+    const services = await chooseUpdatedServices(engine, home, settings);
+    const command = ['fetch', ...(await buildTargetOptions(destination, engine))] as const;
+    const spec = buildAdditionalUpdaterContainer('prefetch', home, settings, { command, services, origin });
+    const container = { ...spec, Labels: { ...spec.Labels, [prefetchAttemptsLabel]: String(tries) } };
+    if (replaced !== undefined) await engine.removeContainer(replaced, { force: true });
+    try {
+      await engine.startContainer(await engine.createContainer(container));
+    } catch (error) {
+      // A conflict means that another server has already created the container.
+      if (!(error instanceof EngineError) || error.code !== 'conflict') throw error;
+    }
+    this.#notBefore = 0;
+    const made = await engine.inspectContainer(container.name);
+    if (made !== null && isUpdaterActive(made)) this.#follow(made);
+  }
+
+  /** Reads the log in the background, so that a newer release can stop the download. */
+  #follow(container: Container): void {
+    const { id } = container;
+    if (this.#followed === id) return;
+    this.#followed = id;
+    const origin = initialRunFactsOf(container);
+    const record = new RunRecord(createRun(origin));
+    const tell = (state: Prefetch['state'], percent: number | null) => {
+      if (this.#followed === id) this.#told = { version: origin.to ?? '', state, percent };
+    };
+    tell('downloading', null);
+    followRunLog(id, record, this.#parts, () => tell('downloading', record.run.percent)).then(
+      () => {
+        if (record.hasEnded) tell(record.run.outcome === 'unchanged' ? 'downloaded' : 'waiting', null);
+      },
+      (cause) => {
+        // The next check reads the log again.
+        if (this.#followed === id) this.#followed = null;
+        void this.onFailure(cause);
+      },
+    );
+  }
+}

@@ -1,0 +1,54 @@
+import { channelOf, isNewerVersion } from '../../core/release/channel.ts';
+import type { BuildServer, Run } from '../../wire/status.ts';
+import { formatBuildServerWarning } from '../../wire/texts/build-server-warning.ts';
+import { callApplication, HostFailure } from '../application/call-application.ts';
+import type { ServerTiming } from '../contract/timing.ts';
+import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
+
+/**
+ * Returns the build servers, and for each whether it is older than the given version. Returns an empty list if the host
+ * application does not respond.
+ */
+export async function fetchBuildServers(
+  settings: ValidatedInstanceOptions,
+  { host }: ServerTiming,
+  version: string,
+): Promise<BuildServer[]> {
+  try {
+    const answer: unknown = await callApplication('buildServers', () => settings.buildServers(), host);
+    if (!Array.isArray(answer)) return [];
+    return answer.flatMap((one) => readBuildServer(one, version));
+  } catch (cause) {
+    if (!(cause instanceof HostFailure)) throw cause;
+    settings.log({ level: 'warn', message: 'cannot list the build servers', cause });
+    return [];
+  }
+}
+
+/** Returns warnings about outdated build servers after an update. */
+export async function fetchOutdatedServerWarnings(
+  { outcome, to }: Run,
+  settings: ValidatedInstanceOptions,
+  timing: ServerTiming,
+): Promise<string[]> {
+  if (outcome !== 'updated') return [];
+  const servers = await fetchBuildServers(settings, timing, to ?? settings.version);
+  return servers.filter(({ outdated }) => outdated).map(formatBuildServerWarning);
+}
+
+/** Parses a build server. Returns an empty list if the name, the version or the command is missing. */
+function readBuildServer(one: unknown, running: string): BuildServer[] {
+  const { name, version: given, command } = Object(one) as Record<string, unknown>;
+  if (typeof name !== 'string' || typeof given !== 'string' || typeof command !== 'string') return [];
+  const version = /^\d/.test(given) ? `v${given}` : given;
+  const isOfRelease = channelOf(version) !== null && channelOf(running) !== null;
+  return [
+    {
+      name,
+      version,
+      // If one of the versions is not a release, the build server is outdated if the versions differ.
+      outdated: isOfRelease ? isNewerVersion(running, version) : version !== running,
+      command,
+    },
+  ];
+}

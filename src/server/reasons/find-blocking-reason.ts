@@ -1,0 +1,90 @@
+import type { JobKind, ReasonCode } from '../../wire/codes.ts';
+import type { BlockingJob, Reason } from '../../wire/status.ts';
+import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
+import type { HomeNotFound } from '../deployment/deployment-not-found.ts';
+
+/** Possible reasons against an update. */
+interface Hindrances {
+  noHome: HomeNotFound | null;
+  /** Reason if the store does not respond or is not persistent, otherwise null. */
+  noStore: Reason | null;
+  /** Running update of this instance, or of another instance on the same engine; null if there is none. */
+  updater: { message: string; since: string } | null;
+  /** Reason if unrelated containers have the compose labels of the instance, otherwise null. */
+  foreign: Reason | null;
+  jobs: readonly BlockingJob[];
+  /** Why no update is available; null if an update is available. */
+  upToDate: string | null;
+}
+
+/** Returns the first reason why an update cannot start (docs/contract.md 8.1); null if it can start. */
+export function findBlockingReason(hindrances: Hindrances): Reason | null {
+  const { noHome, noStore, updater, foreign, jobs, upToDate } = hindrances;
+  if (noHome) return noHome.reason;
+  if (noStore) return noStore;
+  if (updater) return { code: 'update-running', ...updater };
+  if (foreign) return foreign;
+  return (
+    findBlockingJobsReason(jobs) ?? (upToDate === null ? null : { code: 'up-to-date', message: upToDate })
+  );
+}
+
+/**
+ * Jobs that block an update. A queued job does not block it, because it runs after the update; a queued deployment
+ * does, because a user is waiting for it.
+ */
+const hindrances: readonly (readonly [ReasonCode, JobKind, BlockingJob['state'], sentence: string])[] = [
+  ['deployment-queued', 'deployment', 'queued', 'a deployment is queued'],
+  ['deployment-running', 'deployment', 'running', 'a deployment is running'],
+  ['backup-running', 'backup', 'running', 'a backup is running'],
+  ['cron-running', 'cron', 'running', 'a cron job is running'],
+  ['cleanup-running', 'cleanup', 'running', 'a cleanup is running'],
+  ['job-running', 'job', 'running', 'a job is running'],
+];
+
+/** Returns why these jobs block an update; null if no job blocks it. */
+export function findBlockingJobsReason(jobs: readonly BlockingJob[]): Reason | null {
+  const first = hindrances.find(([, ...which]) => jobs.some((job) => isSuch(job, which)));
+  if (first === undefined) return null;
+  const [code, kind, state, sentence] = first;
+  const blocking = jobs.filter((job) => hindrances.some(([, ...which]) => isSuch(job, which)));
+  const since = blocking
+    .filter((job) => isSuch(job, [kind, state]))
+    .flatMap((job) => job.since ?? [])
+    .sort()[0];
+  const others = blocking.length - 1;
+  return {
+    code,
+    message:
+      others === 0
+        ? sentence
+        : `${sentence}; ${others} more ${others === 1 ? 'job is' : 'jobs are'} blocking the update`,
+    ...(since === undefined ? {} : { since }),
+    jobs: blocking,
+  };
+}
+
+/** Returns the running jobs, for which an update waits. Queued jobs run after the update. */
+export const filterRunningJobs = (jobs: readonly BlockingJob[]): BlockingJob[] =>
+  jobs.filter(({ state }) => state === 'running');
+
+/** Returns why an update cannot wait for these jobs; null if it can wait. */
+export function findStuckJobsReason(jobs: readonly BlockingJob[]): Reason | null {
+  const running = filterRunningJobs(jobs);
+  const stuck = running.filter((job) => job.stuck);
+  const reason = stuck.length === 0 ? null : findBlockingJobsReason(stuck);
+  return reason && { ...reason, message: `stuck job: ${reason.message}`, jobs: running };
+}
+
+/** Returns the jobs that a run waits for, or the reason why jobs block the run. */
+export function evaluateJobs(
+  { when, force }: Pick<CompleteUpdateOrder, 'when' | 'force'>,
+  jobs: readonly BlockingJob[],
+): { jobs: BlockingJob[] } | { reason: Reason } {
+  if (force) return { jobs: [] };
+  const reason = when === 'idle' ? findStuckJobsReason(jobs) : findBlockingJobsReason(jobs);
+  return reason === null ? { jobs: when === 'idle' ? filterRunningJobs(jobs) : [] } : { reason };
+}
+
+const isSuch = (job: BlockingJob, [kind, state]: readonly unknown[]): boolean =>
+  job.kind === kind && job.state === state;

@@ -1,0 +1,20 @@
+import { findMissingSettingsReason } from '../../wire/derived/missing-settings.ts';
+import type { OfferedSetting, Reason } from '../../wire/status.ts';
+
+/** Error if a value is given for a setting that the release does not list. */
+export class UnknownSetting extends TypeError {}
+
+/**
+ * Returns why a release cannot be installed with these settings; null if it can be installed.
+ * @throws UnknownSetting
+ */
+export function findSettingsReason(
+  version: string,
+  settings: readonly OfferedSetting[],
+  given: Readonly<Record<string, string>> = {},
+): Reason | null {
+  const names = settings.map(({ name }) => name);
+  if (Object.keys(given).some((name) => !names.includes(name)))
+    throw new UnknownSetting(`The new settings of ${version} are: ${names.join(', ') || 'none'}.`);
+  return findMissingSettingsReason(version, settings, given);
+}

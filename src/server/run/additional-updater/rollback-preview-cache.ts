@@ -1,0 +1,102 @@
+import type { RollbackableRun } from '../../../wire/derived/rollbackable-run.ts';
+import { type Reason, type RollbackOffer, type Run, rollbackOfferSchema } from '../../../wire/status.ts';
+import type { Deployment } from '../../deployment/read-deployment.ts';
+import { createRun, RunRecord } from '../run-record.ts';
+import { RunStop } from '../run-stop.ts';
+import type { ServerContext } from '../server-context.ts';
+import { followRunLog } from '../track/follow-run-log.ts';
+import { runWithAdditionalUpdater } from './run-additional-updater.ts';
+
+/** Effects of a rollback, or the reason against it; null if the server closes. */
+type RollbackAnswer = { offer: RollbackOffer } | { reason: Reason } | null;
+
+/** Milliseconds for which a result is cached, because an updater reads the whole restore point for each result. */
+const rememberedMs = 60_000;
+
+/** Cache of the effects of a rollback, as reported by a dry run of an updater. */
+export class RollbackPreviewCache {
+  readonly #context: ServerContext;
+  #last: { of: string; answer: Promise<RollbackAnswer>; endedAt: number } | null = null;
+
+  constructor(context: ServerContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Returns the effects of a rollback. Calls during a dry run wait for the result of that dry run.
+   * @throws EngineError
+   */
+  ask({ id, restorePoint }: RollbackableRun, home: Deployment): Promise<RollbackAnswer> {
+    const last = this.#last;
+    if (last?.of === id && performance.now() - last.endedAt < rememberedMs) return last.answer;
+    const asked = {
+      of: id,
+      answer: this.#look(restorePoint.version, home),
+      endedAt: Number.POSITIVE_INFINITY,
+    };
+    this.#last = asked;
+    asked.answer.then(
+      () => {
+        asked.endedAt = performance.now();
+      },
+      () => this.forget(),
+    );
+    return asked.answer;
+  }
+
+  forget(): void {
+    this.#last = null;
+  }
+
+  async #look(version: string, home: Deployment): Promise<RollbackAnswer> {
+    const { engine, settings, timing, closing } = this.#context;
+    const told = new Date().toISOString();
+    // This record is not shown to users. It is only used to parse the last line of the log.
+    const origin = {
+      id: `rollback-${home.project}`,
+      kind: 'rollback',
+      from: settings.version,
+      to: version,
+    } as const;
+    const record = new RunRecord(createRun({ ...origin, startedAt: told }));
+    const answered = new AbortController();
+    const late = AbortSignal.timeout(timing.check);
+    const signal = AbortSignal.any([closing, late, answered.signal]);
+    let offer: RollbackOffer | undefined;
+    try {
+      const order = { command: ['rollback'] as const, record, home, signal };
+      await runWithAdditionalUpdater(order, this.#context, (containerId) =>
+        followRunLog(containerId, record, { engine, timing, closing: signal }, (_, fields) => {
+          offer ??= rollbackOfferSchema.read(fields.rollback);
+          if (offer) answered.abort();
+        }),
+      );
+    } catch (error) {
+      if (closing.aborted) return null;
+      if (late.aborted) return { reason: tooLate };
+      if (!(error instanceof RunStop)) throw error;
+      record.end(error.result);
+    }
+    if (offer) {
+      const { from, to, at, since, downtimeSeconds } = offer;
+      const known = { from: from ?? settings.version, to, at, downtimeSeconds };
+      return { offer: since === undefined ? known : { ...known, since } };
+    }
+    if (record.hasEnded) return { reason: refusalOf(record.run) };
+    return closing.aborted ? null : { reason: tooLate };
+  }
+}
+
+const tooLate: Reason = {
+  code: 'rollback-refused',
+  message: 'checking the restore point took too long',
+  advice:
+    'Run svc-updater rollback on the server. Without --yes, the command only prints what it would restore.',
+};
+
+const refusalOf = ({ message, cause, code, advice }: Run): Reason => ({
+  code: 'rollback-refused',
+  message: cause ?? message,
+  ...(code !== null && { refusal: code }),
+  ...(advice !== null && { advice }),
+});

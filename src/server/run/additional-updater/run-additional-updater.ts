@@ -1,0 +1,38 @@
+import type { Deployment } from '../../deployment/read-deployment.ts';
+import { chooseUpdatedServices } from '../../deployment/updated-services.ts';
+import { buildAdditionalUpdaterContainer, isUpdaterOfInstance } from '../../deployment/updater-container.ts';
+import { ensureUpdaterImage } from '../launch/launch-updater.ts';
+import type { RunRecord } from '../run-record.ts';
+import type { ServerContext } from '../server-context.ts';
+
+interface AsideOrder {
+  command: readonly ['rollback' | 'report', ...options: string[]];
+  record: RunRecord;
+  home: Deployment;
+  signal: AbortSignal;
+}
+
+/** Starts an additional updater container, runs `work`, and then removes the container. @throws RunStop, EngineError */
+export async function runWithAdditionalUpdater<T>(
+  { command, record, home, signal }: AsideOrder,
+  { engine, settings }: ServerContext,
+  work: (containerId: string) => Promise<T>,
+): Promise<T> {
+  await ensureUpdaterImage(record, { engine, settings, signal });
+  const services = await chooseUpdatedServices(engine, home, settings);
+  const container = buildAdditionalUpdaterContainer(command[0], home, settings, {
+    command,
+    services,
+    origin: record.run,
+  });
+  const left = await engine.inspectContainer(container.name);
+  if (left !== null && isUpdaterOfInstance(left, home))
+    await engine.removeContainer(left.id, { force: true });
+  const containerId = await engine.createContainer(container);
+  try {
+    await engine.startContainer(containerId);
+    return await work(containerId);
+  } finally {
+    await engine.removeContainer(containerId, { force: true }).catch(() => {});
+  }
+}

@@ -1,0 +1,200 @@
+import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { archiveTrailer, createArchiveEntry } from '../../../core/files/archive-header.ts';
+import { serverSettingsPath } from '../../../core/release/release-settings.ts';
+import type { ContainerSpec, EngineApi } from '../../../engine/engine-api.ts';
+import { EngineError } from '../../../engine/http/engine-error.ts';
+import { type Container, isUp } from '../../../engine/objects/container.ts';
+import { classifyPullFailure } from '../../../engine/registry/classify-pull-failure.ts';
+import type { PullProgress } from '../../../engine/registry/pull-progress.ts';
+import { readRegistryCredentials } from '../../../engine/registry/registry-credentials.ts';
+import type { UpdateTarget } from '../../available-update/choose-update.ts';
+import type { CompleteUpdateOrder } from '../../contract/instance-updates.ts';
+import type { Deployment } from '../../deployment/read-deployment.ts';
+import { chooseUpdatedServices } from '../../deployment/updated-services.ts';
+import {
+  buildUpdaterContainer,
+  createAdditionalUpdaterName,
+  initialRunFactsOf,
+  isUpdaterActive,
+  isUpdaterOfInstance,
+  runIdLabel,
+} from '../../deployment/updater-container.ts';
+import type { RunRecord } from '../run-record.ts';
+import { RunStop } from '../run-stop.ts';
+import type { LaunchContext } from '../server-context.ts';
+import { buildTargetOptions } from './target-options.ts';
+
+type Launch = Pick<UpdateTarget, 'to' | 'proof'> & {
+  home: Deployment;
+  order: Pick<CompleteUpdateOrder, 'settings'>;
+};
+
+/** Time limit for pulling the updater image, in milliseconds. A pull takes less time on any working connection. */
+const pullLimitMs = 30 * 60_000;
+
+/**
+ * Pulls the updater image, frees the container name and starts the updater. Returns the container id. `mayLaunch` is
+ * called before the container is created; if it returns false, nothing is launched and the result is null.
+ * @throws RunStop, also from `mayLaunch` and as the abort reason of the signal
+ */
+export async function launchUpdater(
+  record: RunRecord,
+  { home, order: { settings: values }, ...destination }: Launch,
+  context: LaunchContext,
+  mayLaunch: () => Promise<boolean>,
+): Promise<string | null> {
+  const { engine, settings, signal } = context;
+  try {
+    await ensureUpdaterImage(record, context);
+    const services = await chooseUpdatedServices(engine, home, settings);
+    signal.throwIfAborted();
+    await endPrefetch(context, home);
+    record.prepare('launching', 'starting the updater');
+    const setFile = values && Object.keys(values).length > 0 ? ['--set-file', serverSettingsPath] : [];
+    const options = [...(await buildTargetOptions(destination, engine)), ...setFile];
+    const command =
+      record.run.kind === 'rollback' ? (['rollback', '--yes'] as const) : (['update', ...options] as const);
+    await clearName(engine, home, settings.containerName);
+    const spec = buildUpdaterContainer(home, settings, { command, services, origin: record.run });
+    if (!(await mayLaunch())) return null;
+    signal.throwIfAborted();
+    return await startContainer(engine, spec, { values, signal });
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    // The error message of the engine names the missing item, such as a directory to mount.
+    throw notLaunched(`the updater could not be started: ${error.message}`, error);
+  }
+}
+
+async function startContainer(
+  engine: EngineApi,
+  spec: ContainerSpec,
+  { values, signal }: { values: CompleteUpdateOrder['settings']; signal: AbortSignal },
+): Promise<string> {
+  const id = await engine.createContainer(spec).catch(async (error) => {
+    if (error instanceof EngineError && error.code === 'conflict') throw takenName(error);
+    // The engine may have created the container although its response was lost. Such a container must not be started
+    // later, when the queue is not paused.
+    await removeOwn(engine, spec);
+    throw error;
+  });
+  try {
+    if (values) await engine.putArchive(id, buildSettingsArchive(values), { isSecret: true });
+    signal.throwIfAborted();
+    await engine.startContainer(id);
+  } catch (error) {
+    const now = await engine.inspectContainer(id).catch(() => null);
+    // The engine may have started the container although its response was lost.
+    if (now !== null && hasRun(now)) return id;
+    await engine.removeContainer(id, { force: true }).catch(() => {});
+    throw error;
+  }
+  return id;
+}
+
+/** Matches values that can be written to an env file in single quotes. */
+const quotable = /^[^'\\\p{Cc}\p{Zl}\p{Zp}]*$/u;
+
+/**
+ * Builds a tar archive with the settings file of the updater. The file is an env file if this format can hold all
+ * values, because updaters of earlier releases read no other format; otherwise JSON.
+ */
+export function buildSettingsArchive(values: Readonly<Record<string, string>>): Buffer {
+  const entries = Object.entries(values);
+  const isQuotable = entries.every(([name, value]) => name !== '__proto__' && quotable.test(value));
+  const text = isQuotable
+    ? entries.map(([name, value]) => `${name}='${value}'\n`).join('')
+    : JSON.stringify(entries);
+  const file = Buffer.from(text);
+  return Buffer.concat([
+    ...createArchiveEntry(serverSettingsPath.slice(1), file, { mode: 0o600 }),
+    archiveTrailer,
+  ]);
+}
+
+const hasRun = ({ status }: Container): boolean => status !== 'created';
+
+async function removeOwn(engine: EngineApi, { name, Labels }: ContainerSpec): Promise<void> {
+  try {
+    const found = await engine.inspectContainer(name);
+    const isSame = found !== null && initialRunFactsOf(found).id === Labels?.[runIdLabel];
+    if (isSame && !hasRun(found)) await engine.removeContainer(found.id, { force: true });
+  } catch {
+    // If the engine fails, the container cannot be removed now.
+  }
+}
+
+const takenName = (error?: unknown): RunStop =>
+  new RunStop('failed', 'another updater was started at the same time; nothing was changed', {
+    code: 'launch-taken',
+    advice: 'Wait until the other update has finished, then run the update again.',
+    error,
+  });
+
+const notLaunched = (message: string, error?: unknown): RunStop =>
+  new RunStop('failed', `${message}; nothing was changed`, {
+    code: 'launch-failed',
+    advice: 'Fix the problem reported by the engine, then run the update again.',
+    error,
+  });
+
+/**
+ * Pulls the updater image, or uses the local image if its pull fails or is not necessary.
+ * @throws RunStop, EngineError
+ */
+export async function ensureUpdaterImage(
+  record: RunRecord,
+  { engine, settings, signal }: Pick<LaunchContext, 'engine' | 'settings' | 'signal'>,
+): Promise<void> {
+  const { updaterImage, updaterPull, registryCredentials } = settings;
+  const reference = parseReference(updaterImage);
+  if (reference === null) throw notLaunched(`${updaterImage} is not a valid image reference`);
+  const { repository, tag, digest } = reference;
+  // The image of a digest never changes, so a local image with this digest is used.
+  if ((updaterPull === 'missing' || digest !== null) && (await engine.inspectImage(updaterImage)) !== null)
+    return;
+  record.prepare('launching', `pulling ${updaterImage}`);
+  const login = await readRegistryCredentials(repository, registryCredentials);
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(pullLimitMs)]);
+  try {
+    const wanted = { repository, tag: digest ?? tag ?? 'latest', login, signal: limit };
+    const onProgress = ({ percent }: PullProgress) =>
+      record.prepare('launching', `pulling ${updaterImage}`, { percent });
+    await engine.pullImage({ ...wanted, onProgress });
+  } catch (error) {
+    signal.throwIfAborted();
+    const fault = error instanceof EngineError ? error : null;
+    // These errors come from a proxy in front of the engine, not from the registry.
+    if (fault?.code === 'refused-by-proxy' || fault?.code === 'not-an-engine') throw error;
+    const message = fault?.message ?? `the pull took longer than ${pullLimitMs / 60_000} minutes`;
+    const failure = classifyPullFailure(message, [updaterImage], fault?.status ?? null);
+    const isHere = failure.again !== 'never' || failure.code === 'pull-unreachable';
+    if (isHere && (await engine.inspectImage(updaterImage).catch(() => null)) !== null) {
+      record.warn(`cannot pull ${updaterImage} (${failure.sentence}); using the local image`);
+      return;
+    }
+    throw new RunStop('failed', `the updater image ${updaterImage} cannot be pulled; nothing was changed`, {
+      detail: failure.sentence,
+      code: failure.code,
+      advice: 'Check that the image is published and the registry is reachable, then run the update again.',
+      error,
+    });
+  }
+}
+
+/** Stops the prefetch. The update itself pulls the images that are still missing. */
+async function endPrefetch({ engine, settings }: LaunchContext, home: Deployment): Promise<void> {
+  if (settings.prefetch === false) return;
+  const found = await engine.inspectContainer(createAdditionalUpdaterName('prefetch', settings, home));
+  if (found !== null && isUpdaterOfInstance(found, home) && isUp(found))
+    await engine.killContainer(found.id, 'SIGTERM');
+}
+
+/** Frees the container name. Another instance's updater is renamed instead of removed, which preserves its log. */
+async function clearName(engine: EngineApi, home: Deployment, name: string): Promise<void> {
+  const found = await engine.inspectContainer(name);
+  if (found === null) return;
+  if (isUpdaterActive(found)) throw takenName();
+  if (isUpdaterOfInstance(found, home)) await engine.removeContainer(found.id);
+  else await engine.renameContainer(found.id, `${name}-${found.id.slice(0, 12)}`);
+}

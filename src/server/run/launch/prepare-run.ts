@@ -1,0 +1,165 @@
+import { once } from 'node:events';
+import { sleepFor } from '../../../core/cancellation/wait-until.ts';
+import { channelOf } from '../../../core/release/channel.ts';
+import { isMajorChange } from '../../../core/release/compare-versions.ts';
+import type { RunKind } from '../../../wire/codes.ts';
+import type { Reason } from '../../../wire/status.ts';
+import { callApplication, HostFailure } from '../../application/call-application.ts';
+import { fetchJobs } from '../../application/fetch-jobs.ts';
+import type { UpdateTarget } from '../../available-update/choose-update.ts';
+import type { CompleteUpdateOrder } from '../../contract/instance-updates.ts';
+import type { Deployment } from '../../deployment/read-deployment.ts';
+import {
+  filterRunningJobs,
+  findBlockingJobsReason,
+  findStuckJobsReason,
+} from '../../reasons/find-blocking-reason.ts';
+import type { RunRecord } from '../run-record.ts';
+import { RunStop } from '../run-stop.ts';
+import type { LaunchContext } from '../server-context.ts';
+import { launchUpdater } from './launch-updater.ts';
+
+/** Requested run and its target. */
+export interface RunPlan extends UpdateTarget {
+  kind: RunKind;
+  order: Pick<CompleteUpdateOrder, 'when' | 'force' | 'by' | 'settings'>;
+  home: Deployment;
+  /** Returns why the updater must no longer be launched; null if it may be launched. Called right before the launch. */
+  whyNot(): Promise<Reason | null>;
+}
+
+/**
+ * Waits for jobs, calls `beforeUpdate` and launches the updater (docs/contract.md 8.2). Returns the container id.
+ * @throws RunStop
+ */
+export async function prepareRun(record: RunRecord, plan: RunPlan, context: LaunchContext): Promise<string> {
+  const { settings, signal } = context;
+  const giveUpAt = performance.now() + settings.idleMs;
+  const until = new Date(Date.now() + settings.idleMs).toISOString();
+  for (let isPrepared = false; ; isPrepared = true) {
+    if (plan.order.when === 'idle') await waitForJobs(record, { giveUpAt, until }, context);
+    // `beforeUpdate` is not called before a rollback, which saves the current data itself.
+    if (!isPrepared && plan.kind === 'update') await askToPrepare(record, plan.to, context);
+    signal.throwIfAborted();
+    const containerId = await launchUpdater(record, plan, context, () => mayLaunch(plan, context));
+    if (containerId !== null) return containerId;
+  }
+}
+
+/** Waits until no job is running. Queued jobs do not start because the queue is paused. */
+async function waitForJobs(
+  record: RunRecord,
+  { giveUpAt, until }: { giveUpAt: number; until: string },
+  { settings, timing, signal, sync }: LaunchContext,
+): Promise<void> {
+  for (let isLogged = false; ; ) {
+    signal.throwIfAborted();
+    try {
+      const running = filterRunningJobs(await fetchJobs(settings, timing));
+      if (running.length === 0) return;
+      const stuck = findStuckJobsReason(running);
+      if (stuck) throw refusedFor(stuck.code, stuck.message);
+      const reason = findBlockingJobsReason(running);
+      if (performance.now() > giveUpAt)
+        throw refusedFor(reason?.code ?? 'job-running', `gave up waiting: ${reason?.message}`);
+      const message = `waiting for ${running.length} running ${running.length === 1 ? 'job' : 'jobs'} to finish`;
+      record.prepare('waiting', message, { jobs: running, until });
+      await sync();
+      isLogged = false;
+    } catch (cause) {
+      if (!(cause instanceof HostFailure)) throw cause;
+      const message = 'cannot list the jobs that the update is waiting for';
+      if (!isLogged) settings.log({ level: 'warn', message, cause });
+      isLogged = true;
+      if (performance.now() > giveUpAt) throw refusedFor('job-running', 'the running jobs cannot be listed');
+    }
+    await sleepFor(timing.jobs, signal, false);
+  }
+}
+
+const refusedFor = (code: string, message: string): RunStop =>
+  new RunStop('refused', `${message}; nothing was changed`, {
+    code,
+    advice: 'Stop the job or wait until it has finished, then run the update again.',
+  });
+
+async function askToPrepare(
+  record: RunRecord,
+  to: string,
+  { settings, signal, sync }: LaunchContext,
+): Promise<void> {
+  const { beforeUpdate, preparation, preparationMs, version } = settings;
+  if (!beforeUpdate) return;
+  // Aborted when `beforeUpdate` has finished, and when the run is cancelled, because its messages are then no longer
+  // needed.
+  const over = new AbortController();
+  record.prepare('preparing', preparation ?? 'preparing the update');
+  await sync();
+  const asked = {
+    run: record.run.id,
+    from: record.run.from ?? version,
+    target: to,
+    major: channelOf(to) !== null && channelOf(version) !== null && isMajorChange(version, to),
+    say: (message: unknown) => {
+      if (!over.signal.aborted) record.prepare('preparing', String(message));
+    },
+    signal: over.signal,
+  };
+  const stopped = once(signal, 'abort', { signal: over.signal }).then(() => Promise.reject(signal.reason));
+  stopped.catch(() => {});
+  try {
+    const answer = callApplication('beforeUpdate', () => beforeUpdate(asked), preparationMs);
+    const refusal = await Promise.race([answer, stopped]);
+    if (typeof refusal === 'string' && refusal !== '') throw notPrepared(refusal);
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    // The message of an error that the host application has thrown is shown to admins.
+    throw notPrepared(error.cause instanceof Error ? error.cause.message : error.message, error);
+  } finally {
+    over.abort();
+  }
+}
+
+const notPrepared = (detail: string, error?: unknown): RunStop =>
+  new RunStop('refused', 'the update could not be prepared; nothing was changed', {
+    detail,
+    code: 'not-prepared',
+    advice: 'Fix the problem reported during preparation, then run the update again.',
+    error,
+  });
+
+/**
+ * Checks for a recall and for running jobs again, right before the container is created. Returns false if the update
+ * must wait for jobs.
+ * @throws RunStop
+ */
+async function mayLaunch(
+  { order: { when, force }, whyNot }: RunPlan,
+  context: LaunchContext,
+): Promise<boolean> {
+  const { settings, timing, hold, sync } = context;
+  await sync();
+  const forbidden = await whyNot();
+  if (forbidden) {
+    const { code, message, advice = null } = forbidden;
+    throw new RunStop('refused', `${message}; nothing was changed`, { code, advice });
+  }
+  if (force) return true;
+  let reason: Reason | null;
+  try {
+    // The queue is paused again, because another server of the instance may have resumed it.
+    await hold.call(true);
+    const jobs = await fetchJobs(settings, timing);
+    reason = findBlockingJobsReason(when === 'idle' ? filterRunningJobs(jobs) : jobs);
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    throw new RunStop('failed', 'the job queue does not respond; nothing was changed', {
+      code: 'queue-unavailable',
+      advice: `Check that ${settings.product.name} is working, then run the update again.`,
+      error,
+    });
+  }
+  if (reason === null) return true;
+  if (when === 'idle') return false;
+  throw refusedFor(reason.code, reason.message);
+}

@@ -1,0 +1,33 @@
+import { targetFor } from '../../../core/release/channel.ts';
+import type { EngineApi } from '../../../engine/engine-api.ts';
+import { rejectionCodes, tolerateErrors } from '../../../engine/http/engine-error.ts';
+import { createPlatformFilter, type ReleaseFile } from '../../../provenance/release-file.ts';
+import type { UpdateTarget } from '../../available-update/choose-update.ts';
+
+/**
+ * Returns the updater's command-line options for a target. For a verified target, they include the expected hashes of
+ * files and, for each image, all digests that this engine may report.
+ * @throws EngineError
+ */
+export async function buildTargetOptions(
+  { to, proof }: Pick<UpdateTarget, 'to' | 'proof'>,
+  engine: Pick<EngineApi, 'getFacts'>,
+): Promise<string[]> {
+  const target = ['--target', targetFor(to)];
+  if (proof === undefined) return target;
+  const facts = await engine.getFacts().catch(tolerateErrors(...rejectionCodes));
+  const isOfEngine = createPlatformFilter(facts?.platform ?? '');
+  const digestsOf = ({ digest, platforms }: ReleaseFile['images'][string]) => [
+    digest,
+    ...Object.entries(platforms).flatMap(([name, { manifest, config }]) =>
+      isOfEngine(name) ? [manifest, config] : [],
+    ),
+  ];
+  return [
+    ...target,
+    ...Object.entries(proof.images).flatMap(([service, image]) =>
+      [...new Set(digestsOf(image))].flatMap((digest) => ['--expect', `${service}=${digest}`]),
+    ),
+    ...Object.entries(proof.files).flatMap(([name, hash]) => ['--expect-file', `${name}=${hash}`]),
+  ];
+}

@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isWithin } from '../../../core/mounts/host-paths.ts';
+import type { Product } from '../../../core/names/product.ts';
+import type { BlockingJob, Reason } from '../../../wire/status.ts';
+import { HostFailure } from '../../application/call-application.ts';
+import { HomeNotFound } from '../../deployment/deployment-not-found.ts';
+import type { DeploymentEnvironment } from '../../deployment/environment-cache.ts';
+import type { Deployment } from '../../deployment/read-deployment.ts';
+import { describeUnrelatedContainer, isUpdaterActive } from '../../deployment/updater-container.ts';
+import { findBlockingReason } from '../../reasons/find-blocking-reason.ts';
+import { describeRunInProgress } from '../../reasons/run-reasons.ts';
+import type { ServerContext } from '../server-context.ts';
+import type { RunController } from '../track/run-controller.ts';
+
+/** Observed state of the store and the engine. */
+export interface Observation extends DeploymentEnvironment {
+  /** Reason why the store cannot be used; null if the store responds and is persistent. */
+  noStore: Reason | null;
+}
+
+const freshMs = 1_000;
+const staleMs = 10_000;
+
+/** Cache of the observed state, which `recent` refreshes at most once a second. */
+export class ObservationCache {
+  readonly #runs: RunController;
+  readonly #context: ServerContext;
+  #last: { at: number; observation: Observation } | null = null;
+  #refreshing: Promise<Observation> | null = null;
+
+  constructor(runs: RunController, context: ServerContext) {
+    this.#runs = runs;
+    this.#context = context;
+  }
+
+  /** Refreshes and returns the state, even if the cached state is recent. */
+  async refresh(): Promise<Observation> {
+    const observation = await this.#observe();
+    this.#last = { at: performance.now(), observation };
+    return observation;
+  }
+
+  /**
+   * Returns the state, cached for one second. During a refresh, returns the old state if it is at most ten seconds old.
+   */
+  async recent(): Promise<Observation> {
+    const last = this.#last;
+    const age = last === null ? Number.POSITIVE_INFINITY : performance.now() - last.at;
+    if (last !== null && age < freshMs) return last.observation;
+    this.#refreshing ??= this.refresh().finally(() => {
+      this.#refreshing = null;
+    });
+    return last === null || age > staleMs ? this.#refreshing : last.observation;
+  }
+
+  /**
+   * Waits until the server has determined whether a run is in progress, and then returns null. Returns a reason if this
+   * takes longer than the time limit.
+   */
+  async whyUnknown(): Promise<Reason | null> {
+    const { ledger, settings, timing } = this.#context;
+    const late = sleep(timing.known, true, { ref: false });
+    while (!this.#runs.isKnown) {
+      const looked = this.refresh().then(() => sleep(timing.watchClosely, false, { ref: false }));
+      if (await Promise.race([looked, late]))
+        return ledger.hasAnswered
+          ? { code: 'no-engine', message: stillCheckingMessage }
+          : createNoStoreReason(settings.product);
+    }
+    return null;
+  }
+
+  /** Returns the first reason why an update cannot start; null if it can start. */
+  reasonAgainst(
+    observation: Observation,
+    jobs: readonly BlockingJob[] = [],
+    upToDate: string | null = null,
+  ): Reason | null {
+    return findBlockingReason({ ...observation, updater: this.#runningUpdater(observation), jobs, upToDate });
+  }
+
+  #runningUpdater({ updater }: Observation): { message: string; since: string } | null {
+    const { record } = this.#runs;
+    if (record !== null && !record.hasEnded) return describeRunInProgress(record.run);
+    if (!updater || updater.isOurs || !isUpdaterActive(updater.container)) return null;
+    return describeUnrelatedContainer(updater.container);
+  }
+
+  async #observe(): Promise<Observation> {
+    const { store, product } = this.#context.settings;
+    const nothing = { home: null, noHome: null, updater: null, foreign: null, noStore: null };
+    try {
+      const seen = await this.#runs.reconcile();
+      return { ...seen, noStore: findLostStoreReason(seen.home, store.directory) };
+    } catch (error) {
+      if (error instanceof HomeNotFound) return { ...nothing, noHome: error };
+      if (error instanceof HostFailure) return { ...nothing, noStore: createNoStoreReason(product) };
+      throw error;
+    }
+  }
+}
+
+export const stillCheckingMessage = 'the server is still checking whether an update is in progress';
+
+/** Returns why the store would be lost when the server's container is replaced; null if the store is persistent. */
+export function findLostStoreReason(home: Deployment | null, directory: string | undefined): Reason | null {
+  if (home === null || directory === undefined) return null;
+  if (home.mounted.some((destination) => isWithin(directory, destination))) return null;
+  return {
+    code: 'store-unavailable',
+    message: `the store directory ${directory} is not on a mount of the server's container and would be lost when the container is replaced`,
+  };
+}
+
+export const createNoStoreReason = ({ name }: Pick<Product, 'name'>): Reason => ({
+  code: 'store-unavailable',
+  message: `the store that holds the state of ${name} does not respond`,
+});

@@ -1,0 +1,143 @@
+import { targetFor } from '../../../core/release/channel.ts';
+import { findRollbackableRun } from '../../../wire/derived/rollbackable-run.ts';
+import type { Reason, RollbackOffer, Run } from '../../../wire/status.ts';
+import { HostFailure } from '../../application/call-application.ts';
+import { fetchJobs } from '../../application/fetch-jobs.ts';
+import { resolveTarget, type UpdateTarget, verifyTarget } from '../../available-update/choose-update.ts';
+import { findRecallReason } from '../../available-update/publisher-notice.ts';
+import type { CompleteRollbackOrder, CompleteUpdateOrder } from '../../contract/instance-updates.ts';
+import {
+  createOtherRestorePointReason,
+  noRestorePointReason,
+  updateStartingReason,
+} from '../../reasons/run-reasons.ts';
+import { findSettingsReason } from '../../reasons/settings-reason.ts';
+import { RollbackPreviewCache } from '../additional-updater/rollback-preview-cache.ts';
+import type { RunPlan } from '../launch/prepare-run.ts';
+import { throwUnavailable, Unavailable } from '../update-service.ts';
+import { createNoStoreReason, type Observation } from './observation-cache.ts';
+import type { ServerParts } from './server-parts.ts';
+
+type Started = Promise<{ run: Run } | { reason: Reason }>;
+
+/** Starts updates and rollbacks unless there is a reason against them. */
+export class RunStarter {
+  readonly #parts: ServerParts;
+  readonly #rollbacks: RollbackPreviewCache;
+
+  constructor(parts: ServerParts) {
+    this.#parts = parts;
+    this.#rollbacks = new RollbackPreviewCache(parts);
+  }
+
+  update(order: CompleteUpdateOrder): Started {
+    return this.#begin('update', order, () => this.#parts.offers.destination(order));
+  }
+
+  /**
+   * Starts an update that waits until no job is running. `isStill` is called when the releases have been read, and
+   * returns whether the update is still due.
+   */
+  updateAutomatically(
+    { to, path, by }: { to: string; path?: readonly string[]; by: string },
+    isStill: () => Promise<boolean>,
+  ): Started {
+    const { offers } = this.#parts;
+    return this.#begin('update', { when: 'idle', force: false, by }, async () => {
+      await offers.readChannelFile();
+      const { known } = await offers.now();
+      const destination = resolveTarget(targetFor(to), known);
+      if (!(await isStill())) return { reason: overtaken };
+      return verifyTarget('reason' in destination ? destination : { ...destination, to, path }, known);
+    });
+  }
+
+  rollback({ confirm, ...order }: CompleteRollbackOrder): Started {
+    return this.#begin('rollback', order, async () => {
+      const past = findRollbackableRun(await this.#history());
+      if (past === null) return { reason: noRestorePointReason };
+      const { version } = past.restorePoint;
+      if (version !== confirm) return { reason: createOtherRestorePointReason(version, confirm) };
+      this.#rollbacks.forget();
+      return { to: version };
+    });
+  }
+
+  async rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }> {
+    const observation = await this.#observe();
+    if ('reason' in observation) return observation;
+    const past = findRollbackableRun(await this.#history());
+    if (past === null || observation.home === null) return { reason: noRestorePointReason };
+    const answer = await this.#rollbacks.ask(past, observation.home).catch(throwUnavailable);
+    this.refuseWhenClosing();
+    return answer ?? { reason: noRestorePointReason };
+  }
+
+  /** Rejects requests while the server is shutting down. @throws Unavailable */
+  refuseWhenClosing(): void {
+    if (this.#parts.closing.aborted) throw new Unavailable('the server is shutting down');
+  }
+
+  /**
+   * Starts a run, or returns the reason why it cannot start.
+   * @param find returns the target of the run, or the reason why there is none
+   * @throws UnknownSetting
+   */
+  async #begin(
+    kind: RunPlan['kind'],
+    order: RunPlan['order'],
+    find: () => Promise<UpdateTarget | { reason: Reason }>,
+  ): Started {
+    const { observations, offers, runs, settings, timing } = this.#parts;
+    const observation = await this.#observe();
+    if ('reason' in observation) return observation;
+    const found = await find();
+    const listed = 'to' in found ? await offers.settings(found.proof) : [];
+    const reason = 'to' in found ? findSettingsReason(found.to, listed, order.settings) : null;
+    const destination = reason ? { reason } : found;
+    const { home } = observation;
+    if ('reason' in destination || home === null) {
+      const jobs = order.force ? [] : await fetchJobs(settings, timing).catch(throwUnavailable);
+      const why = 'reason' in destination ? destination.reason : noPlace;
+      return { reason: observations.reasonAgainst(observation, jobs) ?? why };
+    }
+    this.refuseWhenClosing();
+    const whyNot = async () => {
+      if (kind === 'rollback') return null;
+      await offers.readChannelFile();
+      return findRecallReason(destination, await offers.word());
+    };
+    try {
+      const begun = await runs.begin({ ...destination, kind, order, home, whyNot });
+      if (begun !== 'taken') return begun;
+      return { reason: observations.reasonAgainst(await observations.refresh()) ?? updateStartingReason };
+    } catch (error) {
+      if (error instanceof HostFailure && error.asked.startsWith('store.'))
+        return { reason: createNoStoreReason(settings.product) };
+      return throwUnavailable(error);
+    }
+  }
+
+  /** Returns the current state, or why no run can start. Jobs and the available update are not considered. */
+  async #observe(): Promise<Observation | { reason: Reason }> {
+    const { observations, runs } = this.#parts;
+    this.refuseWhenClosing();
+    const unknown = await observations.whyUnknown();
+    if (unknown) return { reason: unknown };
+    // The outcome of a run that has just finished may not have been written yet.
+    if (!runs.isUnderWay) await runs.freed;
+    const observation = await observations.refresh();
+    const reason = observations.reasonAgainst(observation);
+    return reason ? { reason } : observation;
+  }
+
+  #history(): Promise<Run[]> {
+    return this.#parts.history.all().catch(throwUnavailable);
+  }
+}
+
+const overtaken: Reason = {
+  code: 'up-to-date',
+  message: 'the update has already been started, or it is no longer due',
+};
+const noPlace: Reason = { code: 'up-to-date', message: 'the compose project of this server was not found' };

@@ -1,0 +1,38 @@
+import { isUp } from '../../../engine/objects/container.ts';
+import { createEngineUnreachableError } from '../../deployment/deployment-not-found.ts';
+import type { DeploymentEnvironment } from '../../deployment/environment-cache.ts';
+import { initialRunFactsOf } from '../../deployment/updater-container.ts';
+import type { OpenRun } from '../../store/stored-entries.ts';
+import type { ServerContext } from '../server-context.ts';
+import type { FoundUpdater } from './plan-resume.ts';
+
+/**
+ * Finds the updater container of this instance: the container of the current run, even if it was renamed, otherwise the
+ * container with the name of the updater. Returns null if there is none.
+ * @throws HostFailure or HomeNotFound if the store or the engine does not respond
+ */
+export async function findUpdater(
+  open: OpenRun | null,
+  { updater }: DeploymentEnvironment,
+  { engine, ledger }: ServerContext,
+): Promise<FoundUpdater | null> {
+  let container = updater?.isOurs ? updater.container : null;
+  const launched = open?.updater ?? null;
+  if (launched !== null && container?.id !== launched) {
+    // Another instance may have renamed the container when it launched its own updater.
+    const found = await engine.inspectContainer(launched).catch((error) => {
+      throw createEngineUnreachableError(engine, error);
+    });
+    container = found ?? container;
+  }
+  if (container === null) return null;
+  const { id, status, startedAt } = container;
+  const origin = initialRunFactsOf(container);
+  const found = (state: FoundUpdater['state']) => ({ id, origin, state });
+  if (status === 'created') return found('made');
+  if (!isUp(container)) return found('ended');
+  // If the stored run has the start time of this container, the run has ended and the updater is about to exit.
+  // Otherwise, the updater was restarted after the end of the run and is running again.
+  const past = (await ledger.pastRuns()).find(({ run }) => run.id === origin.id);
+  return found(past?.updaterStartedAt === startedAt ? 'ended' : 'under-way');
+}

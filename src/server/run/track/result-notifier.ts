@@ -1,0 +1,91 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { callApplication } from '../../application/call-application.ts';
+import { retryWithBackoff } from '../../application/retry-with-backoff.ts';
+import type { PastRun } from '../../store/stored-entries.ts';
+import type { ServerContext } from '../server-context.ts';
+import type { ServerLiveness } from './server-liveness.ts';
+
+const mostAttempts = 3;
+/** Error that triggers another attempt because `onEnd` has failed. */
+class EndRefused extends Error {}
+
+type NotifierContext = Pick<ServerContext, 'ledger' | 'timing' | 'closing'> & {
+  settings: Pick<ServerContext['settings'], 'onEnd' | 'log'>;
+};
+
+/**
+ * Calls `onEnd` for each finished run that has not been reported yet (docs/contract.md 8.20). Each attempt is stored
+ * before the call, and its success after the call. If the server dies during the call, another server tries again.
+ * There are at most three attempts.
+ */
+export class ResultNotifier {
+  readonly #context: NotifierContext;
+  readonly #boots: Pick<ServerLiveness, 'own' | 'stateOf'>;
+  /** Ids and end times of the runs for which `onEnd` has succeeded in this server process. */
+  readonly #taken = new Set<string>();
+  readonly #inside = new AsyncLocalStorage<true>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(context: NotifierContext, boots: Pick<ServerLiveness, 'own' | 'stateOf'>) {
+    this.#context = context;
+    this.#boots = boots;
+  }
+
+  /** Whether the current call comes from `onEnd`, which must not wait for its own end. */
+  get isCaller(): boolean {
+    return this.#inside.getStore() === true;
+  }
+
+  /** Calls `onEnd` for all runs that were not reported yet, one after the other, oldest first. Never rejects. */
+  async notifyAll(): Promise<void> {
+    this.#last = this.#last.then(() => this.#notifyAll()).catch(() => {});
+    await this.#last;
+  }
+
+  async #notifyAll(): Promise<void> {
+    const { ledger, timing, closing, settings } = this.#context;
+    const attempt = async () => {
+      const past = (await ledger.pastRuns()).filter(({ told, attempts }) => !told && attempts < mostAttempts);
+      let isDone = true;
+      for (const one of past.reverse()) if (!(await this.#notify(one))) isDone = false;
+      if (!isDone) throw new EndRefused();
+    };
+    const failed = (cause: unknown) => {
+      const message = 'cannot report the end of an update yet; retrying';
+      if (!(cause instanceof EndRefused)) settings.log({ level: 'warn', message, cause });
+      return true;
+    };
+    await retryWithBackoff(attempt, failed, timing, closing);
+  }
+
+  /** Calls `onEnd` for one run. Returns false if another attempt is necessary. */
+  async #notify({ run: { id, endedAt }, attempts, teller }: PastRun): Promise<boolean> {
+    const { ledger, settings, timing } = this.#context;
+    const end = `${id} ${endedAt}`;
+    // If `onEnd` has already succeeded but the store failed afterwards, only the write to the store is tried again.
+    if (!this.#taken.has(end)) {
+      if (teller !== null && (await this.#boots.stateOf(teller)) === 'lives') return true;
+      const claimed = await ledger.changePast(id, (now) =>
+        // Another server may have started or completed this attempt.
+        now.told || now.attempts !== attempts
+          ? null
+          : { ...now, attempts: attempts + 1, teller: this.#boots.own },
+      );
+      if (claimed === null) return true;
+      const call = () => this.#inside.run(true, () => settings.onEnd(claimed.run));
+      try {
+        await callApplication('onEnd', call, timing.onEnd);
+      } catch (cause) {
+        const isOver = claimed.attempts >= mostAttempts;
+        const message = isOver
+          ? 'onEnd failed too often and will not be called again for this update'
+          : 'onEnd failed and will be called again';
+        settings.log({ level: 'error', message, cause });
+        return isOver;
+      }
+      this.#taken.add(end);
+    }
+    await ledger.changePast(id, (now) => ({ ...now, told: true }));
+    return true;
+  }
+}

@@ -1,0 +1,387 @@
+import { formatLastLine } from '../../../core/progress/run-result.ts';
+import { automaticCaller, isGoodOutcome } from '../../../wire/codes.ts';
+import { isTooLateToCancel } from '../../../wire/derived/phase-rows.ts';
+import type { CancelReason, Reason, Run } from '../../../wire/status.ts';
+import { fetchJobs } from '../../application/fetch-jobs.ts';
+import type { DeploymentEnvironment } from '../../deployment/environment-cache.ts';
+import type { InitialRunFacts } from '../../deployment/updater-container.ts';
+import { fetchOutdatedServerWarnings } from '../../reasons/build-servers.ts';
+import { evaluateJobs } from '../../reasons/find-blocking-reason.ts';
+import { createTooLateReason, notRunningReason } from '../../reasons/run-reasons.ts';
+import type { OpenRun } from '../../store/stored-entries.ts';
+import type { RunPlan } from '../launch/prepare-run.ts';
+import { createRun, RunRecord, reopenRun } from '../run-record.ts';
+import type { ServerContext } from '../server-context.ts';
+import { findUpdater } from './find-updater.ts';
+import { crashResult } from './follow-run-log.ts';
+import { planResume, type ResumeStep } from './plan-resume.ts';
+import { ResultNotifier } from './result-notifier.ts';
+import { ResultWriter } from './result-writer.ts';
+import { RunSession } from './run-session.ts';
+import { ServerLiveness } from './server-liveness.ts';
+
+/** Tracks the current run of the instance, even if another server has accepted the run (docs/contract.md 8.18). */
+export class RunController {
+  /** Start time of this server, in milliseconds since 1970. */
+  bootedAt = Date.now();
+  readonly #context: ServerContext;
+  readonly #boots: ServerLiveness;
+  readonly #notifier: ResultNotifier;
+  readonly #ends: ResultWriter;
+  /** Record of the current run, or of the last run if none is in progress. */
+  #record: RunRecord | null = null;
+  /** Session of the run that this server prepares or follows; null if there is none. */
+  #session: RunSession | null = null;
+  #freed: Promise<void> = Promise.resolve();
+  #notified: Promise<void> = Promise.resolve();
+  /** Last queued reconciliation or start. Only one of them runs at a time. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #isKnown = false;
+
+  constructor(context: ServerContext) {
+    this.#context = context;
+    this.#boots = new ServerLiveness(context);
+    this.#notifier = new ResultNotifier(context, this.#boots);
+    this.#ends = new ResultWriter(context);
+  }
+
+  get record(): RunRecord | null {
+    return this.#record;
+  }
+
+  get isUnderWay(): boolean {
+    return this.#record !== null && !this.#record.hasEnded;
+  }
+
+  /** Whether this server prepares or follows a run. */
+  get hasSession(): boolean {
+    return this.#session !== null;
+  }
+
+  /** Whether this server has determined if a run was in progress when the server started. */
+  get isKnown(): boolean {
+    return this.#isKnown;
+  }
+
+  /**
+   * Resolves when the session has released its run, after the first attempt to write the outcome to the store. Resolves
+   * at once without a session.
+   */
+  get freed(): Promise<void> {
+    return this.#freed;
+  }
+
+  /** Resolves when the session has released its run and `onEnd` was called. Resolves at once inside `onEnd`. */
+  async settled(): Promise<void> {
+    if (this.#notifier.isCaller) return;
+    await this.#freed;
+    await this.#notified;
+  }
+
+  /**
+   * Reads the store, then inspects the engine, and continues the current run. The store is read first, so that an
+   * updater that is recorded in the store already exists when the engine is inspected. Returns the state that the
+   * engine reports.
+   * @throws HostFailure or HomeNotFound if the store or the engine cannot report whether a run is in progress
+   */
+  reconcile(): Promise<DeploymentEnvironment> {
+    return this.#exclusive(async () => {
+      // If this server has a session, the results are not used: the session may end during the reads, which makes them
+      // outdated.
+      const hadSession = this.hasSession;
+      const stored = await this.#ends.openRun();
+      const seen = await this.#context.place.observe();
+      if (hadSession) return seen;
+      // The run may have ended while the engine was inspected.
+      const open = stored === null || this.#ends.isUnwritten(stored.run.id) ? null : stored;
+      const { noHome } = seen;
+      if (noHome === null) await this.#resume(open, seen);
+      else if (open !== null || (noHome.mayPass && !this.#isKnown)) throw noHome;
+      // Without an open run, every run for which this server has paused the queue has ended.
+      else await this.#release();
+      if (!this.#isKnown) void this.#notifier.notifyAll();
+      this.#isKnown = true;
+      return seen;
+    });
+  }
+
+  /**
+   * Opens a run in the store, pauses the queue and checks for jobs, in this order. Returns `taken` if another run is
+   * open.
+   * @throws HostFailure
+   */
+  async begin(plan: RunPlan): Promise<{ run: Run } | { reason: Reason } | 'taken'> {
+    const { ledger, settings } = this.#context;
+    const { kind, order, to, path = [] } = plan;
+    const id = crypto.randomUUID();
+    const startedAt = new Date().toISOString();
+    const origin = { id, kind, from: settings.version, to, startedAt, by: order.by, upgradePath: [...path] };
+    const record = new RunRecord(createRun(origin));
+    const session = new RunSession(record, this.#context);
+    const isOpened = await this.#exclusive(async () => {
+      if (this.hasSession || !(await ledger.begin(this.#opened(record.run, null)))) return false;
+      this.#session = session;
+      return true;
+    });
+    if (!isOpened) return 'taken';
+    const admission = await this.#admit(order).catch(async (error) => {
+      await this.#drop(id);
+      throw error;
+    });
+    if ('reason' in admission) {
+      await this.#drop(id);
+      return admission;
+    }
+    const { jobs } = admission;
+    if (jobs.length > 0) record.prepare('waiting', 'waiting for running jobs to finish', { jobs });
+    this.#take(session, session.prepare(plan));
+    return { run: record.run };
+  }
+
+  /** Pauses the queue, then checks for jobs. @throws HostFailure */
+  async #admit(order: RunPlan['order']): Promise<ReturnType<typeof evaluateJobs>> {
+    const { hold, settings, timing } = this.#context;
+    await hold.call(true);
+    return evaluateJobs(order, order.force ? [] : await fetchJobs(settings, timing));
+  }
+
+  /**
+   * Requests the cancellation of the current run from the server that prepares it or from its updater (docs/contract.md
+   * 8.19).
+   * @throws HostFailure, EngineError
+   */
+  async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
+    const { ledger, settings } = this.#context;
+    const record = this.#record;
+    const session = this.#session;
+    if (record === null || record.hasEnded) return { reason: notRunningReason };
+    const { id } = record.run;
+    if (isTooLateToCancel(record.run)) return { reason: createTooLateReason(record.run, settings.product) };
+    await session?.cancel(by);
+    const noteBy = (open: OpenRun) => ({ ...open, run: { ...open.run, cancelRequestedBy: by } });
+    const asked = ledger.change(id, noteBy);
+    // If another server prepares the run, that server reads the request from the store. If this server has the session,
+    // the session already has the request, so a store failure is ignored.
+    if (session !== null) await asked.catch(ignored);
+    else if ((await asked) === null) return { reason: notRunningReason };
+    record.note({ cancelRequestedBy: by });
+    return { run: record.run };
+  }
+
+  /** Stores the time at which this server stops, from which the next server measures the downtime. */
+  async noteStop(): Promise<void> {
+    if (this.#record === null || !this.isUnderWay) return;
+    const serverStoppedAt = new Date().toISOString();
+    const noteEnd = (open: OpenRun) => ({ ...open, serverStoppedAt });
+    await this.#context.ledger.change(this.#record.run.id, noteEnd).catch(ignored);
+  }
+
+  /** Ends the open run as `crashed`, because this server will never have an engine from which to read the outcome. */
+  async giveUp(): Promise<void> {
+    await this.#exclusive(async () => {
+      const open = await this.#ends.openRun();
+      if (open === null || this.hasSession) return;
+      await this.#carryOut({ kind: 'end', open, outcome: 'crashed', leftover: null });
+    });
+  }
+
+  async #resume(open: OpenRun | null, seen: DeploymentEnvironment): Promise<void> {
+    // A failure is ignored: it only makes it harder for other servers to check whether this server process is running.
+    await this.#boots.register().catch(ignored);
+    const updater = await findUpdater(open, seen, this.#context);
+    const server = open === null ? 'this' : await this.#boots.stateOf(open.server);
+    await this.#carryOut(planResume(open, updater, server));
+  }
+
+  async #carryOut(step: ResumeStep): Promise<void> {
+    const { hold, ledger, engine } = this.#context;
+    const id = 'open' in step ? step.open.run.id : step.kind === 'adopt' ? step.updater.origin.id : null;
+    await this.#settleOthers(id);
+    switch (step.kind) {
+      case 'release':
+        return this.#release();
+      case 'drop':
+        await ledger.change(step.open.run.id, () => null);
+        return this.#release();
+      case 'mirror': {
+        await hold.ensure(true);
+        const record = this.#recordOf(step.open.run);
+        record.mirror(step.open.run);
+        return this.#show(record);
+      }
+      case 'follow': {
+        const { open, updater } = step;
+        if (updater.state !== 'ended') await hold.ensure(true);
+        // The container id is stored, because the launching server may have stopped before it stored the id. The stop
+        // time is cleared, because the next server must not count the same downtime again. A failure is ignored,
+        // because nothing here depends on this write.
+        if (open.updater === null || open.serverStoppedAt !== null) {
+          const noteBegin = (now: OpenRun) => ({ ...now, updater: updater.id, serverStoppedAt: null });
+          await ledger.change(open.run.id, noteBegin).catch(ignored);
+        }
+        return this.#follow(this.#recordOf(open.run), updater.id, open);
+      }
+      case 'adopt': {
+        const { undone } = step;
+        const { id: containerId, origin } = step.updater;
+        if (undone !== null) await ledger.addPast(takenBack(undone, origin), null);
+        const past = (await ledger.pastRuns()).find(({ run }) => run.id === origin.id)?.run;
+        const record = new RunRecord(
+          past ? reopenRun(past) : createRun(origin, 'launching', 'reading the updater log'),
+        );
+        const open = this.#opened(record.run, containerId);
+        await hold.ensure(true);
+        // If the store contains another run by now, the next reconciliation finds that run. If the store fails, the run
+        // is followed all the same.
+        const opening = undone === null ? ledger.begin(open) : ledger.replace(undone.run.id, open);
+        if (await opening.catch(() => true)) this.#follow(record, containerId, open);
+        return;
+      }
+      case 'end': {
+        const { open, outcome, leftover } = step;
+        // Another server may have recorded the real outcome of the run in the meantime.
+        if ((await this.#ends.openRun())?.run.id !== open.run.id) return;
+        if (leftover !== null) await engine.removeContainer(leftover, { force: true }).catch(ignored);
+        const record = this.#recordOf(open.run);
+        record.end(endings[outcome]);
+        return this.#take(new RunSession(record, this.#context), Promise.resolve(null));
+      }
+    }
+  }
+
+  #opened(run: Run, updater: string | null): OpenRun {
+    return { run, server: this.#boots.own, updater, serverStoppedAt: null };
+  }
+
+  /** Returns the current record if it belongs to the run and has not ended, otherwise a new record. */
+  #recordOf(run: Run): RunRecord {
+    const now = this.#record;
+    return now?.run.id === run.id && !now.hasEnded ? now : new RunRecord(run);
+  }
+
+  #show(record: RunRecord): void {
+    if (this.#record === record) return;
+    this.#record = record;
+    this.#context.listeners.emit('start', record.run);
+  }
+
+  #follow(record: RunRecord, containerId: string, { serverStoppedAt }: OpenRun): void {
+    // The previous server has stored the time at which it stopped. If that was more than an hour ago, a clock was set.
+    const awayMs = this.bootedAt - Date.parse(serverStoppedAt ?? '');
+    record.note(awayMs >= 0 && awayMs < 3_600_000 ? { downtimeSeconds: Math.round(awayMs / 100) / 10 } : {});
+    const session = new RunSession(record, this.#context);
+    this.#take(session, session.follow(containerId));
+  }
+
+  /** Makes a session the current session, and finishes its run when its work is done. */
+  #take(session: RunSession, work: Promise<string | null>): void {
+    this.#session = session;
+    this.#show(session.record);
+    this.#freed = work
+      .then((startedAt) => this.#finish(session.record, startedAt))
+      .catch((cause) => {
+        const message = 'an error occurred after the end of an update';
+        this.#context.settings.log({ level: 'error', message, cause });
+      });
+  }
+
+  async #finish(record: RunRecord, updaterStartedAt: string | null): Promise<void> {
+    // A run without an outcome is continued by the next server of the instance, so the queue must stay paused.
+    if (!record.hasEnded) return;
+    const { ledger, listeners, settings, timing } = this.#context;
+    const warnings = await fetchOutdatedServerWarnings(record.run, settings, timing);
+    for (const warning of warnings) record.warn(warning);
+    const isGood = isGoodOutcome(record.run.outcome);
+    const message = `update finished: ${sentenceOf(record.run)}`;
+    settings.log({ level: isGood ? 'info' : 'warn', message });
+    listeners.emit('end', record.run);
+    const { tried, written } = this.#ends.write(record.run.id, async () => {
+      // `onEnd` is not called for an automatic update that was not started, because it is tried again in the next time
+      // window.
+      const isQuiet =
+        record.run.by === automaticCaller && updaterStartedAt === null && isHarmless(record.run);
+      await ledger.addPast(record.run, updaterStartedAt, { told: isQuiet });
+      await ledger.change(record.run.id, () => null);
+    });
+    await tried;
+    await this.#free();
+    this.#notified = written.then((isWritten) => (isWritten ? this.#notifier.notifyAll() : undefined));
+  }
+
+  /** Removes from the store a run that was never started. The end of this run is not reported. */
+  async #drop(id: string): Promise<void> {
+    await this.#ends.write(id, () => this.#context.ledger.change(id, () => null)).tried;
+    await this.#free();
+  }
+
+  async #free(): Promise<void> {
+    this.#session = null;
+    // If the store or the engine cannot report whether another run is in progress, there is no reason to keep the queue
+    // paused.
+    await this.reconcile().then(ignored, () => this.#context.hold.ensure(false));
+  }
+
+  /**
+   * Resumes the queue, because no run is in progress. Pauses it again if a run is opened at the same moment.
+   * @throws HostFailure
+   */
+  async #release(): Promise<void> {
+    const { hold } = this.#context;
+    await this.#settleOthers(null);
+    const wasReleased = hold.wanted === false;
+    await hold.ensure(false);
+    if (!wasReleased && (await this.#ends.openRun()) !== null) await hold.ensure(true);
+  }
+
+  /**
+   * Ends the record of a run that another server has prepared, unless it is the current run: the run has finished or
+   * was never started.
+   * @param id the current run; null if there is none
+   * @throws HostFailure
+   */
+  async #settleOthers(id: string | null): Promise<void> {
+    const record = this.#record;
+    if (record === null || record.hasEnded || record.run.id === id) return;
+    const past = (await this.#context.ledger.pastRuns()).find(({ run }) => run.id === record.run.id);
+    if (past) record.mirror(past.run);
+    else record.end({ outcome: 'cancelled', message: 'the update was not started; nothing was changed' });
+    this.#context.listeners.emit('end', record.run);
+  }
+
+  #exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(ignored);
+    return done;
+  }
+}
+
+const ignored = () => {};
+
+/**
+ * Returns a run that was rolled back, with the outcome `updated`: its real outcome was lost when the rollback restored
+ * the store, but only a run that changed the instance can be rolled back.
+ */
+function takenBack({ run }: OpenRun, { startedAt }: InitialRunFacts): Run {
+  const record = new RunRecord(run);
+  const message = `${run.from} → ${run.to}, later rolled back`;
+  record.end({ outcome: 'updated', message }, new Date(startedAt));
+  return record.run;
+}
+
+const isHarmless = ({ outcome }: Run): boolean => outcome === 'cancelled' || outcome === 'refused';
+
+const endings = {
+  crashed: {
+    ...crashResult,
+    message: 'the result of the update is unknown: the updater container was removed, so its log is lost',
+    code: 'updater-gone',
+  },
+  cancelled: {
+    outcome: 'cancelled',
+    message: 'the server was stopped before the updater was started; nothing was changed',
+  },
+} as const;
+
+/** Formats the result of a run like the last line of an updater log. */
+const sentenceOf = ({ outcome, ...run }: Run): string =>
+  outcome === null || isGoodOutcome(outcome) ? run.message : formatLastLine({ ...run, outcome });

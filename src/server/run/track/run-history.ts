@@ -1,0 +1,60 @@
+import type { Run } from '../../../wire/status.ts';
+import type { StateStore } from '../../store/state-store.ts';
+import { RunRecord } from '../run-record.ts';
+import type { RunController } from './run-controller.ts';
+
+/** Runs of the instance, including runs that only other servers have followed. */
+export class RunHistory {
+  readonly #runs: RunController;
+  readonly #ledger: StateStore;
+  /** Record of the last run if only another server has followed the run. */
+  #elsewhere: RunRecord | null = null;
+
+  constructor(runs: RunController, ledger: StateStore) {
+    this.#runs = runs;
+    this.#ledger = ledger;
+  }
+
+  /** Returns the current or last run; null if there is none, or if it is only in the store and the store fails. */
+  async last(): Promise<RunRecord | null> {
+    const { record } = this.#runs;
+    if (record !== null && !record.hasEnded) return record;
+    return this.#lastOf(await this.#past().catch(() => null));
+  }
+
+  /** Returns all runs, newest first. @throws HostFailure */
+  async all(): Promise<Run[]> {
+    return this.#allOf(await this.#past());
+  }
+
+  /** Returns the last run and all runs with one read of the store. If the store fails, `all` is empty. */
+  async read(): Promise<{ last: Run | null; all: Run[] }> {
+    const past = await this.#past().catch(() => null);
+    return { last: this.#lastOf(past)?.run ?? null, all: past === null ? [] : this.#allOf(past) };
+  }
+
+  async #past(): Promise<Run[]> {
+    return (await this.#ledger.pastRuns()).map(({ run }) => run);
+  }
+
+  #lastOf(past: readonly Run[] | null): RunRecord | null {
+    const { record } = this.#runs;
+    if (record !== null && !record.hasEnded) return record;
+    const newest = past?.[0] ?? null;
+    // The record of this server is preferred: it has all log lines, and its run may have ended before it was added to
+    // the stored history.
+    if (newest === null || newest.id === record?.run.id) return record ?? this.#elsewhere;
+    if (record !== null && !past?.some(({ id }) => id === record.run.id)) return record;
+    if (this.#elsewhere?.run.id !== newest.id) this.#elsewhere = new RunRecord(newest);
+    return this.#elsewhere;
+  }
+
+  #allOf(past: Run[]): Run[] {
+    const { record } = this.#runs;
+    if (record === null) return past;
+    const { run, hasEnded } = record;
+    // The history may not contain a run that has just ended. It contains a restarted run with its first outcome.
+    if (!past.some(({ id }) => id === run.id)) return [run, ...past];
+    return hasEnded ? past : past.map((one) => (one.id === run.id ? run : one));
+  }
+}

@@ -1,0 +1,146 @@
+import { sleepFor } from '../../../core/cancellation/wait-until.ts';
+import type { ProgressEvent } from '../../../core/progress/event.ts';
+import { automaticCaller } from '../../../wire/codes.ts';
+import { HostFailure } from '../../application/call-application.ts';
+import { retryWithBackoff } from '../../application/retry-with-backoff.ts';
+import { prepareRun, type RunPlan } from '../launch/prepare-run.ts';
+import { isLaunchState, type RunRecord } from '../run-record.ts';
+import { RunStop } from '../run-stop.ts';
+import type { ServerContext } from '../server-context.ts';
+import { followRunLog } from './follow-run-log.ts';
+
+/** Prepares and follows one run, or only follows a run that is already in progress, until the run has ended. */
+export class RunSession {
+  readonly record: RunRecord;
+  readonly #context: ServerContext;
+  readonly #stop = new AbortController();
+  /** Id of the updater container; null before the launch. */
+  #containerId: string | null = null;
+
+  constructor(record: RunRecord, context: ServerContext) {
+    this.record = record;
+    this.#context = context;
+  }
+
+  /** Prepares, launches and follows an admitted run. Returns the result of `follow`; null if nothing was launched. */
+  async prepare(plan: RunPlan): Promise<string | null> {
+    const { closing, settings } = this.#context;
+    const serverStops = () => this.#stopWith('the server was stopped before the updater was started');
+    const launched = new AbortController();
+    closing.addEventListener('abort', serverStops, { signal: launched.signal });
+    if (closing.aborted) serverStops();
+    void this.#syncUntil(launched.signal);
+    let containerId: string;
+    try {
+      const launching = { ...this.#context, signal: this.#stop.signal, sync: () => this.#sync() };
+      containerId = await prepareRun(this.record, plan, launching);
+    } catch (error) {
+      // A cancellation takes precedence over any other error, because nothing was started.
+      const stop: unknown = this.#stop.signal.aborted ? this.#stop.signal.reason : error;
+      const { result, message, cause } = stop instanceof RunStop ? stop : notStarted(error);
+      if (result.outcome === 'failed') settings.log({ level: 'error', message, cause: cause ?? error });
+      this.record.end(result);
+      return null;
+    } finally {
+      launched.abort();
+    }
+    const { from, to } = this.record.run;
+    const message = `started the updater: ${from ?? 'an unknown version'} → ${to ?? 'the newest release'}`;
+    settings.log({ level: 'info', message });
+    void this.#publishContainer(containerId);
+    return this.follow(containerId);
+  }
+
+  /**
+   * Follows the log until the run ends or the server closes. Returns the last start time of the updater container as
+   * reported by the engine; null if unknown.
+   */
+  async follow(containerId: string): Promise<string | null> {
+    const { timing, settings, listeners, closing } = this.#context;
+    this.#containerId = containerId;
+    this.record.note({ log: `docker logs ${settings.containerName}` });
+    const onLine = (line: ProgressEvent) => listeners.emit('line', { run: this.record.run, line });
+    for (;;) {
+      try {
+        return await followRunLog(containerId, this.record, this.#context, onLine);
+      } catch (cause) {
+        // A run does not depend on the server that follows it, so an error of this server does not end the run.
+        const message = 'failed to follow an update; retrying';
+        settings.log({ level: 'error', message, cause });
+        await sleepFor(timing.retry, closing, false);
+      }
+    }
+  }
+
+  /** Stops the preparation of the run, or sends SIGTERM to the updater if it has been launched. @throws EngineError */
+  async cancel(by: string): Promise<void> {
+    if (this.#containerId !== null) await this.#context.engine.killContainer(this.#containerId, 'SIGTERM');
+    else if (isLaunchState(this.record.run.state)) this.#cancelPreparation(by);
+  }
+
+  #cancelPreparation(by: string): void {
+    this.record.note({ cancelRequestedBy: by });
+    const why = 'running jobs did not finish before the end of the time window';
+    this.#stopWith(by === automaticCaller ? why : null);
+  }
+
+  #stopWith(why: string | null): void {
+    const message = why === null ? 'nothing was changed' : `${why}; nothing was changed`;
+    this.#stop.abort(new RunStop('cancelled', message));
+  }
+
+  async #syncUntil(launched: AbortSignal): Promise<void> {
+    while (!launched.aborted) {
+      await sleepFor(this.#context.timing.watchClosely, launched, false);
+      if (!launched.aborted) await this.#sync().catch(() => {});
+    }
+  }
+
+  async #sync(): Promise<void> {
+    const { run } = this.record;
+    try {
+      const open = await this.#context.ledger.change(run.id, (now) => ({
+        ...now,
+        run: { ...run, cancelRequestedBy: now.run.cancelRequestedBy ?? run.cancelRequestedBy },
+      }));
+      if (open === null)
+        this.#stopWith('another server process of this instance has already recorded the result');
+      else if (open.run.cancelRequestedBy !== null) this.#cancelPreparation(open.run.cancelRequestedBy);
+    } catch (error) {
+      // A store failure is ignored, because it never affects a run that has been accepted.
+      if (!(error instanceof HostFailure)) throw error;
+    }
+  }
+
+  /**
+   * Stores the container id, so that every server of the instance can follow the run. A cancellation that was requested
+   * between the last sync and the launch is forwarded to the updater.
+   */
+  async #publishContainer(updater: string): Promise<void> {
+    const { engine, ledger, settings, timing, closing } = this.#context;
+    const { id, cancelRequestedBy } = this.record.run;
+    const insist = <T>(attempt: () => Promise<T>, message: string): Promise<T | null> => {
+      const failed = (cause: unknown) => {
+        settings.log({ level: 'warn', message, cause });
+        return !this.record.hasEnded;
+      };
+      return retryWithBackoff(attempt, failed, timing, closing);
+    };
+    const stop = () =>
+      insist(() => engine.killContainer(updater, 'SIGTERM'), 'failed to stop the updater; retrying');
+    if (cancelRequestedBy !== null) await stop();
+    const publish = () => ledger.change(id, (now) => ({ ...now, updater }));
+    const open = await insist(publish, 'failed to record the running updater in the store; retrying');
+    const by = open?.run.cancelRequestedBy ?? null;
+    if (by === null || this.record.run.cancelRequestedBy !== null) return;
+    this.record.note({ cancelRequestedBy: by });
+    await stop();
+  }
+}
+
+const notStarted = (error: unknown): RunStop =>
+  new RunStop('failed', 'the updater could not be started; nothing was changed', {
+    code: 'launch-failed',
+    advice: "Check the server's log, then run the update again.",
+    error,
+  });

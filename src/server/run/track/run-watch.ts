@@ -1,0 +1,61 @@
+import type { RepeatedCheck } from '../../application/repeat-check.ts';
+import { HomeNotFound } from '../../deployment/deployment-not-found.ts';
+import type { ServerContext } from '../server-context.ts';
+import type { RunController } from './run-controller.ts';
+
+/**
+ * Reconciles repeatedly, to find runs that were started manually or by another server, and to end runs whose server has
+ * stopped. While the store or the engine does not respond, the queue is paused for at most three minutes
+ * (docs/contract.md 8.18).
+ */
+export class RunWatch implements RepeatedCheck {
+  readonly #runs: RunController;
+  readonly #context: ServerContext;
+  /** Current failure of the store or the engine, with its start on the monotonic clock in ms; null if there is none. */
+  #silence: { since: number; warning: string; hasGivenUp: boolean } | null = null;
+
+  constructor(runs: RunController, context: ServerContext) {
+    this.#runs = runs;
+    this.#context = context;
+  }
+
+  get pause(): number {
+    const { timing } = this.#context;
+    const isClose = this.#silence !== null || (this.#runs.isUnderWay && !this.#runs.hasSession);
+    return isClose ? timing.watchClosely : timing.watch;
+  }
+
+  async look(): Promise<void> {
+    await this.#runs.reconcile();
+    this.#silence = null;
+  }
+
+  async onFailure(cause: Error): Promise<void> {
+    const { hold, timing, settings } = this.#context;
+    this.#silence ??= { since: performance.now(), warning: '', hasGivenUp: false };
+    const silence = this.#silence;
+    const { message } = cause;
+    if (message !== silence.warning)
+      settings.log({
+        level: 'warn',
+        message: `cannot determine whether an update is in progress: ${message}`,
+        cause,
+      });
+    silence.warning = message;
+    if (performance.now() - silence.since < timing.silence) {
+      // If no run was in progress before a short failure of the store, there is no reason to pause the queue.
+      const mayBeOn = !this.#runs.isKnown || this.#runs.isUnderWay || cause instanceof HomeNotFound;
+      if (mayBeOn && !silence.hasGivenUp) await hold.ensure(true);
+      return;
+    }
+    if (silence.hasGivenUp) return;
+    if (cause instanceof HomeNotFound && !cause.mayPass) await this.#runs.giveUp();
+    else if (!this.#runs.hasSession) await hold.ensure(false);
+    silence.hasGivenUp = true;
+    settings.log({
+      level: 'error',
+      message: `the state of the update has been unknown for ${timing.silence / 60_000} minutes; resuming the job queue`,
+      cause,
+    });
+  }
+}

@@ -1,0 +1,111 @@
+import { automaticCaller, isGoodOutcome } from '../../wire/codes.ts';
+import { findMissingSettingsReason } from '../../wire/derived/missing-settings.ts';
+import type { Automatic, BlockedBy, NextRelease, Run } from '../../wire/status.ts';
+import type { AvailableUpdate, AvailableUpdateFacts } from '../available-update/choose-update.ts';
+import type { PublisherNotice } from '../available-update/publisher-notice.ts';
+import type { AutomaticSettings } from '../contract/automatic-settings.ts';
+import { generateTimeWindows, type TimeWindowOccurrence } from '../contract/time-window.ts';
+
+export interface AutomaticFacts {
+  settings: AutomaticSettings;
+  offer: AvailableUpdate;
+  known: Pick<AvailableUpdateFacts, 'releases' | 'word'>;
+  /** All runs including the current one, newest first. */
+  past: readonly Run[];
+  /** Current time in milliseconds since 1970. */
+  now: number;
+}
+
+type Decision = Pick<Automatic, 'nextAt' | 'blockedBy'>;
+
+const hourMs = 3_600_000;
+
+/** Decides when the next automatic update can start, and what blocks it (docs/contract.md 8.37). */
+export function decideAutomaticUpdate(facts: AutomaticFacts): Decision {
+  const { settings, past, now } = facts;
+  if (!settings.enabled) return { nextAt: null, blockedBy: null };
+  const { next } = facts.offer;
+  const { word, releases } = facts.known;
+  const paused = pauseOf(past) ?? stalenessOf(word);
+  if (paused) return { nextAt: null, blockedBy: paused };
+  const minAgeHours = word.urgent ? 0 : settings.minAgeHours;
+  const release = releases?.find(({ version }) => version === next?.version);
+  const published = Date.parse(release?.publishedAt ?? '');
+  const isAgeUnknown = minAgeHours > 0 && Number.isNaN(published);
+  const blockedBy = next && whyBlocked(next, isAgeUnknown, facts);
+  const isWaitedFor = next !== null && blockedBy === null && minAgeHours > 0;
+  const earliest = isWaitedFor ? Math.max(now, published + minAgeHours * hourMs) : now;
+  for (const window of generateTimeWindows(settings, earliest))
+    if (!isUsed(window, past))
+      return { nextAt: new Date(Math.max(window.begin, earliest)).toISOString(), blockedBy };
+  throw new Error('no further time window was found');
+}
+
+/** Whether the time window of an automatically started run is over. */
+export function isAutomaticWindowOver(
+  { startedAt }: Pick<Run, 'startedAt'>,
+  settings: AutomaticSettings,
+  now: number,
+): boolean {
+  // The start time of a stored run may be invalid. It is then replaced by 0, so that the window counts as over.
+  const begun = Date.parse(startedAt) || 0;
+  const { value } = generateTimeWindows(settings, begun).next() as { value: TimeWindowOccurrence };
+  return !settings.enabled || value.begin > begun || value.end <= now;
+}
+
+/**
+ * Returns why automatic updates are paused; null if they are not. After a broken or crashed run, the state of the
+ * instance is unknown until another run succeeds.
+ */
+function pauseOf(past: readonly Run[]): BlockedBy | null {
+  const last = past.find(({ outcome }) => isGoodOutcome(outcome) || isBad(outcome));
+  if (last === undefined || isGoodOutcome(last.outcome)) return null;
+  const message = `the update to ${last.to ?? 'the newest release'} failed and needs attention`;
+  return { code: 'paused', message, ...(last.endedAt === null ? {} : { since: last.endedAt }) };
+}
+
+/** Returns a reason if the channel file has expired, because this server may then not know of a recall. */
+const stalenessOf = ({ staleSince: since }: Pick<PublisherNotice, 'staleSince'>): BlockedBy | null =>
+  since === null ? null : { code: 'stale', message: 'the information about releases is out of date', since };
+
+const isBad = (outcome: Run['outcome']): boolean => outcome === 'broken' || outcome === 'crashed';
+
+function whyBlocked(
+  { version, major, settings }: NextRelease,
+  isAgeUnknown: boolean,
+  { settings: { includeMajors }, offer: { skipped }, known: { word }, past }: AutomaticFacts,
+): BlockedBy | null {
+  const hasFailed = past.some(
+    ({ kind, to, outcome }) =>
+      kind === 'update' && to === version && (outcome === 'failed' || isBad(outcome)),
+  );
+  if (hasFailed) return { code: 'failed', message: `an earlier update to ${version} failed` };
+  if (past.some((_, at) => rolledBackFrom(past.slice(at)) === version))
+    return { code: 'rolled-back', message: `${version} was rolled back` };
+  if (skipped) return { code: 'skipped', message: `${version} is skipped` };
+  if (major && !includeMajors) return { code: 'major', message: `${version} is a major version` };
+  const missing = findMissingSettingsReason(version, settings);
+  if (missing) return missing;
+  if (isAgeUnknown) return { code: 'age-unknown', message: `the publication date of ${version} is unknown` };
+  if (version === word.held?.version)
+    return { code: 'rolling-out', message: `${version} is not yet rolled out to this instance` };
+  return null;
+}
+
+/**
+ * Returns the version that the first run rolled back; null if that run is not a successful rollback. If the run does
+ * not contain the version, because it was started manually, the version is the target of the last successful update
+ * before it.
+ */
+function rolledBackFrom([run, ...before]: readonly Run[]): string | null {
+  if (run?.kind !== 'rollback' || run.outcome !== 'updated') return null;
+  return (
+    run.from ?? before.find(({ kind, outcome }) => kind === 'update' && outcome === 'updated')?.to ?? null
+  );
+}
+
+const isUsed = ({ begin, end }: TimeWindowOccurrence, past: readonly Run[]): boolean =>
+  past.some(({ by, startedAt }) => {
+    const at = Date.parse(startedAt);
+    return by === automaticCaller && begin <= at && at < end;
+  });

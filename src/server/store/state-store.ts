@@ -1,0 +1,233 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as z from 'zod/mini';
+import { type Channel, channels } from '../../core/release/channel.ts';
+import { createJsonTextSchema } from '../../core/text/json-text.ts';
+import type { ChannelFile } from '../../provenance/channel-file.ts';
+import type { Run } from '../../wire/status.ts';
+import { callApplication, HostFailure } from '../application/call-application.ts';
+import type { ServerTiming } from '../contract/timing.ts';
+import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
+import {
+  channelFilesSchema,
+  type OpenRun,
+  offeredReleaseTimesSchema,
+  openRunSchema,
+  type PastRun,
+  pastRunsSchema,
+  type RolloutFacts,
+  rolloutFactsSchema,
+  type ServerProcess,
+  serverProcessesSchema,
+  storedAutomaticSettingsSchema,
+  storedSkippedReleaseSchema,
+} from './stored-entries.ts';
+
+const keptRuns = 50;
+const keptServers = 50;
+const keptNotices = 100;
+/** Maximum number of attempts to write an entry that other servers change at the same time. */
+const tries = 20;
+
+/** Schemas of the entries in the store. All entries except the channel are JSON. */
+const schemas = {
+  channel: z.enum(channels),
+  skip: createJsonTextSchema(storedSkippedReleaseSchema),
+  offered: createJsonTextSchema(offeredReleaseTimesSchema),
+  'channel-files': createJsonTextSchema(channelFilesSchema),
+  notices: createJsonTextSchema(z.array(z.string())),
+  rollout: createJsonTextSchema(rolloutFactsSchema),
+  automatic: createJsonTextSchema(storedAutomaticSettingsSchema),
+  run: createJsonTextSchema(openRunSchema),
+  history: createJsonTextSchema(pastRunsSchema),
+  servers: createJsonTextSchema(serverProcessesSchema),
+};
+type Key = keyof typeof schemas;
+type Stored<K extends Key> = z.output<(typeof schemas)[K]>;
+type OfSigners<K extends 'offered' | 'channel-files'> = NonNullable<Stored<K>[Channel]>;
+
+/** Persistent state in the store of the host application. All methods throw HostFailure if the store fails. */
+export class StateStore {
+  readonly #settings: Pick<ValidatedInstanceOptions, 'store' | 'log'>;
+  readonly #timing: ServerTiming;
+  readonly #unreadable = new Set<string>();
+  #hasAnswered = false;
+
+  constructor(settings: Pick<ValidatedInstanceOptions, 'store' | 'log'>, timing: ServerTiming) {
+    this.#settings = settings;
+    this.#timing = timing;
+  }
+
+  /** Whether the store has responded since this server started. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
+  }
+
+  /** Reads an entry. Returns null if the entry does not exist or cannot be parsed. */
+  async read<K extends Key>(key: K): Promise<Stored<K> | null> {
+    return (await this.#find(key)).value;
+  }
+
+  /**
+   * Returns the entries of a channel by signer: for `offered`, the publication time of the last offered release; for
+   * `channel-files`, the last channel file.
+   */
+  async ofSigners<K extends 'offered' | 'channel-files'>(key: K, channel: Channel): Promise<OfSigners<K>> {
+    return (await this.read(key))?.[channel] ?? {};
+  }
+
+  /** Stores the publication time of an offered release, unless a later time is already stored. */
+  async setLastOffered(
+    channel: Channel,
+    { signer, publishedAt }: { signer: string; publishedAt: string },
+  ): Promise<void> {
+    await this.edit('offered', (now) =>
+      Date.parse(now?.[channel]?.[signer] ?? '') >= Date.parse(publishedAt)
+        ? now
+        : { ...now, [channel]: { ...now?.[channel], [signer]: publishedAt } },
+    );
+  }
+
+  /** Stores a channel file, unless a file that was issued later is already stored. */
+  async setChannelFile(signer: string, file: ChannelFile): Promise<void> {
+    const { channel, issuedAt } = file;
+    await this.edit('channel-files', (now) =>
+      isLater(now?.[channel]?.[signer]?.issuedAt, issuedAt)
+        ? now
+        : { ...now, [channel]: { ...now?.[channel], [signer]: file } },
+    );
+  }
+
+  /** Claims a notification for this server. Returns whether no server has claimed the key before. */
+  async claimNotice(key: string): Promise<boolean> {
+    let known: readonly string[] = [];
+    await this.edit('notices', (now) => {
+      known = now ?? [];
+      return known.includes(key) ? now : [key, ...known].slice(0, keptNotices);
+    });
+    return !known.includes(key);
+  }
+
+  /**
+   * Returns the random id of the instance, which is created once, and the release that an admin has requested before
+   * its rollout. If `asked` is given, stores it as this release first.
+   */
+  async rollout(asked?: string): Promise<RolloutFacts> {
+    const fresh = { instance: crypto.randomUUID(), asked: null };
+    const set = await this.edit('rollout', (now) =>
+      asked === undefined ? (now ?? fresh) : { ...(now ?? fresh), asked },
+    );
+    return set ?? fresh;
+  }
+
+  /** Opens a run in the store. Returns false if a run is already open. */
+  async begin(open: OpenRun): Promise<boolean> {
+    const { text, value } = await this.#find('run');
+    return value === null && (await this.#set('run', JSON.stringify(open), text));
+  }
+
+  /** Replaces the open run if it has this id. Returns whether the open run now has the id of `open`. */
+  async replace(id: string, open: OpenRun): Promise<boolean> {
+    const now = await this.edit('run', (was) => (was?.run.id === id ? open : was));
+    return now?.run.id === open.run.id;
+  }
+
+  /**
+   * Changes the open run if it has this id. If `how` returns null, the run is removed. Returns null if the run is no
+   * longer open.
+   */
+  async change(id: string, how: (open: OpenRun) => OpenRun | null): Promise<OpenRun | null> {
+    const open = await this.edit('run', (now) => (now?.run.id === id ? how(now) : now));
+    return open?.run.id === id ? open : null;
+  }
+
+  /** Returns the finished runs, newest first. */
+  async pastRuns(): Promise<PastRun[]> {
+    return (await this.read('history')) ?? [];
+  }
+
+  /**
+   * Adds a finished run to the history. A run that is already stored with the same end is not replaced, because the
+   * host application may have been notified of it.
+   */
+  async addPast(run: Run, updaterStartedAt: string | null, { told = false } = {}): Promise<void> {
+    await this.edit('history', (now) => {
+      const past = now ?? [];
+      const known = past.find((one) => one.run.id === run.id);
+      // A server that only assumes the outcome has no start time of the updater, so it does not replace a stored run.
+      if (known && (updaterStartedAt === null || known.updaterStartedAt === updaterStartedAt)) {
+        if (known.run.downtimeSeconds !== null || run.downtimeSeconds === null) return now;
+        const { downtimeSeconds } = run;
+        return past.map((one) =>
+          one === known ? { ...known, run: { ...known.run, downtimeSeconds } } : one,
+        );
+      }
+      const fresh = { run, updaterStartedAt, told, attempts: 0, teller: null };
+      return [fresh, ...past.filter((one) => one !== known)].slice(0, keptRuns);
+    });
+  }
+
+  /**
+   * Changes a finished run and returns it. Returns null if nothing was changed: no such run, or `how` returned null.
+   */
+  async changePast(id: string, how: (past: PastRun) => PastRun | null): Promise<PastRun | null> {
+    let changed: PastRun | null = null;
+    await this.edit('history', (now) => {
+      const known = now?.find((one) => one.run.id === id);
+      changed = known === undefined ? null : how(known);
+      return changed === null ? now : (now?.map((one) => (one === known ? (changed ?? one) : one)) ?? null);
+    });
+    return changed;
+  }
+
+  async addBoot(boot: ServerProcess): Promise<void> {
+    await this.edit('servers', (now) => [
+      boot,
+      ...(now ?? []).filter(({ container }) => container !== boot.container).slice(0, keptServers - 1),
+    ]);
+  }
+
+  /** Returns the last stored server process of a container; null if there is none. */
+  async lastBootOf(container: string): Promise<ServerProcess | null> {
+    return (await this.read('servers'))?.find((boot) => boot.container === container) ?? null;
+  }
+
+  /** Changes an entry, and returns the entry after the change. */
+  async edit<K extends Key>(
+    key: K,
+    change: (now: Stored<K> | null) => Stored<K> | null,
+  ): Promise<Stored<K> | null> {
+    for (let left = tries; left > 0; left--) {
+      const { text, value } = await this.#find(key);
+      const wanted = change(value);
+      // If the change has no effect, nothing is written: an entry that cannot be parsed may be from a newer server.
+      if (wanted === value) return value;
+      const newText = wanted === null ? null : typeof wanted === 'string' ? wanted : JSON.stringify(wanted);
+      if (newText === text || (await this.#set(key, newText, text))) return wanted;
+      await sleep(Math.random() * 100);
+    }
+    throw new HostFailure('store.set', `store.set() returned false in all ${tries} attempts to write ${key}`);
+  }
+
+  async #find<K extends Key>(key: K): Promise<{ text: string | null; value: Stored<K> | null }> {
+    const { store, log } = this.#settings;
+    const text = await callApplication('store.get', () => store.get(key), this.#timing.host);
+    this.#hasAnswered = true;
+    if (text === null || text === undefined) return { text: null, value: null };
+    const value = (schemas[key].safeParse(text).data ?? null) as Stored<K> | null;
+    if (value === null && !this.#unreadable.has(key)) {
+      this.#unreadable.add(key);
+      log({ level: 'warn', message: `ignoring the store entry ${key}, which cannot be read` });
+    }
+    return { text, value };
+  }
+
+  async #set(key: string, text: string | null, was: string | null): Promise<boolean> {
+    const { store } = this.#settings;
+    return (
+      (await callApplication('store.set', () => store.set(key, text, { was }), this.#timing.host)) === true
+    );
+  }
+}
+
+const isLater = (known: string | undefined, time: string): boolean =>
+  Date.parse(known ?? '') > Date.parse(time);

@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ProgressEvent } from '../../core/progress/event.ts';
+import { formatLastLine } from '../../core/progress/run-result.ts';
+import { isGoodOutcome, type PhaseName } from '../../wire/codes.ts';
+import { isTooLateToCancel } from '../../wire/derived/phase-rows.ts';
+import { isLaunchState, type RunRecord } from '../run/run-record.ts';
+import type { Disturbance, ScriptedEnd, ScriptedRun, ScriptedStep } from './script.ts';
+
+/** Environment of a simulated run. */
+interface Stage {
+  speed: number;
+  /** Name of the updater's container. */
+  container: string;
+  disturb(by: Disturbance | null): void;
+  onLine(line: ProgressEvent): void;
+}
+
+/** Interval for checking whether a step has ended, in milliseconds. */
+const glance = 20;
+
+const absent: readonly (Disturbance | undefined)[] = ['closed', 'bad-gateway', 'silence'];
+
+/**
+ * Simulates a run until the run ends or the signal is aborted because the server stops. The run may also be ended by
+ * another function, for example by a cancellation.
+ */
+export async function simulateRun(
+  { steps, end }: ScriptedRun,
+  record: RunRecord,
+  stage: Stage,
+  signal: AbortSignal,
+): Promise<void> {
+  let away = 0;
+  for (const step of steps) {
+    if (step.disturbed === undefined) stage.disturb(null);
+    await playStep(step, record, stage, signal);
+    if (record.hasEnded) break;
+    if (absent.includes(step.disturbed)) away += step.seconds;
+    // An updater can be cancelled until it replaces the containers, and stops before its next step.
+    if (record.run.cancelRequestedBy !== null && !isTooLateToCancel({ ...record.run, state: step.state })) {
+      finish(
+        { outcome: 'cancelled', message: `nothing was changed; ${record.run.from} is still running` },
+        record,
+        stage,
+      );
+    }
+    if (record.hasEnded) break;
+  }
+  stage.disturb(null);
+  if (record.hasEnded) return;
+  const { point, rolledBack } = end;
+  record.note({
+    ...(away > 0 && { downtimeSeconds: away }),
+    ...(point && { restorePoint: point }),
+    ...(rolledBack && { rolledBack }),
+  });
+  finish(end, record, stage);
+}
+
+async function playStep(
+  step: ScriptedStep,
+  record: RunRecord,
+  stage: Stage,
+  signal: AbortSignal,
+): Promise<void> {
+  const { state, seconds, says = [state], jobs = [], until = null, disturbed } = step;
+  for (const said of says) {
+    const { message, percent, level = 'info' } = typeof said === 'string' ? { message: said } : said;
+    if (isLaunchState(state)) {
+      record.prepare(state, message, { percent: percent ?? null, jobs: [...jobs], until });
+    } else {
+      if (record.run.log === null) record.note({ log: `docker logs ${stage.container}` });
+      say({ level, phase: state, message, ...(percent === undefined ? {} : { percent }) }, record, stage);
+    }
+    // An updater logs a line before each action, so a client receives the line before the disturbance.
+    if (disturbed !== undefined) stage.disturb(disturbed);
+    await sleep((seconds * 1000) / says.length / stage.speed, undefined, { signal });
+    if (record.hasEnded) return;
+  }
+  while (step.lasts?.() && !record.hasEnded) await sleep(glance, undefined, { signal });
+}
+
+/** Ends the run with a last log line, as an updater does. If no updater is running, no line is added. */
+function finish(end: ScriptedEnd, record: RunRecord, stage: Stage): void {
+  const { from, to, phase } = record.run;
+  const { outcome, cause = null, code = null, advice = null } = end;
+  const isGood = isGoodOutcome(outcome);
+  const message =
+    end.message ?? (isGood ? `${outcome} ${from} → ${to}` : `nothing was changed; ${from} is still running`);
+  if (phase === null || outcome === 'crashed') {
+    record.end({ outcome, message, detail: cause, code, advice });
+    return;
+  }
+  if (cause !== null) say({ level: 'error', phase, message: cause }, record, stage);
+  const line = isGood ? message : formatLastLine({ outcome, code, message, advice });
+  say({ level: isGood ? 'info' : 'error', phase: 'done', message: line }, record, stage);
+}
+
+function say(
+  { level, phase, message, ...rest }: Omit<ProgressEvent, 'time' | 'phase'> & { phase: PhaseName | 'done' },
+  record: RunRecord,
+  stage: Stage,
+): void {
+  const line = { time: new Date().toISOString(), level, phase, ...rest, message };
+  record.add(line);
+  stage.onLine(line);
+}

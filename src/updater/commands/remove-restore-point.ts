@@ -1,0 +1,45 @@
+import { UpdateError } from '../../core/errors/update-error.ts';
+import type { FoundInstance } from '../compose/inspect/find-project/find-instance.ts';
+import { linkProjectPaths } from '../compose/inspect/project-files/view-project.ts';
+import type { ProjectRunState } from '../compose/recovery/project-run-state.ts';
+import { discardRestorePoints } from '../data/discard-restore-point.ts';
+import { findRestorePointsDirectory } from '../data/restore-point.ts';
+import { formatCount } from '../run/log/format-values.ts';
+import type { RunOutcome } from '../run/log/run-outcome.ts';
+import type { RunContext } from '../run/run-context.ts';
+import { createPendingError, readPendingJournal } from '../run/state/journal.ts';
+import { takeLock } from '../run/state/lock.ts';
+import { removeReserveFiles } from '../run/state/reserve.ts';
+
+/** Removes all restore points of the project. @throws UpdateError journal-pending */
+export async function removeRestorePoint(
+  { engine, log, options }: RunContext,
+  { own, paths, place }: FoundInstance,
+  soFar: ProjectRunState,
+): Promise<RunOutcome> {
+  const lock = await takeLock({ engine, log }, own, place.mountedAt);
+  soFar.lock = lock;
+  const pending = await readPendingJournal(lock.state);
+  if (pending?.point) throw createPendingError(pending);
+  const project = { name: place.name, directory: place.directory, files: [], envFiles: [] };
+  await linkProjectPaths(project, paths, log);
+  const directory = findRestorePointsDirectory(options.data.restoreDir, paths, project);
+  if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
+  const doors = { engine, log, project: place.name, toolsImage: own.imageId };
+  const { removed, failures } = await discardRestorePoints(doors, directory, project);
+  const [failure] = failures;
+  if (failure === undefined) await removeReserveFiles(place.directory);
+  if (failure !== undefined) {
+    const message = `removed ${formatCount(removed, 'restore point')}; ${failures.length} could not be removed`;
+    const directories = failures.map(({ directory }) => directory).join(' ');
+    const advice = `If you no longer need these restore points, remove them manually: rm -r ${directories}.`;
+    throw new UpdateError(failure.error.code, message, { advice, cause: failure.error });
+  }
+  log.enter('done');
+  const message =
+    removed === 0
+      ? 'unchanged: there is no restore point'
+      : `removed: ${formatCount(removed, 'restore point')}`;
+  log.info(message);
+  return { outcome: 'unchanged', exitCode: 0, message };
+}

@@ -1,0 +1,55 @@
+import { UpdateError } from '../../core/errors/update-error.ts';
+import { formatLine } from '../../core/progress/log-line.ts';
+import { escapeUnprintable } from '../../core/text/plain-text.ts';
+import { findInstance } from '../compose/inspect/find-project/find-instance.ts';
+import { collectReportVersions, createReportArchive, reportParts } from '../report/report-parts.ts';
+import { unknownOutcomeFacts } from '../run/log/outcome-details.ts';
+import { Log } from '../run/log/run-log.ts';
+import { logFailure } from '../run/log/run-outcome.ts';
+import type { FirstContext } from '../run/run-context.ts';
+import { showStackPlan } from '../swarm/index.ts';
+import { runOnInstance } from './run-on-instance.ts';
+import { showPlan } from './show-plan.ts';
+
+/**
+ * Writes an archive for an issue to standard output, and a list of its files to standard error (docs/contract.md 1.12).
+ */
+export async function writeReport(given: FirstContext): Promise<number> {
+  if (process.stdout.isTTY)
+    throw new UpdateError(
+      'usage',
+      'the archive cannot be written to a terminal: redirect the output (report > report.tar.gz)',
+    );
+  const plan: string[] = [];
+  const log = new Log((event) => plan.push(formatLine(event)));
+  const context = { ...given, log };
+  const { product, stack } = given.options;
+  const quiet = { ...given, log: new Log(() => {}) };
+  const instance = stack.name === null ? await findInstance(quiet).catch(() => null) : null;
+  await runOnInstance(context, { kind: 'look', onProject: showPlan, onStack: showStackPlan }).catch((error) =>
+    logFailure(error, log, unknownOutcomeFacts),
+  );
+  const texts = new Map([['versions.txt', await collectReportVersions(context).catch(reasonOf)]]);
+  for (const [name, part] of Object.entries(reportParts)) {
+    const missing = 'not available: no compose project was found (see plan.txt)';
+    texts.set(name, instance === null ? missing : await part(context, instance).catch(reasonOf));
+  }
+  texts.set('plan.txt', plan.join('\n'));
+  // All parts are collected before any part is masked, because collecting a part may reveal secrets that other parts
+  // also contain.
+  const files = new Map(
+    [...texts].map(([name, text]) => {
+      const lines = log.masked(text).trimEnd().split('\n').map(escapeUnprintable);
+      return [`${product.name}-report/${name}`, `${lines.join('\n')}\n`];
+    }),
+  );
+  for (const [name, text] of files) process.stderr.write(`${name}: ${Buffer.byteLength(text)} bytes\n`);
+  const archive = createReportArchive(files);
+  // Format for a server, which reads the archive from the container's log, between lines from standard error.
+  const lines = () => `${archive.toString('base64').replace(/.{1,4000}/g, 'report:$&\n')}report.\n`;
+  const output = given.line.values.has('base64') ? lines() : archive;
+  await new Promise((resolve) => process.stdout.write(output, resolve));
+  return 0;
+}
+
+const reasonOf = (error: Error): string => `not available: ${error.message}`;

@@ -1,0 +1,68 @@
+import { formatTagLocations } from '../../../core/compose/pins/pin.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import type { ServiceUpdate } from '../../plan/release-plan.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import { updatedServicesOf } from '../inspect/installation.ts';
+import type { Plan } from '../plan/prepared-plan.ts';
+
+/**
+ * Rejects an update that would replace an image built by the owner with an image from the registry (docs/contract.md
+ * 3.26). Returns the services with `build:` for which the registry did not report whether it has the running image.
+ * @throws UpdateError own-build
+ */
+export async function checkLocalBuilds(
+  { engine, options, log }: RunContext,
+  plan: Pick<Plan, 'installation' | 'updates'>,
+): Promise<string[]> {
+  const unconfirmed: string[] = [];
+  for (const update of plan.updates) {
+    const { service, to, pull } = update;
+    if (options.acceptOwnBuild || !pull || plan.installation.model.services[service]?.build === undefined)
+      continue;
+    const found = options.proof.archive === null ? await findPublished(engine, plan, update) : null;
+    if (found === 'none')
+      throw createLocalBuildError(plan, update, 'the registry does not have the running image');
+    if (found !== null) continue;
+    unconfirmed.push(service);
+    log.warn(
+      `${service} has "build:", and its registry did not report whether it has the running image; if you built the image, the update replaces it with ${to}`,
+    );
+  }
+  return unconfirmed;
+}
+
+/**
+ * Checks whether the registry has the running images of a service: all of them, or not all (`none`). Null if the
+ * registry does not report this.
+ */
+async function findPublished(
+  engine: Engine,
+  { installation }: Pick<Plan, 'installation'>,
+  { service, pin }: ServiceUpdate,
+): Promise<'all' | 'none' | null> {
+  const facts = updatedServicesOf(installation).find(({ name }) => name === service);
+  const ids = [...new Set(facts?.containers.map(({ imageId }) => imageId))];
+  const images = await engine.inspectImages(ids);
+  const { repository } = pin.reference;
+  const answers = ids.map(async (id, at) => {
+    const digests = images[at]?.digests.map((each) => each.replace(/.*@/, '')) ?? [];
+    const asked = digests.length > 0 ? digests : [id];
+    const all = await Promise.all(asked.map((tag) => engine.findRemoteDigest({ repository, tag })));
+    return all.find((each) => each !== null && each !== 'none') ?? (all.includes(null) ? null : 'none');
+  });
+  const all = await Promise.all(answers);
+  return all.includes('none') ? 'none' : all.includes(null) ? null : 'all';
+}
+
+/** Creates the error for an image that the owner built. Its advice contains the commands that keep this build. */
+export function createLocalBuildError(
+  { updates }: Pick<Plan, 'updates'>,
+  { service, pin, to }: ServiceUpdate,
+  why: string,
+): UpdateError {
+  const all = updates.map((update) => update.service).join(' ');
+  return new UpdateError('own-build', `${service} has "build:" in the compose files, and ${why}`, {
+    advice: `To update your own build, change its Dockerfile or build arguments to the new release, set the new tag (${formatTagLocations([pin])}), then run {compose} build ${service} && {compose} up -d --no-deps ${all}. To install ${to} from the registry instead, or if the image is not your own build, but was loaded from an archive or is no longer in the registry, use --accept-own-build.`,
+  });
+}

@@ -1,0 +1,67 @@
+import { isEmpty, type Json, toList, toObject, toStrings } from '../../../engine/objects/json.ts';
+
+/**
+ * Settings that the host may no longer support, with a name for messages. The name is empty if the engine's error
+ * already contains a name.
+ */
+export type HostRequirement = readonly [name: string, hostConfig: Json];
+
+const provided =
+  'Devices DeviceRequests DeviceCgroupRules Runtime CgroupParent CpusetCpus CpusetMems NanoCpus CpuRealtimePeriod CpuRealtimeRuntime BlkioWeightDevice BlkioDeviceReadBps BlkioDeviceWriteBps BlkioDeviceReadIOps BlkioDeviceWriteIOps StorageOpt Ulimits Sysctls SecurityOpt Privileged UsernsMode';
+/**
+ * Log drivers that are not tested. The first three need no server. The last two write to the log server even if a
+ * container has no output.
+ */
+const untriedDrivers = ['json-file', 'local', 'none', 'awslogs', 'gcplogs'];
+/** Form of the addresses that every host has. */
+const everywhere = /^(?:|0\.0\.0\.0|::|127\..*)$/;
+
+/**
+ * Returns the requirements of a container on its host, except mounts and other containers.
+ * @param host the container's `HostConfig`
+ * @param defaultDriver the log driver of the engine
+ */
+export function listHostRequirements(host: Json, defaultDriver: unknown): HostRequirement[] {
+  const asked: Json = {
+    ...host,
+    SecurityOpt: toStrings(host.SecurityOpt).filter((each) => !/^(no-new-priv|label=disable)/.test(each)),
+    // Sysctls of a network interface are not tested, because a helper container has no network interfaces.
+    Sysctls: Object.fromEntries(
+      Object.entries(toObject(host.Sysctls)).filter(([key]) => !/\.eth\d/.test(key)),
+    ),
+    // The runtime `runc` is not tested, because every engine has it.
+    Runtime: host.Runtime === 'runc' ? '' : host.Runtime,
+  };
+  const given = provided.split(' ').flatMap((key) => (isEmpty(asked[key]) ? [] : [[key, asked[key]]]));
+  const { Type, Config } = toObject(host.LogConfig);
+  const driver = String(Type || defaultDriver || 'json-file');
+  const [, server] = Object.entries(toObject(Config)).find(([key]) => key.endsWith('-address')) ?? [];
+  const withServer = server === undefined ? driver : `${driver} (${server})`;
+  const log = untriedDrivers.includes(driver) ? {} : { LogConfig: { Type: driver, Config } };
+  // The port number is left out, so that the engine chooses a free port.
+  const publish = (HostIp: string) => ({ NetworkMode: 'default', PortBindings: { '1/tcp': [{ HostIp }] } });
+  const needs: HostRequirement[] = [
+    ['', Object.fromEntries(given)],
+    [`log driver ${withServer}`, log],
+    ...publishedAddresses(host).map((each): HostRequirement => [`published address ${each}`, publish(each)]),
+  ];
+  return needs.filter(([, hostConfig]) => !isEmpty(hostConfig));
+}
+
+/** Returns the addresses of published ports; empty if the container has no network of its own. */
+function publishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
+  if (/^(?:host|none|container:)/.test(String(NetworkMode))) return [];
+  const bindings = Object.values(toObject(PortBindings)).flatMap((each) => toList<Json>(each));
+  const addresses = new Set(bindings.map(({ HostIp }) => String(HostIp ?? '')));
+  return [...addresses].filter((address) => !everywhere.test(address));
+}
+
+/**
+ * Returns the new definition of a container, without ports if the engine publishes none of the ports that the running
+ * container requests, as in a macvlan network.
+ * @param published the ports of the running container, from its `NetworkSettings`
+ */
+export const removeUnpublishedPorts = (next: Json, { PortBindings }: Json, published: Json): Json =>
+  isEmpty(PortBindings) || Object.values(published).some((each) => !isEmpty(each))
+    ? next
+    : { ...next, PortBindings: {} };

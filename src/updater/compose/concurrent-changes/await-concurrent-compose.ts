@@ -1,0 +1,87 @@
+import { waitUntil } from '../../../core/cancellation/wait-until.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import {
+  hasTemporaryName,
+  listProjectContainers,
+  type ProjectContainers,
+} from '../../../engine/containers/project-containers.ts';
+import type { Container } from '../../../engine/objects/container.ts';
+import { formatSeconds } from '../../run/log/format-values.ts';
+import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
+import type { EngineContext, RunContext } from '../../run/run-context.ts';
+import type { JournalData } from '../../run/state/journal.ts';
+import { createLeftDownTest } from '../../run/state/was-interrupted.ts';
+import {
+  type ConcurrentComposeRules,
+  ConcurrentComposeWatch,
+  composePollMs,
+  composeTimeoutMs,
+} from './concurrent-compose-watch.ts';
+
+/** Containers of a project, listed while no docker compose command is replacing any of them. */
+interface QuietProject extends ProjectContainers {
+  /** Containers that a killed command has left unfinished. They are also in `containers` or `leftovers`. */
+  debris: readonly Container[];
+}
+
+/**
+ * Waits until no concurrent docker compose command is replacing the services to update.
+ * @throws UpdateError compose-busy
+ */
+export const awaitQuietProject = (
+  context: RunContext,
+  project: string,
+  earlier: JournalData | null,
+): Promise<QuietProject> =>
+  awaitConcurrentCompose(context, project, {
+    services: new Set([context.options.app, ...context.options.workers]),
+    ignores: createLeftDownTest(earlier),
+  });
+
+/**
+ * Waits until no concurrent docker compose command is replacing containers of the services in `rules`. The containers
+ * that such a command has created must not be removed: the service would be left without a container once the command
+ * has removed the old one.
+ * @param first containers listed just now, used instead of a first poll
+ * @throws UpdateError compose-busy after two minutes
+ */
+export async function awaitConcurrentCompose(
+  { engine, log }: EngineContext,
+  project: string,
+  rules: ConcurrentComposeRules,
+  first: ProjectContainers | null = null,
+): Promise<QuietProject> {
+  const beganAt = performance.now();
+  const watch = new ConcurrentComposeWatch(rules, beganAt);
+  let isTold = false;
+  let seen = first;
+  const observe = async () => {
+    const found = seen ?? (await listProjectContainers(engine, project));
+    seen = null;
+    return found;
+  };
+  const evaluate = (found: ProjectContainers): QuietProject | undefined => {
+    const now = performance.now();
+    const verdict = watch.look(found, now);
+    if (verdict.kind === 'quiet') return { ...found, debris: verdict.debris };
+    if (verdict.kind === 'busy') {
+      const left = verdict.containers.filter(hasTemporaryName);
+      throw new UpdateError(
+        'compose-busy',
+        `${verdict.sentence}; the command has not finished after ${formatSeconds(composeTimeoutMs)}`,
+        left.length > 0 ? { advice: adviceOn(left) } : {},
+      );
+    }
+    const limit = `${formatSeconds(now - beganAt)} of at most ${formatSeconds(composeTimeoutMs)}`;
+    const sentence = `${verdict.sentence}; waiting for the command to finish (${limit})`;
+    if (isTold) logWaitIfQuiet(log, sentence);
+    else log.info(sentence);
+    isTold = true;
+  };
+  return waitUntil(observe, evaluate, { pause: composePollMs, signal: engine.aborted });
+}
+
+const adviceOn = (containers: readonly Container[]): string =>
+  `Wait until that command finishes, then run {command} again. If no docker compose command is running, remove the containers of the interrupted one: docker rm ${containers
+    .map(({ name }) => name)
+    .join(' ')}.`;

@@ -1,0 +1,84 @@
+import {
+  hasTemporaryName,
+  isReplacementFor,
+  type ProjectContainers,
+} from '../../../engine/containers/project-containers.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+
+/**
+ * Maximum time in ms between two steps of a running compose command, apart from the time that containers take to stop.
+ */
+export const maxIdleComposeMs = 30_000;
+/** Maximum wait in ms for another docker compose command. */
+export const composeTimeoutMs = 120_000;
+/** Pause in ms between two polls of the engine. */
+export const composePollMs = 500;
+
+/** Result of a poll: whether another docker compose command seems to be replacing containers. */
+type OthersVerdict =
+  /** No command is active. `debris` lists the containers that a killed command has left unfinished. */
+  | { kind: 'quiet'; debris: readonly Container[] }
+  | { kind: 'waiting'; sentence: string }
+  /** The command has not finished within the maximum wait. */
+  | { kind: 'busy'; sentence: string; containers: readonly Container[] };
+
+/** Services to watch, and containers to ignore. */
+export interface ConcurrentComposeRules {
+  services: ReadonlySet<string>;
+  /**
+   * Checks whether a container is ignored. No command is about to start or rename such a container: the updater has
+   * left it in its state, or an earlier poll has shown that it was abandoned.
+   */
+  ignores?: (container: Container) => boolean;
+}
+
+/** Evaluates in each poll whether other compose commands are replacing containers of the watched services. */
+export class ConcurrentComposeWatch {
+  readonly #rules: ConcurrentComposeRules;
+  readonly #beganAt: number;
+  readonly #seen = new Map<string, { state: string; since: number }>();
+
+  /** @param beganAt start of the wait, from `performance.now()` like every other time in this class */
+  constructor(rules: ConcurrentComposeRules, beganAt: number) {
+    this.#rules = rules;
+    this.#beganAt = beganAt;
+  }
+
+  look({ containers, leftovers }: ProjectContainers, now: number): OthersVerdict {
+    const { services: watched, ignores = () => false } = this.#rules;
+    const own = containers.filter((container) => watched.has(serviceOf(container)));
+    const made = [
+      ...leftovers.filter((container) => watched.has(serviceOf(container))),
+      // Compose may still start a created container that has its final name, once the container's dependencies are
+      // healthy.
+      ...own.filter(({ status }) => status === 'created'),
+    ];
+    const underWay = made.filter((each) => !ignores(each) && !this.#isDebris(each, own, now));
+    if (underWay.length === 0) return { kind: 'quiet', debris: made };
+    const services = joinWithAnd([...new Set(underWay.map(serviceOf))].sort());
+    const names = underWay.map(({ name }) => name).join(', ');
+    const sentence = `another docker compose command is replacing ${services} (${names})`;
+    return now - this.#beganAt < composeTimeoutMs
+      ? { kind: 'waiting', sentence }
+      : { kind: 'busy', sentence, containers: underWay };
+  }
+
+  /** Checks whether a container was abandoned: the command that created it would have taken its next step by now. */
+  #isDebris(container: Container, others: readonly Container[], now: number): boolean {
+    const predecessor = others.find((other) => isReplacementFor(container, other));
+    const { id, status, startedAt } = predecessor ?? container;
+    const waitsFor = hasTemporaryName(container) ? [] : others.map(({ id, health }) => `${id} ${health}`);
+    const state = [container.name, id, status, startedAt, ...waitsFor].join();
+    const seen = this.#seen.get(container.id);
+    if (seen?.state !== state) {
+      this.#seen.set(container.id, { state, since: now });
+      return false;
+    }
+    if (waitsFor.length > 0 && others.some(({ health }) => health === 'starting')) return false;
+    // Only a predecessor that is still up may need its grace period: after its stop, compose takes the next step at
+    // once.
+    const graceMs = predecessor !== undefined && isUp(predecessor) ? predecessor.stopTimeout * 1000 : 0;
+    return now - seen.since >= graceMs + maxIdleComposeMs;
+  }
+}

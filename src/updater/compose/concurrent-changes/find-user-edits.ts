@@ -1,0 +1,56 @@
+import { Interrupted } from '../../../core/cancellation/cancelled.ts';
+import { readFileStates } from '../../../core/files/transaction/file-record.ts';
+import { Compose } from '../../../engine/cli/compose.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import type { UserEdits } from '../../run/log/outcome-details.ts';
+import type { JournalData } from '../../run/state/journal.ts';
+
+/**
+ * Finds the files that a user has edited after this run wrote them, if the next `up` would therefore use other images
+ * than this run; null if it would use the same images.
+ */
+export async function findUserEdits(engine: Engine, data: JournalData): Promise<UserEdits | null> {
+  const { files, changeover } = data;
+  const states = await readFileStates(files);
+  const paths = states.filter(({ state }) => state !== 'after').map(({ path }) => path);
+  if (paths.length === 0) return null;
+  const next = await nextImages(engine, data);
+  const isSame = (changeover?.moved ?? []).every(
+    ({ name, image, follows }) => follows || image === null || next?.get(name) === image.reference,
+  );
+  return isSame ? null : leftAlone(paths, next);
+}
+
+/** Returns the given edited files together with the images that the next `up` will use. */
+export const readUserEdits = async (
+  engine: Engine,
+  data: JournalData,
+  paths: readonly string[],
+): Promise<UserEdits> => leftAlone(paths, await nextImages(engine, data));
+
+const leftAlone = (paths: readonly string[], next: ReadonlyMap<string, string> | null): UserEdits => ({
+  paths,
+  next: next && [...new Set(next.values())],
+});
+
+/**
+ * Returns the images that the next `up` will use with the current files, by service; null if compose rejects the files.
+ */
+async function nextImages(
+  engine: Engine,
+  { project, services, changeover }: JournalData,
+): Promise<Map<string, string> | null> {
+  try {
+    const model = await new Compose(engine, project).config();
+    const moved = changeover?.moved.filter(({ follows }) => !follows).map(({ name }) => name);
+    return new Map(
+      (moved ?? services).flatMap((name) => {
+        const image = model.services[name]?.image;
+        return image == null ? [] : [[name, image] as const];
+      }),
+    );
+  } catch (error) {
+    if (error instanceof Interrupted) throw error;
+    return null;
+  }
+}

@@ -1,0 +1,70 @@
+import { waitUntil } from '../../../core/cancellation/wait-until.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { ProjectContainers } from '../../../engine/containers/project-containers.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { JournalData } from '../../run/state/journal.ts';
+import { type Changeover, mayBeCrashing, recordOf } from '../../run/state/rollout.ts';
+import { createInterruptionTest, createLeftDownTest } from '../../run/state/was-interrupted.ts';
+import { awaitConcurrentCompose } from './await-concurrent-compose.ts';
+
+/** Time in ms for which a container may be down while another user restarts it. */
+const restartMs = 5_000;
+const restartLookMs = 250;
+
+/** Containers of a project, and the time at which the request for them began, by `performance.now()`. */
+export interface ProjectObservation {
+  found: ProjectContainers;
+  at: number;
+}
+
+/**
+ * Returns the containers right before the first change, which must still be the containers that the run has found.
+ * `debris` lists the containers that were already abandoned when the run began.
+ * @param moved services to be replaced, with the containers that the run has found
+ * @throws UpdateError containers-changed, compose-busy
+ */
+export async function requireSameContainers(
+  context: RunContext,
+  project: string,
+  moved: readonly { name: string; containers: readonly Container[] }[],
+  { earlier, debris }: { earlier: JournalData | null; debris: readonly Container[] },
+): Promise<{ containers: Changeover['containers']; look: ProjectObservation }> {
+  const services = new Set(moved.map(({ name }) => name));
+  // Containers that were already abandoned when the run began are not waited for again.
+  const ignores = (container: Container) =>
+    createLeftDownTest(earlier)(container) || debris.some(({ id }) => id === container.id);
+  const ran = new Set(moved.flatMap((each) => each.containers.filter(isUp).map(({ id }) => id)));
+  let at = 0;
+  const look = () => {
+    at = performance.now();
+    return awaitConcurrentCompose(context, project, { services, ignores });
+  };
+  const isBack = ({ containers }: { containers: readonly Container[] }) =>
+    !containers.some((container) => ran.has(container.id) && !isUp(container));
+  // A container that another user is restarting comes up again at once, and must not be recorded as stopped.
+  const found = await waitUntil(look, (seen, isLate) => (isLate || isBack(seen) ? seen : undefined), {
+    pause: restartLookMs,
+    deadlineMs: restartMs,
+    signal: context.engine.aborted,
+  });
+  const { containers, leftovers } = found;
+  for (const { name, containers: before } of moved) {
+    const ids = (list: readonly Container[]) =>
+      list
+        .filter((container) => serviceOf(container) === name)
+        .map(({ id }) => id)
+        .sort()
+        .join();
+    if (ids(before) === ids(containers)) continue;
+    const isGone = ids(containers) === '';
+    throw new UpdateError(
+      'containers-changed',
+      `${name} was ${isGone ? 'removed' : 'replaced'} by another process during the update`,
+    );
+  }
+  const interrupted = createInterruptionTest(earlier, leftovers);
+  const time = containers.some(mayBeCrashing) ? (await context.engine.getInfo()).SystemTime : null;
+  const records = containers.map((each) => recordOf(each, interrupted, Date.parse(String(time))));
+  return { containers: records, look: { found, at } };
+}

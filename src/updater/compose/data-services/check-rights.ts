@@ -1,0 +1,108 @@
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { ComposeProject } from '../../../engine/cli/compose.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import {
+  type ContainerDefinition,
+  containerDefinitionOf,
+  findGainedRights,
+  type HostRight,
+} from '../../../engine/comparison/find-gained-rights.ts';
+import type { ContainerSnapshot } from '../../../engine/containers/container-snapshot.ts';
+import { replaceContainerIds } from '../../../engine/containers/rebuild-container.ts';
+import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import type { ContainerRecord } from '../../run/state/rollout.ts';
+import { recordUp } from '../inspect/dry-run.ts';
+
+/** Facts that limit the rights of a container snapshot. */
+interface Known {
+  project: ComposeProject;
+  /** Id of the updater's own container, which shows the defaults of the engine. */
+  ownId: string;
+  /** Ids of the service's containers that the engine reports; the container itself may be one of them. */
+  siblings: readonly string[];
+  /** Ids of recreated containers, by their old ids. */
+  successors: ReadonlyMap<string, string>;
+}
+
+/**
+ * Checks that a container snapshot from the disk grants no more rights on the host than the compose files, or than
+ * another container of the service. The compose files are already restored at this point. Their rights are those that
+ * compose would request.
+ * @throws UpdateError containers-not-restored
+ */
+export async function checkRights(
+  engine: Engine,
+  { name, service, imageId }: ContainerRecord,
+  blueprint: ContainerSnapshot,
+  { project, ownId, siblings, successors }: Known,
+): Promise<void> {
+  const then = { ...blueprint, hostConfig: replaceContainerIds(blueprint.hostConfig, successors) };
+  const asked = [{ name: service, image: imageId, scale: 1 }];
+  const [recorded, [image], [own], there] = await Promise.all([
+    recordUp(engine, project, asked).catch((error) => {
+      if (error instanceof UpdateError && error.outcome === 'refused') return null;
+      throw error;
+    }),
+    engine.inspectImages([imageId]),
+    engine.inspectRaw([ownId]),
+    engine.inspectRaw(siblings),
+  ]);
+  const body = recorded?.sent.get(service)?.body;
+  const user = toObject(image?.config).User;
+  const known = [
+    ...(body === undefined
+      ? []
+      : [asMade(containerDefinitionOf(body), then, { user, own: toObject(own?.HostConfig) })]),
+    ...there.map(containerDefinitionOf),
+  ];
+  const gained = known.map((now) => findGainedRights(now, then, surroundings(now)));
+  if (gained.some((rights) => rights.length === 0)) return;
+  const [rights] = gained;
+  throw new UpdateError(
+    'containers-not-restored',
+    rights === undefined
+      ? `${name} was not recreated: docker compose cannot determine its privileges from the compose files`
+      : `${name} was not recreated: the journal would grant it rights that neither the compose files nor other containers of the service have: ${joinWithAnd(rights.map(nameOf))}`,
+  );
+}
+
+const nameOf = ({ name }: HostRight): string => name;
+
+/**
+ * Returns the container definition that results from the request of compose and the defaults of the image and the
+ * engine.
+ */
+function asMade(
+  { config, hostConfig }: ContainerDefinition,
+  then: ContainerDefinition,
+  { user, own }: { user: unknown; own: Json },
+): ContainerDefinition {
+  const { Privileged, PidMode, IpcMode, CgroupnsMode, SecurityOpt } = hostConfig;
+  const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
+  const isShared = [PidMode, IpcMode].some((mode) => /^(?:host$|container:)/.test(String(mode)));
+  // SELinux labels in the snapshot are accepted for a shared namespace, because the engine takes them from the owner of
+  // the namespace.
+  const labels = Privileged === true || isShared ? toList(then.hostConfig.SecurityOpt).filter(isLabel) : [];
+  return {
+    config: { ...config, User: config.User || user },
+    hostConfig: {
+      ...hostConfig,
+      CgroupnsMode: CgroupnsMode || own.CgroupnsMode,
+      SecurityOpt: [...toList(SecurityOpt), ...labels],
+    },
+  };
+}
+
+/**
+ * Returns the rules for mounts: every mount must also be in this definition, because no other path or volume belongs to
+ * the container.
+ */
+const surroundings = ({ hostConfig }: ContainerDefinition) => {
+  const text = JSON.stringify([hostConfig.Binds, hostConfig.Mounts]);
+  return {
+    isOwn: () => false,
+    volumeOptions: (name: string): Json =>
+      text.includes(`"${name}:`) || text.includes(`"Source":"${name}"`) ? {} : { device: 'data' },
+  };
+};

@@ -1,0 +1,201 @@
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
+import type { ContainerDefinition } from '../../../engine/comparison/find-gained-rights.ts';
+import { listCopiedPaths } from '../../../engine/containers/copied-files.ts';
+import { finalName } from '../../../engine/containers/project-containers.ts';
+import { isEmpty, type Json, toList, toObject } from '../../../engine/objects/json.ts';
+import { addPodmanDefaults } from '../../../engine/objects/podman.ts';
+import type { SentContainer } from '../inspect/installation.ts';
+import { applyEngineDefaults, type EngineDefaults } from './engine-defaults.ts';
+import {
+  type Definition,
+  definitionMountsOf,
+  removeContainerNumber,
+  removeTrailingSlash,
+} from './find-differences.ts';
+
+/**
+ * Converts the response of `GET /containers/<id>/json` to a definition.
+ * @param names names of the service and of its containers
+ */
+export function parseRunningDefinition(raw: Json, names: readonly string[]): Definition {
+  const hostConfig = toObject(raw.HostConfig);
+  const named = new Set([
+    ...definitionMountsOf(hostConfig).map(({ target }) => target),
+    ...Object.keys(toObject(hostConfig.Tmpfs)).map(removeTrailingSlash),
+  ]);
+  // Volumes that the image declares. `HostConfig` does not contain them, but compose mounts them in the new container.
+  const ofImage = toList<Json>(raw.Mounts)
+    .filter(({ Type, Destination }) => Type === 'volume' && !named.has(removeTrailingSlash(Destination)))
+    .map(({ Type, Name: Source, Destination: Target, RW }) => ({
+      Type,
+      Source,
+      Target,
+      ReadOnly: RW === false,
+    }));
+  const networks = Object.entries(toObject(toObject(raw.NetworkSettings).Networks));
+  const shortId = String(raw.Id).slice(0, 12);
+  return {
+    name: removeContainerNumber(finalName({ name: String(raw.Name).replace(/^\//, '') })),
+    config: toObject(raw.Config),
+    hostConfig: { ...hostConfig, Mounts: [...toList(hostConfig.Mounts), ...ofImage] },
+    networks: Object.fromEntries(
+      networks.map(([name, endpoint]) => [name, withoutSwarmsAddress(toObject(endpoint))]),
+    ),
+    shortId,
+    ownNames: [shortId, ...names],
+  };
+}
+
+/**
+ * Removes the address from an endpoint in a swarm network, whose ID is not 64 hex digits. The swarm manager chooses the
+ * address, but the engine reports it like a requested address.
+ */
+const withoutSwarmsAddress = (endpoint: Json): Json =>
+  endpoint.NetworkID && !/^[0-9a-f]{64}$/.test(String(endpoint.NetworkID))
+    ? { ...endpoint, IPAMConfig: null }
+    : endpoint;
+
+/** Data about the settings that a new container has in addition to those in compose's request to create it. */
+export interface EngineAdditions {
+  /** `Config` of the image; null if the image is no longer on this machine. */
+  image: Json | null;
+  /** Names of networks that compose would connect to the container after creating it. */
+  moreNetworks: readonly string[];
+  defaults: EngineDefaults;
+}
+
+/**
+ * Computes the definition that the engine would create from the body of `POST /containers/create`: the body, the
+ * settings of the image, and the engine's defaults. If the running container's value may be a default or an earlier
+ * explicit setting, this value is used.
+ */
+export function plannedDefinition(
+  { name, body }: Pick<SentContainer, 'name' | 'body'>,
+  running: Definition,
+  { image, moreNetworks, defaults }: EngineAdditions,
+): Definition {
+  const { HostConfig, NetworkingConfig, ...config } = body;
+  const host = toObject(HostConfig);
+  const mode = String(host.NetworkMode ?? '');
+  const ofMode = ['host', 'none', 'bridge'].includes(mode) ? [mode] : mode === 'default' ? ['bridge'] : [];
+  const endpoints = toObject(toObject(NetworkingConfig).EndpointsConfig) as Record<string, Json>;
+  const networks = Object.fromEntries([
+    // For a network that is joined later or by network mode, the body contains only the name, so the settings of the
+    // running container's endpoint are used.
+    ...[...moreNetworks, ...ofMode].map((name) => [name, running.networks[name] ?? {}]),
+    ...Object.entries(endpoints),
+  ]);
+  const merged = withHostname(withImage(config, image, running.config), host, running);
+  return {
+    ...running,
+    name: removeContainerNumber(name),
+    config: defaults.isPodman ? addPodmanDefaults(merged, running.config) : merged,
+    hostConfig: applyEngineDefaults(host, running.hostConfig, defaults),
+    networks,
+  };
+}
+
+/** Merges the settings of the image into the body of the request, as the engine does (`runconfig.Merge` of moby). */
+function withImage(sent: Json, image: Json | null, running: Json): Json {
+  // The settings of a missing image are unknown, so the values of the running container are used.
+  const given = image ?? running;
+  const merged = { ...sent };
+  for (const key of ['User', 'WorkingDir', 'StopSignal', 'Healthcheck']) {
+    if (isEmpty(merged[key])) merged[key] = given[key];
+  }
+  const [test, ofImage] = [toObject(sent.Healthcheck), toObject(given.Healthcheck)];
+  if (!isEmpty(sent.Healthcheck)) {
+    const keys = ['Test', 'Interval', 'Timeout', 'StartPeriod', 'StartInterval', 'Retries'];
+    merged.Healthcheck = Object.fromEntries(
+      keys.map((key) => [key, isEmpty(test[key]) ? ofImage[key] : test[key]]),
+    );
+  }
+  if (isEmpty(sent.Entrypoint)) {
+    if (isEmpty(sent.Cmd)) merged.Cmd = given.Cmd;
+    if (sent.Entrypoint === null || sent.Entrypoint === undefined) merged.Entrypoint = given.Entrypoint;
+  } else if (toList(sent.Entrypoint).length === 1 && toList(sent.Entrypoint)[0] === '')
+    merged.Entrypoint = null;
+  merged.Labels = { ...toObject(given.Labels), ...toObject(sent.Labels) };
+  merged.ExposedPorts = { ...toObject(given.ExposedPorts), ...toObject(sent.ExposedPorts) };
+  const keyOf = (entry: unknown) => String(entry).split('=', 1)[0] ?? '';
+  const sentKeys = new Set(toList(sent.Env).map(keyOf));
+  merged.Env = [...toList(sent.Env), ...toList(given.Env).filter((entry) => !sentKeys.has(keyOf(entry)))];
+  return merged;
+}
+
+/**
+ * Adds the host name to a container that shares a network or UTS namespace: such a container has the host name of the
+ * machine or container whose namespace it shares. By default, any other container has its ID as the host name.
+ */
+function withHostname(config: Json, host: Json, running: Definition): Json {
+  const isShared = [host, running.hostConfig].some(
+    ({ NetworkMode, UTSMode }) =>
+      /^(host$|container:|service:)/.test(String(NetworkMode)) || UTSMode === 'host',
+  );
+  if (!isShared) return config;
+  const { Hostname, Domainname } = running.config;
+  return {
+    ...config,
+    Hostname: isEmpty(config.Hostname) ? Hostname : config.Hostname,
+    Domainname: isEmpty(config.Domainname) ? Domainname : config.Domainname,
+  };
+}
+
+/**
+ * Keys of `HostConfig` that grant rights, each with the key of a service in compose's model that has the same value.
+ */
+const givingRights = {
+  ...{
+    Privileged: 'privileged',
+    NetworkMode: 'network_mode',
+    PidMode: 'pid',
+    IpcMode: 'ipc',
+    UTSMode: 'uts',
+  },
+  ...{ UsernsMode: 'userns_mode', CgroupnsMode: 'cgroup', CapAdd: 'cap_add', CapDrop: 'cap_drop' },
+  ...{ DeviceCgroupRules: 'device_cgroup_rules', SecurityOpt: 'security_opt', GroupAdd: 'group_add' },
+  VolumesFrom: 'volumes_from',
+};
+
+/**
+ * Returns the settings of a service in compose's model that grant rights, in the engine's format.
+ * @param user the user of the image, which applies if the service has none
+ */
+export function modelDefinitionOf(model: ComposeModel, name: string, user: string): ContainerDefinition {
+  const service = model.services[name] ?? {};
+  const raw = service as Json;
+  const reservations = toObject(toObject(toObject(raw.deploy).resources).reservations);
+  const files = (['secrets', 'configs'] as const).flatMap((kind) =>
+    (service[kind] ?? []).flatMap((reference) => {
+      const Source = model[kind]?.[reference.source]?.file;
+      const [Target] = listCopiedPaths({ [kind]: [reference] });
+      return Source === undefined ? [] : [{ Type: 'bind', Source, Target, ReadOnly: true }];
+    }),
+  );
+  const volumes = (service.volumes ?? []).map(({ type, source = '', target, read_only }) => ({
+    Type: type,
+    Source: type === 'volume' ? (model.volumes?.[source]?.name ?? source) : source,
+    Target: target,
+    ReadOnly: read_only,
+  }));
+  const socket = '/var/run/docker.sock';
+  const hostConfig = {
+    ...Object.fromEntries(Object.entries(givingRights).map(([key, word]) => [key, raw[word]])),
+    Devices: toList<Json>(raw.devices).map(({ source, permissions }) => ({
+      PathOnHost: source,
+      CgroupPermissions: permissions,
+    })),
+    DeviceRequests: ([...toList(raw.gpus), ...toList(reservations.devices)] as Json[]).map((request) => ({
+      Driver: request.driver,
+      Count: request.count,
+      DeviceIDs: request.device_ids,
+      Capabilities: request.capabilities,
+    })),
+    Mounts: [
+      ...volumes,
+      ...files,
+      ...(raw.use_api_socket === true ? [{ Type: 'bind', Source: socket, Target: socket }] : []),
+    ],
+  };
+  return { config: { User: raw.user ?? user }, hostConfig };
+}

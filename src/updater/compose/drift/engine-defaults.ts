@@ -1,0 +1,128 @@
+import { namespaceModes } from '../../../engine/objects/container.ts';
+import { isEmpty, type Json, toList, toObject } from '../../../engine/objects/json.ts';
+import { isShared } from './find-differences.ts';
+
+/** Placeholder for the name of a removed container whose namespace or volumes another container uses. */
+export const goneContainer = 'container:gone';
+
+/** Sources of the values that the engine uses for missing settings of a definition. */
+export interface EngineDefaults {
+  /**
+   * `HostConfig` of the updater's own container. This container was created with few settings, so its other values are
+   * the engine's defaults.
+   */
+  own: Json;
+  /**
+   * Response of `GET /info`, with the default drivers and the limits that the kernel supports. Empty if the engine does
+   * not report them.
+   */
+  info: Json;
+  isPodman: boolean;
+}
+
+/**
+ * For each limit in `HostConfig`, the field of `GET /info` that reports whether the kernel supports it; null if there
+ * is no such field. The engine drops an unsupported limit with a warning.
+ */
+const saidOf: Readonly<Record<string, string | null>> = {
+  ...{ Memory: 'MemoryLimit', MemorySwap: 'SwapLimit', MemoryReservation: 'MemoryLimit' },
+  ...{ OomKillDisable: 'OomKillDisable', PidsLimit: 'PidsLimit', NanoCpus: 'CpuCfsQuota' },
+  ...{ CpuQuota: 'CpuCfsQuota', CpuPeriod: 'CpuCfsPeriod', CpuShares: 'CPUShares', CpusetCpus: 'CPUSet' },
+  ...{ MemorySwappiness: null, CpuRealtimePeriod: null, CpuRealtimeRuntime: null, BlkioWeight: null },
+};
+
+/**
+ * Returns a `HostConfig` with the defaults that the engine adds. If a default is unknown, the value of the running
+ * container is used.
+ */
+export function applyEngineDefaults(
+  sent: Json,
+  running: Json,
+  { own, info, isPodman }: EngineDefaults,
+): Json {
+  const filled = { ...sent };
+  const asItIs = (key: string) => {
+    filled[key] = running[key];
+  };
+  const orAsItIs = (key: string, value: unknown) => {
+    if (isEmpty(sent[key])) filled[key] = isEmpty(value) ? running[key] : value;
+  };
+  const isUnified = info.CgroupVersion !== '1';
+  // Podman does not report the runtime of a container, so the runtime is not compared.
+  if (!isPodman) orAsItIs('Runtime', info.DefaultRuntime);
+  orAsItIs('CgroupnsMode', sent.Privileged === true && !isUnified ? 'host' : own.CgroupnsMode);
+  orAsItIs('ShmSize', own.ShmSize);
+  if (isPodman) orAsItIs('PidsLimit', own.PidsLimit);
+  if (isOwnIpc(running.IpcMode)) orAsItIs('IpcMode', isOwnIpc(own.IpcMode) ? own.IpcMode : null);
+
+  for (const [key, fact] of Object.entries(saidOf)) {
+    const isKnown = fact !== null && info[fact] === true;
+    if (!isKnown && (isEmpty(running[key]) || running[key] === -1)) asItIs(key);
+  }
+  // If a definition has no swap limit, the engine limits memory and swap together to twice the memory limit.
+  if (isEmpty(sent.MemorySwap) && running.MemorySwap !== -1) {
+    const isChosen = Number(running.MemorySwap ?? 0) === 2 * Number(running.Memory ?? 0);
+    filled.MemorySwap = isChosen ? running.MemorySwap : 2 * Number(filled.Memory ?? 0);
+  }
+
+  filled.LogConfig = logConfig(toObject(sent.LogConfig), toObject(running.LogConfig), { own, info });
+  const named = new Set(toList<Json>(sent.Ulimits).map(({ Name }) => Name));
+  filled.Ulimits = [
+    ...toList(sent.Ulimits),
+    ...common(toList(running.Ulimits), toList(own.Ulimits)).filter(({ Name }) => !named.has(Name)),
+  ];
+  filled.SecurityOpt = [...toList(sent.SecurityOpt), ...labelsByEngine(sent, running)];
+
+  // If the container whose namespace is shared was removed, its service is unknown, so the new reference cannot be
+  // compared.
+  for (const key of namespaceModes) {
+    if (isShared(sent[key]) && isGone(running[key])) asItIs(key);
+  }
+  const [from, fromNow] = [toList(sent.VolumesFrom), toList(running.VolumesFrom)];
+  if (from.length === fromNow.length && fromNow.some(isGone)) asItIs('VolumesFrom');
+  // Mounts that come from another container through `VolumesFrom` are not in the new `Mounts`, so they are added from
+  // the running container.
+  if (from.length > 0) {
+    const targets = new Set(toList<Json>(sent.Mounts).map(({ Target }) => Target));
+    const brought = toList<Json>(running.Mounts).filter(({ Target }) => !targets.has(Target));
+    filled.Mounts = [...toList(sent.Mounts), ...brought];
+  }
+  return filled;
+}
+
+const isOwnIpc = (mode: unknown): boolean => /^(private|shareable)$/.test(String(mode));
+const isGone = (container: unknown): boolean => String(container).startsWith(goneContainer);
+
+/** Returns the limits of the first list that are also in the second list. */
+function common(some: readonly unknown[], others: readonly unknown[]): Json[] {
+  const text = ({ Name, Soft, Hard }: Json) => `${Name} ${Soft} ${Hard}`;
+  const known = new Set((others as Json[]).map(text));
+  return (some as Json[]).filter((each) => known.has(text(each)));
+}
+
+/**
+ * Returns the log configuration. The engine's own log options are added if the container uses the engine's default
+ * driver, whether or not the definition specifies the driver.
+ */
+function logConfig(sent: Json, running: Json, { own, info }: Omit<EngineDefaults, 'isPodman'>): Json {
+  const Type = isEmpty(sent.Type) ? info.LoggingDriver || running.Type : sent.Type;
+  const ownLog = toObject(own.LogConfig);
+  const isOfEngine = !info.LoggingDriver || Type === info.LoggingDriver;
+  if (!isOfEngine || Type !== running.Type) return { Type, Config: toObject(sent.Config) };
+  const options = toObject(ownLog.Config);
+  const chosen = Object.entries(toObject(running.Config)).filter(
+    ([key, value]) => ownLog.Type !== Type || options[key] === value,
+  );
+  return { Type, Config: { ...Object.fromEntries(chosen), ...toObject(sent.Config) } };
+}
+
+/** Returns the SELinux labels that the engine itself sets for a container that is privileged or shares a namespace. */
+function labelsByEngine(sent: Json, running: Json): unknown[] {
+  const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
+  const hasMore = [sent, running].some(
+    ({ Privileged, PidMode, IpcMode }) =>
+      Privileged === true || [PidMode, IpcMode].some((mode) => mode === 'host' || isShared(mode)),
+  );
+  if (toList(sent.SecurityOpt).some(isLabel) || !hasMore) return [];
+  return toList(running.SecurityOpt).filter(isLabel);
+}

@@ -1,0 +1,295 @@
+import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { compareVersions } from '../../../core/release/compare-versions.ts';
+import { parsePinTag } from '../../../core/release/pin-tag.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import { changePosition, type DriftChange, type ImageMismatch, type WrittenChange } from './changes.ts';
+import type { DefinitionDifference, DefinitionMount } from './find-differences.ts';
+import { hasDefault, resolveText, unsetVariablesIn, type VariableResolver } from './written-text.ts';
+
+/** Action that prevents a loss. */
+type Remedy =
+  /**
+   * Set variables in an env file. With `hasDefault`, an edited default in the files may have caused the change instead.
+   * `line` is the exact line to add, if known.
+   */
+  | { kind: 'set'; variables: readonly string[]; hasDefault: boolean; line?: string }
+  | { kind: 'home' }
+  | { kind: 'proxies' }
+  | { kind: 'join'; network: string }
+  | { kind: 'rights' }
+  | { kind: 'apply' };
+
+/** A change that recreating the containers would make, described by names and without values. */
+export type DriftFinding =
+  /** An edit of the files that only causes a warning. `key` is the edited setting, such as `label tier`. */
+  | { service: string; isLoss: false; key: string }
+  /** A change that is refused unless drift is accepted, such as `app: the mount at /data would become read-only`. */
+  | Loss;
+
+interface Loss {
+  service: string;
+  isLoss: true;
+  sentence: string;
+  remedy: Remedy;
+}
+
+/** Facts about a change that come from the files. */
+interface WrittenFacts {
+  /** Texts in the files that determine the changed value; empty if no file mentions it. */
+  texts: readonly string[];
+  /** Variables in these texts that no file sets, so that only a shell can have set them. */
+  unset: readonly string[];
+  /** Home directory in the environment of compose. */
+  home: string;
+}
+
+/**
+ * Classifies the changes (docs/contract.md 4.2, 4.9). At most one finding is reported for a place in the files: a loss
+ * rather than a gained right, and a gained right rather than an edit that causes no loss.
+ */
+export function evaluateChanges(
+  changes: readonly WrittenChange[],
+  { setTo, home }: { setTo: VariableResolver; home: string },
+): DriftFinding[] {
+  const judged = changes.flatMap(([change, texts]) => {
+    const finding = judge(change, { texts, unset: unsetVariablesIn(texts, setTo), home }, setTo);
+    const { section, item } = changePosition(change) ?? {};
+    const place = JSON.stringify([change.service, section, item]);
+    return finding === null ? [] : [{ finding, kind: change.kind, place }];
+  });
+  const refused = (kind: DriftChange['kind']) =>
+    new Set(judged.flatMap((each) => (each.kind === kind && each.finding.isLoss ? [each.place] : [])));
+  const [lost, gained] = [refused('difference'), refused('gain')];
+  return judged.flatMap(({ finding, kind, place }) => {
+    const isTold =
+      kind === 'gain' ? !lost.has(place) : finding.isLoss || lost.has(place) || !gained.has(place);
+    return isTold ? [finding] : [];
+  });
+}
+
+function judge(change: DriftChange, facts: WrittenFacts, setTo: VariableResolver): DriftFinding | null {
+  const { service } = change;
+  const { unset, texts } = facts;
+  if (change.kind === 'difference') return evaluateDifference(service, change.difference, facts);
+  if (change.kind === 'image') return evaluateImage(service, { ...change.image, texts }, setTo);
+  if (change.kind === 'gain') {
+    const sentence = `${service}: ${change.right.name} would be granted`;
+    // Additional rights are refused like a loss, because the author of the files may not be the operator.
+    return unset.length > 0
+      ? lossWithout(unset, service, sentence, texts)
+      : { service, isLoss: true, sentence, remedy: { kind: 'rights' } };
+  }
+  const key = `${change.of.slice(0, -1)} ${change.source}`;
+  if (change.kind === 'unset')
+    return lossWithout([change.variable], service, `${service}: ${key} would be lost`);
+  if (unset.length === 0) return { service, isLoss: false, key };
+  const sentence = `${service}: ${key} would ${change.isNew ? 'be added' : 'change'}`;
+  return lossWithout(unset, service, sentence, texts);
+}
+
+/**
+ * Creates the loss of a setting whose variables no file sets, so that only a shell can have set them.
+ * @param texts the texts in the files that determine the setting
+ */
+const lossWithout = (
+  variables: readonly string[],
+  service: string,
+  sentence: string,
+  texts: readonly string[] = [],
+): Loss => ({
+  service,
+  sentence: `${sentence}${noFileSets(variables)}`,
+  isLoss: true,
+  remedy: { kind: 'set', variables, hasDefault: hasDefault(texts) },
+});
+
+const noFileSets = (variables: readonly string[]): string => ` (no file sets ${variables.join(' and ')})`;
+
+/** Variables that every shell has. */
+const ofEveryShell = ['HOME', 'PWD'];
+
+/** Determines whether a difference is a loss, and which remedy helps (docs/contract.md 4.2). */
+export function evaluateDifference(
+  service: string,
+  difference: DefinitionDifference,
+  facts: WrittenFacts,
+): DriftFinding {
+  const isUnset = facts.unset.length > 0;
+  if (!isUnset && !isTaken(difference)) return { service, isLoss: false, key: keyOf(difference) };
+  return {
+    service,
+    isLoss: true,
+    sentence: `${service}: ${sentenceOf(difference)}${isUnset ? noFileSets(facts.unset) : ''}`,
+    remedy: remedyFor(difference, facts),
+  };
+}
+
+/** Sections in which the removal or change of any item that the container has is a loss. */
+const kept = ['volumes', 'ports', 'networks', 'network address', 'network_mode', 'volumes_from'];
+
+/**
+ * Whether recreating the container would remove or empty one of its variables, or remove or change an item in one of
+ * the `kept` sections.
+ */
+function isTaken({ section, running, planned }: DefinitionDifference): boolean {
+  if (running === null) return false;
+  if (section === 'environment') return running !== '""' && (planned === null || planned === '""');
+  return kept.includes(section);
+}
+
+function sentenceOf(difference: DefinitionDifference): string {
+  const { section, item, running, planned } = difference;
+  if (section === 'volumes' && running !== null) return mountSentence(item, running, planned);
+  const name = keyOf(difference);
+  if (running === null) return `${name} would be added`;
+  if (section === 'environment' && planned === '""') return `${name} would be set to an empty value`;
+  if (planned === null) return `${name} would be removed`;
+  return section === 'network_mode' || section === 'container_name'
+    ? `${name} would change from ${running.slice(0, 40)} to ${planned.slice(0, 40)}`
+    : `${name} would change`;
+}
+
+const keyOf = ({ section, item }: DefinitionDifference): string =>
+  [nouns[section] ?? section, item].filter(Boolean).join(' ');
+
+function mountSentence(target: string, running: string, planned: string | null): string {
+  const now = readMount(running);
+  if (planned === null) {
+    return now.source === ''
+      ? `the ${now.type === 'volume' ? 'anonymous volume' : now.type} at ${target} would be removed`
+      : `the mount of ${now.source} at ${target} would be removed`;
+  }
+  const then = readMount(planned);
+  if (now.type === then.type && now.source === then.source)
+    return `the mount at ${target} would become ${then.readOnly ? 'read-only' : 'writable'}`;
+  const from = (mount: DefinitionMount) =>
+    mount.source || (mount.type === 'volume' ? 'an anonymous volume' : mount.type);
+  return `the source of the mount at ${target} would change from ${from(now)} to ${from(then)}`;
+}
+
+const readMount = (text: string): DefinitionMount => ({ source: '', readOnly: false, ...JSON.parse(text) });
+
+/** Names of sections in messages, for sections with another name in compose files. */
+const nouns: Readonly<Record<string, string>> = {
+  environment: 'environment variable',
+  labels: 'label',
+  volumes: 'a mount at',
+  ports: 'published port',
+  networks: 'network',
+  network_mode: 'network mode',
+};
+
+const proxy = /^(https?|ftp|all|no)_proxy$/i;
+
+function remedyFor({ section, item, planned }: DefinitionDifference, facts: WrittenFacts): Remedy {
+  const variables = facts.unset.filter((name) => !ofEveryShell.includes(name));
+  if (variables.length > 0) return { kind: 'set', variables, hasDefault: hasDefault(facts.texts) };
+  if (facts.unset.includes('HOME') || (section === 'volumes' && isIn(facts.home, planned)))
+    return { kind: 'home' };
+  if (section === 'environment' && facts.texts.length === 0 && proxy.test(item)) return { kind: 'proxies' };
+  if (section === 'networks' && planned === null) return { kind: 'join', network: item };
+  return { kind: 'apply' };
+}
+
+const isIn = (home: string, planned: string | null): boolean =>
+  planned !== null && readMount(planned).source.startsWith(`${home}/`);
+
+/** Returns a warning for each service with edits that cause no loss, listing the edited keys. */
+export function formatEditWarnings(findings: readonly DriftFinding[]): string[] {
+  const edits = findings.flatMap((finding) => (finding.isLoss ? [] : [finding]));
+  return [...Map.groupBy(edits, ({ service }) => service)].map(([service, own]) => {
+    const keys = joinWithAnd([...new Set(own.map(({ key }) => key))]);
+    return `${service}: the files were edited after the app was started; the update will apply the edits of ${keys}`;
+  });
+}
+
+/** Returns the advice for all losses together. @param envFile the env file to which the advice adds lines */
+export function adviceFor(remedies: readonly Remedy[], envFile: string): string {
+  const of = <K extends Remedy['kind']>(kind: K) =>
+    remedies.filter((remedy): remedy is Extract<Remedy, { kind: K }> => remedy.kind === kind);
+  const set = of('set').flatMap(({ variables, line }) => line ?? variables.map((name) => `${name}=…`));
+  const lines = [...new Set(set)];
+  const networks = [...new Set(of('join').map(({ network }) => network))];
+  const advice: readonly (readonly [applies: boolean, sentence: string])[] = [
+    [
+      lines.length > 0,
+      `Add ${lines.join(', ')} to ${envFile}, using the values from the shell in which the app was started.`,
+    ],
+    [
+      of('set').some((remedy) => remedy.hasDefault),
+      'If the variable was never set in a shell but its default value was edited in a file, run {up} first.',
+    ],
+    [
+      of('home').length > 0,
+      'Set HOME to the home directory of the user who started the app: add -e HOME=… to the docker run command.',
+    ],
+    [
+      of('proxies').length > 0,
+      'Mount the config.json that contains the proxy settings: -v ~/.docker/config.json:/root/.docker/config.json:ro.',
+    ],
+    [
+      networks.length > 0,
+      `If you manually connected containers to ${networks.join(', ')}, add ${networks.length > 1 ? 'these networks' : 'this network'} to the compose file (external: true).`,
+    ],
+    [of('apply').length + networks.length > 0, 'Apply your own edits with {up} first.'],
+    [
+      of('rights').length > 0,
+      'If you added these rights yourself, apply them with {up} first. If you did not, find out who edited the files.',
+    ],
+    [true, 'To update anyway, use --accept-drift.'],
+  ];
+  return advice.flatMap(([applies, sentence]) => (applies ? [sentence] : [])).join(' ');
+}
+
+/**
+ * Classifies a running image that differs from the image in the files. The difference is a loss if the reference in the
+ * files contains a variable that no file sets, because a shell then selected the running image. Otherwise, returns
+ * null.
+ */
+export function evaluateImage(
+  service: string,
+  { running, inFiles, byDefault, texts }: ImageMismatch & { texts: readonly string[] },
+  setElsewhere: VariableResolver,
+): Loss | null {
+  const setTo: VariableResolver = (name) => (name === byDefault ? null : setElsewhere(name));
+  const variables = unsetVariablesIn(texts, setTo);
+  if (variables.length === 0) return null;
+  const loss = lossWithout(variables, service, `${service}: the files specify ${inFiles}, not ${running}`);
+  const line = variables
+    .flatMap((name) => shellLine(name, running, { texts, setTo }))
+    .sort((a, b) => a.length - b.length)[0];
+  const remedy = { kind: 'set', variables, hasDefault: isNewer(inFiles, running) } as const;
+  return { ...loss, remedy: line === undefined ? remedy : { ...remedy, line } };
+}
+
+/**
+ * Whether the files specify a newer release than the running image, so that the difference may result from an edited
+ * default, which an `up` would apply. If the files specify a floating tag or an older release, an `up` would install an
+ * image that was not requested.
+ */
+function isNewer(inFiles: string, running: string): boolean {
+  const [then, now] = [inFiles, running].map((text) => parsePinTag(parseReference(text)?.tag ?? ''));
+  return (
+    then?.kind === 'release' && (now?.kind !== 'release' || compareVersions(then.version, now.version) > 0)
+  );
+}
+
+/**
+ * Returns the line, such as `TAG=v1.0.0`, with which the files specify the running image. Empty if no value of the
+ * variable has that result.
+ */
+function shellLine(
+  variable: string,
+  running: string,
+  { texts, setTo }: { texts: readonly string[]; setTo: VariableResolver },
+): string[] {
+  const mark = '\0';
+  return texts.flatMap((text) => {
+    const resolvedWith = (value: string) =>
+      resolveText(text, (name) => (name === variable ? value : setTo(name))).resolved;
+    const [before, after, ...more] = resolvedWith(mark)?.split(mark) ?? [];
+    if (before === undefined || after === undefined || more.length > 0) return [];
+    const value = running.slice(before.length, running.length - after.length);
+    return resolvedWith(value) === running ? [`${variable}=${value}`] : [];
+  });
+}

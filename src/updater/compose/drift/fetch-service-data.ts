@@ -1,0 +1,251 @@
+import { findSharedContainer, namespaceModes } from '../../../engine/objects/container.ts';
+// Collects the facts for drift detection that the dry run of `up` (`dry-run.ts`) does not contain, from the engine, the
+// files and compose. The facts are evaluated in `judge.ts`.
+
+import { lstatSync, realpathSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { canonicalRepository } from '../../../core/compose/pins/image-reference.ts';
+import { getParsedEnvFile } from '../../../core/compose/variables.ts';
+import { readTextFileIfExists, type TextFile } from '../../../core/files/text-file.ts';
+import { isWithin } from '../../../core/mounts/host-paths.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import type { ContainerDefinition, RightsContext } from '../../../engine/comparison/find-gained-rights.ts';
+import { isContainerOfImage } from '../../../engine/comparison/same-image.ts';
+import { readContainerFile } from '../../../engine/containers/container-file.ts';
+import { listCopiedPaths } from '../../../engine/containers/copied-files.ts';
+import { finalName } from '../../../engine/containers/project-containers.ts';
+import { takesAllNetworks } from '../../../engine/http/api-version.ts';
+import { requestedMounts, toContainer } from '../../../engine/objects/container.ts';
+import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
+import { composeLabels } from '../../../engine/objects/labels.ts';
+import type { Installation } from '../inspect/installation.ts';
+import { modelDefinitionOf, parseRunningDefinition, plannedDefinition } from './build-definitions.ts';
+import type { DriftFacts, EditedCopy } from './changes.ts';
+import { type EngineDefaults, goneContainer } from './engine-defaults.ts';
+import {
+  envFilesOf,
+  findWrittenTexts,
+  inlineConfig,
+  isInEnvironment,
+  type TextPosition,
+  type VariableResolver,
+} from './written-text.ts';
+
+/**
+ * Reads the engine's defaults. @param ownId ID of the updater's own container @throws UpdateError engine-unavailable
+ */
+export async function fetchEngineDefaults(engine: Engine, ownId: string): Promise<EngineDefaults> {
+  const [[own], info] = await Promise.all([engine.inspectRaw([ownId]), engine.getInfo()]);
+  return { own: toObject(own?.HostConfig), info, isPodman: engine.isPodman };
+}
+
+/**
+ * Collects those facts about a service from the engine that the dry run does not contain.
+ * @throws UpdateError engine-unavailable
+ */
+export async function fetchServiceFacts(
+  engine: Engine,
+  instance: Installation,
+  service: DriftFacts['service'],
+  { setTo, ...known }: { defaults: Promise<EngineDefaults>; setTo: VariableResolver },
+): Promise<DriftFacts> {
+  const { model, project, sent, imagesInUse } = instance;
+  const { name, containers } = service;
+  const ids = containers.map(({ id }) => id);
+  const [defaults, raw, otherImages, copies] = await Promise.all([
+    known.defaults,
+    engine.inspectRaw(ids),
+    findOtherImages(engine, service, model.services[name]?.image),
+    findEditedCopies(engine, instance, service, setTo),
+  ]);
+  const planned = sent.get(name);
+  const [body = {}, ...inspected] = await nameShared(engine, project.name, [planned?.body ?? {}, ...raw]);
+  // With an API version before 1.44, compose connects a container to all networks except the first after creating it.
+  const own = Object.keys(model.services[name]?.networks ?? {});
+  const moreNetworks =
+    planned === undefined || takesAllNetworks(planned.apiVersion)
+      ? []
+      : own.map((key) => model.networks?.[key]?.name ?? key);
+  const replaced = inspected.map((each) => {
+    const now = parseRunningDefinition(each, [name, ...containers.map(finalName)]);
+    if (planned === undefined) return { now, next: modelDefinitionOf(model, name, String(now.config.User)) };
+    const used = imagesInUse.get(String(each.Image));
+    // For a multi-platform image, the engine returns the configuration for its own platform, which is not used for a
+    // container on another platform.
+    const runs = toContainer(each).platform;
+    const image = runs === null || runs === used?.platform ? (used?.config ?? null) : null;
+    return { now, next: plannedDefinition({ ...planned, body }, now, { image, moreNetworks, defaults }) };
+  });
+  const surroundings = await fetchRightsContext(engine, instance, replaced);
+  return { service, replaced, surroundings, otherImages, copies };
+}
+
+/**
+ * Collects the facts that rights depend on in addition to the definitions. An existing volume keeps its options,
+ * whatever the model specifies.
+ * @throws UpdateError engine-unavailable
+ */
+export async function fetchRightsContext(
+  engine: Engine,
+  { paths, project, model }: Pick<Installation, 'paths' | 'project' | 'model'>,
+  replaced: readonly { now: ContainerDefinition; next: ContainerDefinition }[],
+): Promise<RightsContext> {
+  const volumesOf = ({ hostConfig }: ContainerDefinition) =>
+    requestedMounts(hostConfig).flatMap(({ type, source }) => (type === 'volume' ? [source] : []));
+  const known = new Set(replaced.flatMap(({ now }) => volumesOf(now)));
+  const asked = replaced.flatMap(({ next }) => volumesOf(next)).filter((name) => !known.has(name));
+  const made = await engine.listVolumes([...new Set(asked)]);
+  const home = realPath(paths.fromHost(project.directory));
+  return {
+    // Whether the path is in the project directory after symbolic links have been resolved.
+    isOwn: (path) => {
+      const real = realPath(paths.fromHost(path));
+      return real !== null && home !== null && isWithin(real, home);
+    },
+    volumeOptions: (name) =>
+      made.find((volume) => volume.name === name)?.options ??
+      toObject(Object.values(model.volumes ?? {}).find((volume) => volume?.name === name)?.driver_opts),
+  };
+}
+
+/**
+ * Resolves the symbolic links in a path. For a missing path, returns the path at which it would be created. Null if a
+ * link points to a path that does not exist in this container.
+ */
+function realPath(here: string | null): string | null {
+  if (here === null) return null;
+  let there = here;
+  while (lstatSync(there, { throwIfNoEntry: false }) === undefined) there = dirname(there);
+  try {
+    return join(realpathSync(there), relative(there, here));
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Returns the image references of a service's containers that differ from the reference in the files. An image ID does
+ * not differ if it identifies the image to which the reference in the files points.
+ * @throws UpdateError engine-unavailable
+ */
+async function findOtherImages(
+  engine: Engine,
+  { containers }: DriftFacts['service'],
+  inFiles: string | undefined,
+): Promise<string[]> {
+  const isId = (reference: string) => /^(sha256:)?[0-9a-f]{12,64}$/.test(reference);
+  // References are compared in their canonical form, because Podman adds the registry to every image reference.
+  const wanted = canonicalRepository(inFiles ?? '');
+  const others = containers.filter(({ imageReference }) => canonicalRepository(imageReference) !== wanted);
+  const byId = others.some(({ imageReference }) => isId(imageReference));
+  const [named] = byId && inFiles !== undefined ? await engine.inspectImages([inFiles]) : [];
+  const differ = others.filter((each) => !(isId(each.imageReference) && isContainerOfImage(each, named)));
+  return [...new Set(differ.map(({ imageReference }) => imageReference))];
+}
+
+/**
+ * Finds the configs and secrets that differ from the copies that compose made in the container. Configs and secrets
+ * that were removed from the files are not found, because the container does not record the origin of a file.
+ */
+async function findEditedCopies(
+  engine: Engine,
+  { model }: Installation,
+  { name, containers: [container] }: DriftFacts['service'],
+  setTo: VariableResolver,
+): Promise<EditedCopy[]> {
+  const maxBytes = 1024 * 1024;
+  const references = (['configs', 'secrets'] as const).flatMap((of) =>
+    (model.services[name]?.[of] ?? []).map((reference) => ({ of, reference })),
+  );
+  const found = references.map(async ({ of, reference }): Promise<EditedCopy[]> => {
+    const { source } = reference;
+    const { content, environment } = model[of]?.[source] ?? {};
+    // In its model, compose writes a dollar sign as two dollar signs.
+    const text = content?.replaceAll('$$', '$') ?? (environment ? setTo(environment) : null);
+    const [path = ''] = listCopiedPaths({ [of]: [reference] });
+    if (!text || container === undefined) return [];
+    const file = await readContainerFile(engine, container.id, path, maxBytes);
+    if (file === 'missing') return [{ of, source, isNew: true }];
+    const isSame = typeof file === 'string' || file.content.toString() === text;
+    return isSame ? [] : [{ of, source, isNew: false }];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+/**
+ * Returns the definitions with readable references to the containers whose namespaces or volumes are used: `service:db`
+ * for a container of the project, `container:other` for a container outside the project, and `container:gone` for a
+ * container that no longer exists.
+ * @throws UpdateError engine-unavailable
+ */
+async function nameShared(engine: Engine, project: string, definitions: readonly Json[]): Promise<Json[]> {
+  const hosts = definitions.map(({ HostConfig }) => toObject(HostConfig));
+  const asked = hosts.flatMap((host) => [
+    ...namespaceModes.flatMap((key) => findSharedContainer(host[key]) ?? []),
+    ...toList(host.VolumesFrom).map((entry) => String(entry).split(':')[0] ?? ''),
+  ]);
+  const found = [...new Set(asked)].map(async (container) => {
+    const [raw] = await engine.inspectRaw([container]);
+    const labels = toObject(toObject(raw?.Config).Labels);
+    const isOwn = labels[composeLabels.project] === project;
+    const own = isOwn ? `service:${labels[composeLabels.service]}` : null;
+    const other = raw === undefined ? goneContainer : `container:${String(raw.Name).replace(/^\//, '')}`;
+    return [container, own ?? other] as const;
+  });
+  const names = new Map(await Promise.all(found));
+  const named = (host: Json) =>
+    namespaceModes.flatMap((key) => {
+      const container = findSharedContainer(host[key]);
+      return container === null ? [] : [[key, names.get(container)]];
+    });
+  const from = (entry: unknown) => {
+    const [container = '', mode = ''] = String(entry).split(':');
+    return `${names.get(container)}${mode === 'ro' ? ' read-only' : ''}`;
+  };
+  return definitions.map((definition, at) => {
+    const host = hosts[at] ?? {};
+    const VolumesFrom = toList(host.VolumesFrom).map(from);
+    return { ...definition, HostConfig: { ...host, ...Object.fromEntries(named(host)), VolumesFrom } };
+  });
+}
+
+/**
+ * For each place, returns the texts in the files that determine the value, with unresolved variables. Compose runs only
+ * if there are such places, which is rare.
+ * @throws UpdateError if an env file of a service cannot be read
+ */
+export async function readWrittenTexts(
+  { compose, files }: Installation,
+  places: readonly { service: string; place: TextPosition | null }[],
+): Promise<string[][]> {
+  if (places.every(({ place }) => place === null)) return places.map(() => []);
+  const written = await compose.written();
+  const lines = [...files.composeFiles, ...(files.linkedFiles ?? [])].flatMap(({ text }) => text.split('\n'));
+  return Promise.all(
+    places.map(async ({ service, place }) => {
+      if (place === null) return [];
+      const { section, item } = place;
+      // Compose cannot print some keys with unresolved variables (such as a variable in `ulimits`). In this case, every
+      // line that contains the item counts, or every line of the files if none contains it.
+      if (written === null) {
+        const about = lines.filter((line) => section !== inlineConfig && line.includes(item || section));
+        return about.length > 0 ? about : lines;
+      }
+      if (section !== 'environment' || isInEnvironment(written, service, item))
+        return findWrittenTexts(written, service, place);
+      const envFiles = await Promise.all(envFilesOf(written, service).map(readTextFileIfExists));
+      return envFiles.flatMap((file) => (file === null ? [] : assigned(file, item)));
+    }),
+  );
+}
+
+/**
+ * Returns the text that an env file assigns to a variable. A line with only the name of the variable passes on the
+ * value from the shell.
+ */
+function assigned(file: TextFile, key: string): string[] {
+  const { assignments, byKey } = getParsedEnvFile(file);
+  const last = assignments[byKey.get(key)?.at(-1) ?? -1];
+  if (last) return last.quote === "'" ? ["''"] : [`${file.text.slice(last.start, last.end)} `];
+  return file.text.split(/\r?\n/).some((line) => line.trim() === key) ? [`\${${key}}`] : [];
+}

@@ -1,0 +1,46 @@
+import { canKeepContainer } from '../../../engine/comparison/same-image.ts';
+import { isUp } from '../../../engine/objects/container.ts';
+import { logUnchanged } from '../../run/last-lines.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import type { RunOutcome } from '../../run/log/run-outcome.ts';
+import { updatedServicesOf } from '../inspect/installation.ts';
+import type { PreparedPlan } from '../plan/prepared-plan.ts';
+import { releaseCommand } from '../plan/release/release-label.ts';
+import { describeRunningServices, findVersionWarnings } from '../plan/version-sentences.ts';
+import type { JournaledContext } from '../replace/replacement.ts';
+import { verifyUnchanged } from '../verify/verify-replacement.ts';
+
+/** Checks whether the plan changes no file, and all required containers already run the planned images. */
+export function isUnchanged({ installation, changes, references, images }: PreparedPlan): boolean {
+  return (
+    changes.length === 0 &&
+    installation.app.running > 0 &&
+    updatedServicesOf(installation).every(
+      ({ name, containers, running }) =>
+        running === containers.filter(isUp).length &&
+        containers.every((container) => canKeepContainer(container, images.get(references.get(name) ?? ''))),
+    )
+  );
+}
+
+/**
+ * Verifies that the services are healthy, and ends a run that has nothing to do.
+ * @throws UpdateError unhealthy
+ */
+export async function finishUnchanged(context: JournaledContext, plan: PreparedPlan): Promise<RunOutcome> {
+  const { log } = context;
+  const services = updatedServicesOf(plan.installation);
+  const ready = releaseCommand(plan, plan.images.get(plan.app.to), 'ready');
+  await verifyUnchanged(context, services, ready);
+  log.enter('done');
+  for (const warning of findVersionWarnings(plan)) log.warn(warning);
+  const lasting = services.filter(({ name }) => !plan.migrations.includes(name));
+  const stopped = lasting.filter(({ running }) => running === 0).map(({ name }) => name);
+  const alone = lasting
+    .filter(({ running }) => running > 0)
+    .flatMap(({ containers }) => containers.filter((each) => !isUp(each)).map(({ name }) => name));
+  const down = [...stopped, ...alone];
+  const runs = describeRunningServices(plan, stopped);
+  const left = down.length === 0 ? '' : `, ${joinWithAnd(down)} ${down.length > 1 ? 'are' : 'is'} stopped`;
+  return logUnchanged(context, `${runs} already${left}`, plan.to);
+}

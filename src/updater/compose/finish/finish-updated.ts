@@ -1,0 +1,137 @@
+import { dirname } from 'node:path';
+import { formatComposeCommand, formatUpCommand } from '../../../core/command-line/compose-command.ts';
+import { requireUpdateError } from '../../../core/errors/update-error.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import type { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
+import { discardRestorePoints } from '../../data/discard-restore-point.ts';
+import { logUpdated } from '../../run/last-lines.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import { withHeartbeat } from '../../run/log/heartbeat.ts';
+import { describeUserEdits } from '../../run/log/outcome-details.ts';
+import type { RunOutcome } from '../../run/log/run-outcome.ts';
+import { type Changeover, recordsOf } from '../../run/state/rollout.ts';
+import { findUserEdits } from '../concurrent-changes/find-user-edits.ts';
+import { createDataContext } from '../data-services/stop-data-services.ts';
+import type { Replacement } from '../replace/replacement.ts';
+import { completeRestorePoint } from '../rollback/restore-data.ts';
+import { removeOldImages } from './remove-old-images.ts';
+
+/**
+ * Completes the restore point, removes what is no longer needed, and runs the phase `done`, which logs the remaining
+ * manual steps and the last line.
+ */
+export async function finishUpdated(
+  replacement: Replacement,
+  freeing: Promise<UnusedImages | null>,
+  record: RestorePointRecord | null,
+): Promise<RunOutcome> {
+  const { engine, log, options, journal, changeover } = replacement;
+  const { words, moved } = changeover;
+  const { project } = journal.data;
+  const [saved, freed] = await Promise.all([
+    findUserEdits(engine, journal.data).catch(() => null),
+    options.removeOldImages ? null : freeing.catch(() => null),
+  ]);
+  await completeHashes(replacement, record);
+  await dropOlderPoints(replacement).catch((error) =>
+    log.warn(`older restore points could not be removed: ${requireUpdateError(error).message}`),
+  );
+  if (options.removeOldImages) await removeOldImages(replacement);
+  log.enter('done');
+  const { dumpFirst = [] } = words;
+  for (const warning of dumpFirst) log.warn(warning);
+  // If a service must not be recreated without a dump, the commands need `--no-deps`, because compose also recreates
+  // the dependencies of a service that it starts.
+  const up = (names: readonly string[]) =>
+    formatUpCommand(project, dumpFirst.length > 0 ? ['--no-deps', ...names] : names);
+  for (const name of words.alsoMoved) {
+    log.info(`${name} uses the same pin but was not updated; to update it, run ${up([name])}`);
+  }
+  const { newServices, changedServices = [], restartedByHand = [], runByHand = [] } = words;
+  if (runByHand.length > 0) {
+    log.warn(
+      `services that were not run, although depends_on requires service_completed_successfully: ${joinWithAnd(runByHand)} (run them with ${up(runByHand)})`,
+    );
+  }
+  if (restartedByHand.length > 0) {
+    log.warn(
+      `services that were not restarted although depends_on sets "restart: true": ${joinWithAnd(restartedByHand)} (restart them with ${formatComposeCommand(project)} restart ${restartedByHand.join(' ')})`,
+    );
+  }
+  if (changedServices.length > 0) {
+    log.info(
+      `services that the next docker compose up will recreate, because their configuration has changed: ${joinWithAnd(changedServices)} (recreate them now with ${up(changedServices)})`,
+    );
+  }
+  if (newServices.length > 0) {
+    log.info(
+      `new services in this release that were not started: ${joinWithAnd(newServices)} (start them with ${up(newServices)})`,
+    );
+  }
+  const next = saved
+    ? describeUserEdits(saved)
+    : freed
+      ? formatRemovalAdvice(freed)
+      : journal.data.point
+        ? `to restore ${words.from} and its data, run the updater with rollback --yes`
+        : `to check it, run docker compose -p ${project.name} ps`;
+  const images = moved.flatMap(({ image }) => (image ? [image.reference] : []));
+  const { from, goal: to, reached } = words;
+  return logUpdated(replacement, { from, to, images }, { reached, next: `; ${next}` });
+}
+
+/** Waits for the hashes of the restore point, because a rollback cannot use a restore point without hashes. */
+async function completeHashes(work: Replacement, record: RestorePointRecord | null): Promise<void> {
+  try {
+    const hashed: Promise<unknown> = record
+      ? record.hashed(await createDataContext(work))
+      : completeRestorePoint(work);
+    await withHeartbeat(work.log, "computing the restore point's hashes", hashed);
+  } catch (error) {
+    work.log.warn(`the restore point is incomplete: ${requireUpdateError(error).message}`);
+  }
+}
+
+/** Removes older restore points, which are of no use after a successful update with a restore point. */
+async function dropOlderPoints(work: Replacement): Promise<void> {
+  const { point, project } = work.journal.data;
+  if (!point) return;
+  const doors = await createDataContext(work);
+  await discardRestorePoints(doors, dirname(point.directory), project, { except: [point.directory] });
+}
+
+/** Images that can be removed, as references for `docker image rm`. */
+export interface UnusedImages {
+  references: readonly string[];
+  /** Total size in bytes. Bytes that several images share count once for each of these images. */
+  size: number;
+}
+
+/**
+ * Returns the old images of updated services that no container uses any more, the app's image first; null if there are
+ * none.
+ */
+export async function findUnusedImages(engine: Engine, changeover: Changeover): Promise<UnusedImages | null> {
+  const records = changeover.moved.flatMap(({ name }) => recordsOf(changeover, name));
+  const old = new Map(records.map(({ imageId, reference }) => [imageId, reference] as const));
+  const found = await Promise.all(
+    [...old].map(async ([id, reference]) => {
+      const [users, [image, named]] = await Promise.all([
+        engine.listContainers({ ancestor: [id] }),
+        engine.inspectImages([id, reference]),
+      ]);
+      if (users.length > 0 || !image) return [];
+      return [{ reference: named?.id === image.id ? reference : id.slice(0, 19), size: image.size }];
+    }),
+  );
+  const free = found.flat();
+  if (free.length === 0) return null;
+  return {
+    references: free.map(({ reference }) => reference),
+    size: free.reduce((sum, { size }) => sum + size, 0),
+  };
+}
+
+/** Returns a sentence with the command that removes unused images, and the space that this frees. */
+export const formatRemovalAdvice = ({ references, size }: UnusedImages): string =>
+  `to free up to ${Math.round(size / 1_000_000)} MB, run docker image rm ${references.join(' ')}`;

@@ -1,0 +1,68 @@
+import { canonicalRepository, parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { requireUpdateError } from '../../../core/errors/update-error.ts';
+import type { EngineApi } from '../../../engine/engine-api.ts';
+import { rejectionCodes, tolerateErrors } from '../../../engine/http/engine-error.ts';
+import { retainedTagPrefix } from '../../data/retain-images.ts';
+import { formatSize, joinWithAnd } from '../../run/log/format-values.ts';
+import type { Changeover } from '../../run/state/rollout.ts';
+import type { Replacement } from '../replace/replacement.ts';
+
+type RemovalContext = Pick<Replacement, 'engine' | 'log' | 'changeover'>;
+
+/** Removes the images that the update has superseded (docs/contract.md 2.28). A failure does not change the outcome. */
+export async function removeOldImages({ engine, log, changeover }: RemovalContext): Promise<void> {
+  try {
+    // Tagged images are listed only from the repositories of the updated services: the engine calculates the size of
+    // each listed image, which may take long for all images.
+    const reference = [...ownRepositories(changeover)].flatMap((name) => [`${name}:*`, `${name}@*`]);
+    const [containers, ...images] = await Promise.all([
+      engine.listContainers({}),
+      engine.listImages({ reference }),
+      engine.listImages({ dangling: ['true'] }),
+    ]);
+    const used = new Set(containers.map(({ imageId }) => imageId));
+    for (const { references, bytes } of findOldImages(images.flat(), used, changeover)) {
+      // The request does not use force, so the engine rejects it if a container has begun to use the image since the
+      // list.
+      const removed: unknown[] = [];
+      for (const reference of references)
+        removed.push(await engine.removeImage(reference).catch(tolerateErrors(...rejectionCodes)));
+      if (!removed.includes(null))
+        log.info(`removed the old image ${joinWithAnd(references)} (${formatSize(bytes)})`);
+    }
+  } catch (error) {
+    log.info(`old images could not be removed: ${requireUpdateError(error).message}`);
+  }
+}
+
+/**
+ * Returns the unused images in the repositories of the updated services, with the references to remove. Includes an
+ * image without a reference if the update has replaced it.
+ * @param used ids of images that containers use
+ */
+export function findOldImages(
+  images: Awaited<ReturnType<EngineApi['listImages']>>,
+  used: ReadonlySet<string>,
+  { moved, containers }: Pick<Changeover, 'moved' | 'containers'>,
+): { references: readonly string[]; bytes: number }[] {
+  const own = ownRepositories({ moved });
+  const replaced = containers.filter(({ service }) => moved.some(({ name }) => name === service));
+  return images.flatMap(({ id, tags, digests, size: bytes }) => {
+    const isHeld = tags.some((tag) => tag.startsWith(retainedTagPrefix));
+    if (used.has(id) || isHeld || moved.some(({ image }) => image?.id === id)) return [];
+    // The digests are removed only if the image has no tag in these repositories, because the engine removes the
+    // digests of a repository together with its last tag.
+    const named = [tags, digests].map((each) => each.filter((reference) => own.has(repositoryOf(reference))));
+    const references = named.find(({ length }) => length > 0);
+    if (references) return [{ references, bytes }];
+    const isNameless = tags.length + digests.length === 0;
+    return isNameless && replaced.some(({ imageId }) => imageId === id) ? [{ references: [id], bytes }] : [];
+  });
+}
+
+const ownRepositories = ({ moved }: Pick<Changeover, 'moved'>) =>
+  new Set(moved.flatMap(({ image, added }) => (image && !added && repositoryOf(image.reference)) || []));
+
+/** Returns the repository of a reference; empty for `<none>`. */
+const repositoryOf = (reference: string): string =>
+  canonicalRepository(parseReference(reference)?.repository ?? '');

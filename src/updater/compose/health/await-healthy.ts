@@ -1,0 +1,118 @@
+import { waitUntil } from '../../../core/cancellation/wait-until.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { listenForEvents } from '../../../engine/containers/container-events.ts';
+import { EngineError, findEngineError } from '../../../engine/http/engine-error.ts';
+import type { Container } from '../../../engine/objects/container.ts';
+import { countRepeatedLines } from '../../run/log/format-values.ts';
+import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
+import { maskRulesOfContainers } from '../../run/log/mask-rules.ts';
+import type { EngineContext, RunContext } from '../../run/run-context.ts';
+import { HealthChecks } from './health-checks.ts';
+import { type HealthReport, type HealthRules, HealthWatch, type WatchedService } from './health-watch.ts';
+
+const logLines = 50;
+
+/**
+ * Waits until all given containers are healthy. A container without a health check counts as healthy after 5 s without
+ * a restart, or after 15 s if it belongs to the service `app`.
+ * @throws UpdateError broken, with the last log lines of the unhealthy containers
+ */
+export async function awaitHealthyContainers(
+  context: RunContext,
+  containers: readonly { service: string; id: string }[],
+  app = '',
+): Promise<void> {
+  const services = [...Map.groupBy(containers, ({ service }) => service)];
+  const ids = containers.map(({ id }) => id);
+  const look = async () => {
+    const found = await context.engine.inspectContainers(ids);
+    return services.map(([name, own]) => {
+      const there = found.filter(({ id }) => own.some((each) => each.id === id));
+      return { name, containers: there, has: there.length, needs: own.length };
+    });
+  };
+  const rules = { app, timeoutMs: context.options.limits.waitTimeoutMs, missingMs: 0 };
+  await awaitHealthyServices(context, { about: { container: ids }, look }, rules);
+}
+
+/** Services to wait for: a filter for the events of their containers, and a function that inspects them. */
+interface Watched {
+  about: Parameters<typeof listenForEvents>[1];
+  look: () => Promise<WatchedService[]>;
+}
+
+/**
+ * Inspects the services repeatedly until all of them are healthy.
+ * @throws UpdateError broken, with the last log lines of the unhealthy containers
+ */
+export async function awaitHealthyServices(
+  { engine, log }: EngineContext,
+  { about, look }: Watched,
+  rules: HealthRules,
+): Promise<HealthReport[]> {
+  const beganAt = performance.now();
+  const watch = new HealthWatch(rules, beganAt);
+  const checks = new HealthChecks(engine);
+  const events = listenForEvents(engine, about);
+  const observe = async () => {
+    const services = await look();
+    const now = performance.now();
+    const containers = services.flatMap((service) => service.containers);
+    // Mask rules are added before the log of an unhealthy container is printed: the environment of a new container may
+    // contain a new password.
+    log.addMaskRules(() => maskRulesOfContainers(containers));
+    const verdict = watch.look(services.map(shown), now);
+    if (verdict.kind === 'waiting') {
+      logWaitIfQuiet(log, verdict.sentence);
+      await checks.run(containers);
+    }
+    return verdict;
+  };
+  const verdict = await waitUntil(observe, (seen) => (seen.kind === 'waiting' ? undefined : seen), {
+    pause: (seen) => events.next(seen.kind === 'waiting' ? seen.dueMs : 0),
+    signal: engine.aborted,
+  }).finally(() => events.close());
+  if (verdict.kind === 'unwell') {
+    const logs = await Promise.all(verdict.worst.map((container) => lastLog(engine, container)));
+    throw new UpdateError('broken', verdict.sentence, { detail: logs.flat() });
+  }
+  for (const { service, doubt } of verdict.reports)
+    if (doubt) log.warn(`${service} could not be verified, because its health check ${doubt}`);
+  return verdict.reports;
+
+  /**
+   * Masks the output of health checks before it is shortened: half of a password would not be recognized and masked.
+   */
+  function shown({ containers, ...service }: WatchedService): WatchedService {
+    return {
+      ...service,
+      containers: containers.map((container) => ({
+        ...container,
+        lastHealthOutput: log.masked(container.lastHealthOutput),
+      })),
+    };
+  }
+}
+
+async function lastLog(engine: Engine, container: Container): Promise<string[]> {
+  const health = container.lastHealthOutput.trim();
+  const ofHealth = health && container.health !== 'healthy' ? [`health check output: ${health}`] : [];
+  const last = { count: logLines, signal: engine.aborted };
+  const lines = await engine.readLastLines('readLog', container.id, last).catch((error) => {
+    const cause = findEngineError(error);
+    if (cause === null) throw error;
+    return cause;
+  });
+  // Not every log driver supports reading, so the reason is printed instead of the log.
+  if (lines instanceof EngineError)
+    return [`the log of ${container.name} cannot be read: ${lines.message}`, ...ofHealth];
+  const count = lines.length === 1 ? 'line' : `${lines.length} lines`;
+  return [
+    lines.length === 0
+      ? `${container.name} has not written anything to its log`
+      : `last ${count} printed by ${container.name}:`,
+    ...countRepeatedLines(lines).map((line) => `  ${line}`),
+    ...ofHealth,
+  ];
+}

@@ -1,0 +1,82 @@
+import { basename } from 'node:path';
+import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { isNumbered, parsePinTag } from '../../../core/release/pin-tag.ts';
+import { type Container, isUp } from '../../../engine/objects/container.ts';
+import { quoteOutput } from '../../../engine/objects/health-check.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import type { Log } from '../../run/log/run-log.ts';
+import {
+  type InspectedProject,
+  type Installation,
+  type ServiceFacts,
+  updatedServicesOf,
+} from './installation.ts';
+import { migrationsOf } from './services/migrations.ts';
+
+/** Logs the running version and its pin, and warns about stopped and unhealthy containers. */
+export function describeInstallation(installation: Installation, log: Log): void {
+  const { app, workers, kind, files, runningVersion, followers } = installation;
+  const migrations = migrationsOf(installation);
+  const isLasting = ({ name }: ServiceFacts) => !migrations.includes(name);
+  const moved = updatedServicesOf(installation).filter(isLasting);
+  const names = joinWithAnd(moved.map(({ name }) => name));
+  const file = basename(files.composeFiles[0]?.path ?? '');
+  const pinnedBy = joinWithAnd([...new Set(moved.map(({ pin }) => pin.place.description))]);
+  const from = formatRunningVersion(installation);
+  // A variable may contain this version without the variant of the tag. The version is not a secret, so it is not
+  // masked.
+  log.addMaskRules(() => ({ shown: [from] }));
+  const runs = moved.length > 1 ? 'run' : 'runs';
+  const { tag } = app.pin;
+  // The message names the version label as its source, because nothing else specifies the version and the image may
+  // have inherited the label.
+  const running = isNumbered(tag) || from === tag.text ? from : `${tag.text} (version label: ${from})`;
+  log.info(`${names} ${runs} ${running}, pinned by ${pinnedBy}; ${file} is ${kind}`, { from, kind });
+  if (!runningVersion)
+    log.info('the running images do not specify their version, so a downgrade cannot be detected');
+  if (app.running === 0) log.info(`${app.name} is stopped; the update will start it`);
+  else describeReplicas(app, [], log);
+  for (const worker of workers.filter(isLasting)) {
+    const down = worker.containers.filter((container) => !isUp(container));
+    if (worker.running === 0) log.info(`${worker.name} is stopped; it will be updated but not started`);
+    else if (down.length > worker.stopped.length) {
+      log.warn(`${worker.name} is stopped because its replacement was interrupted; the update will start it`);
+    } else describeReplicas(worker, down, log);
+  }
+  for (const { name, containers } of moved) {
+    const restarting = containers.find(({ status }) => status === 'restarting');
+    if (restarting)
+      log.warn(`${restarting.name} keeps exiting and being restarted; check docker logs ${restarting.name}`);
+    const failed = containers.find(({ status, health }) => status === 'running' && health === 'unhealthy');
+    if (failed === undefined) continue;
+    const what = failed.healthCheck.cannotRun
+      ? `the health check of ${name} cannot run`
+      : `${name} is already unhealthy`;
+    log.warn(
+      `${what}, so the update of ${name} cannot be verified${quoteOutput(log.masked(failed.lastHealthOutput))}`,
+    );
+  }
+  const shared = joinWithAnd(followers.map(({ name }) => name));
+  if (followers.length === 1)
+    log.info(`${shared} shares a namespace with ${names} and will also be recreated`);
+  if (followers.length > 1) log.info(`${shared} share a namespace with ${names} and will also be recreated`);
+}
+
+/** Logs the number of containers if a service has several. @param left the stopped containers, which stay stopped */
+function describeReplicas({ name, containers }: ServiceFacts, left: readonly Container[], log: Log): void {
+  if (containers.length < 2) return;
+  const stopped = left.map((container) => `; ${container.name} is stopped and will not be started`);
+  log.info(`${name} has ${containers.length} containers${stopped.join('')}`);
+}
+
+/**
+ * Returns the running version, such as `v1.4.2`. If the version is unknown, or known only from a partial tag, returns
+ * the tag.
+ */
+export const formatRunningVersion = ({ runningVersion, prefix, app }: InspectedProject): string => {
+  const reference = parseReference(app.containers[0]?.imageReference ?? '');
+  const tag = parsePinTag(reference?.tag ?? 'latest');
+  if (runningVersion && !(tag.kind === 'part' && tag.version === runningVersion))
+    return `${prefix ?? ''}${runningVersion}`;
+  return reference === null ? 'an unknown version' : tag.text;
+};

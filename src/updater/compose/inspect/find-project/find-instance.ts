@@ -1,0 +1,143 @@
+import { UpdateError } from '../../../../core/errors/update-error.ts';
+import { HostPaths } from '../../../../core/mounts/host-paths.ts';
+import type { Engine } from '../../../../engine/cli/engine.ts';
+import {
+  composeOriginOf,
+  expectedComposeOriginFor,
+  findForeignContainers,
+} from '../../../../engine/comparison/find-foreign-containers.ts';
+import type { Container, ListedContainer } from '../../../../engine/objects/container.ts';
+import { readOwnTraces } from '../../../../engine/self/find-own-container.ts';
+import { readProgramVersions, version } from '../../../run/environment/program-versions.ts';
+import { requireEngine } from '../../../run/environment/require-engine.ts';
+import type { UpdateOptions } from '../../../run/options/update-options.ts';
+import type { RunContext } from '../../../run/run-context.ts';
+import { startEarly } from '../../../run/start-early.ts';
+import { isPending, type JournalData, readJournals } from '../../../run/state/journal.ts';
+import { createHostInspection } from './host-inspection.ts';
+import {
+  groupKnownProjects,
+  type KnownProject,
+  listComposed,
+  type ProjectLocation,
+} from './labelled-project.ts';
+import { directoriesOf, locateProject, projectOfJournal } from './locate-project.ts';
+import {
+  explainMissingProject,
+  requireComposeContainers,
+  requireTestedPodman,
+} from './require-compose-containers.ts';
+
+/** The updater's own container and the project to update. */
+export interface FoundInstance {
+  own: Container;
+  paths: HostPaths;
+  place: ProjectLocation;
+  /** Platform of the engine, such as `linux/amd64`. */
+  platform: string;
+  /** Containers of all compose projects on the engine, the project to update included. */
+  composed: readonly ListedContainer[];
+  /**
+   * Container that the options specify and whose labels identify the project. Null if they specify none, or if this run
+   * has already replaced the container.
+   */
+  told: ListedContainer | null;
+}
+
+/**
+ * Finds the updater's own container, its mounts, and the project to update.
+ * @throws UpdateError read-only if the compose directory is mounted read-only
+ */
+export async function findInstance({ engine, options, log }: RunContext): Promise<FoundInstance> {
+  const facts = startEarly(requireEngine(engine));
+  // The other requests wait for `facts`, because that response determines their API version.
+  const [own, { version: engineVersion, platform }, composed, programs] = await Promise.all([
+    facts.then(() => requireOwnContainer(engine)),
+    facts,
+    facts.then(() => listComposed(engine)),
+    readProgramVersions(engine, facts),
+  ]);
+  requireTestedPodman(engine);
+  const paths = new HostPaths(own.mounts);
+  const told = composed.find(({ id }) => id === options.container) ?? null;
+  const isGone = options.container !== null && told === null;
+  const known = isGone
+    ? [await projectOf(own, paths, options)]
+    : groupKnownProjects(told ? [told] : composed);
+  const place = await locateProject(known, paths, options, createHostInspection(engine, own.imageId)).catch(
+    async (error) => {
+      throw await explainMissingProject(engine, error);
+    },
+  );
+  const { cli, compose } = programs;
+  const { name: project, directory } = place;
+  log.info(
+    `${options.product.name}-updater ${version}, engine ${engineVersion}, docker CLI ${cli}, compose ${compose}; project ${project} in ${directory}`,
+    { engine: engineVersion, cli, compose, project, directory },
+  );
+  if (!paths.isWritable(place.mountedAt)) {
+    throw new UpdateError('read-only', `the compose directory ${directory} is mounted read-only`);
+  }
+  return { own, paths, place, platform, composed, told };
+}
+
+/**
+ * Rejects a project with unrelated containers (docs/contract.md 4.10) before any container is read, counted or stopped.
+ * @param containers the containers of the project, without compose's leftovers
+ * @param journal the journal of the previous run, or of this run if it was interrupted
+ * @throws UpdateError unrelated-container, not-compose
+ */
+export function requireNoUnrelatedContainers(
+  containers: readonly Container[],
+  { own, place, told }: FoundInstance,
+  { app, container }: { app: string; container: string | null },
+  journal: JournalData | null,
+): void {
+  requireComposeContainers(containers);
+  // Containers that an interrupted update has created may have other labels than the old containers, such as another
+  // env file.
+  const run = journal !== null && (isPending(journal) || journal.containerId === own.id) ? journal : null;
+  const before = new Set(run?.containers.map(({ id }) => id));
+  const foreign = findForeignContainers(containers, {
+    project: place.name,
+    directory: place.directory,
+    app,
+    claims: new Set([
+      ...(told === null ? [] : [composeOriginOf(told)]),
+      ...(run === null ? [] : [expectedComposeOriginFor(run.project)]),
+      ...containers.filter(({ id }) => before.has(id)).map(composeOriginOf),
+    ]),
+    serverId: container,
+    isHalfReplaced: run !== null && run.changeover !== null,
+  });
+  if (foreign === null) return;
+  throw new UpdateError('unrelated-container', foreign.message, { advice: foreign.advice });
+}
+
+/**
+ * Returns the project of the container from the options, which no longer exists. This updater may have replaced that
+ * container before it was killed and restarted; the journal then contains the project.
+ * @throws UpdateError no-app if there is no such journal
+ */
+async function projectOf(own: Container, paths: HostPaths, options: UpdateOptions): Promise<KnownProject> {
+  const journals = await readJournals(directoriesOf(paths, options));
+  const ours = journals.find(({ containerId }) => containerId === own.id);
+  if (ours) return projectOfJournal(ours);
+  const message = `no compose project contains container ${options.container?.slice(0, 12)}`;
+  const advice = 'The container was replaced after the update was requested; run {command} again.';
+  throw new UpdateError('no-app', message, { advice });
+}
+
+/** Inspects the container that this process runs in. @throws UpdateError own-container */
+export async function requireOwnContainer(engine: Engine): Promise<Container> {
+  const traces = await readOwnTraces();
+  const { id } = traces;
+  const own = await engine.findOwnContainer(traces);
+  if (own) return own;
+  throw new UpdateError(
+    'own-container',
+    id
+      ? `the mounted socket belongs to an engine that does not run this container (${id.slice(0, 12)})`
+      : 'cannot determine which container the updater is running in',
+  );
+}

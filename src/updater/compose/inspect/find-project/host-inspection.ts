@@ -1,0 +1,193 @@
+import { randomBytes } from 'node:crypto';
+import { readdir, rm, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { defaultComposeFileNames } from '../../../../core/compose/project-files.ts';
+import { mountAdviceFor } from '../../../../core/errors/advice.ts';
+import { UpdateError } from '../../../../core/errors/update-error.ts';
+import { type HostPaths, isWithin } from '../../../../core/mounts/host-paths.ts';
+import { stateDirectoryName } from '../../../../core/names/state-directory-name.ts';
+import type { Engine } from '../../../../engine/cli/engine.ts';
+import { readContainerFile } from '../../../../engine/containers/container-file.ts';
+import {
+  createHelperContainer,
+  removeHelperContainer,
+  removeHelperContainers,
+} from '../../../../engine/containers/helper-container.ts';
+import type { NamedMount } from '../../../../engine/engine-api.ts';
+
+/** Result of comparing a path on the host with a mounted directory. */
+export type DirectoryMatch =
+  | 'same'
+  /** The path is another directory, which has compose files. */
+  | 'another'
+  /** The path does not exist or has no compose file. */
+  | 'nothing';
+
+/** Checks of directories on the host. */
+export interface HostInspection {
+  /**
+   * Compares a path on the host with the directory mounted at `here`.
+   * @param files the compose files of the project at the host path, if known
+   * @throws UpdateError engine-unavailable, read-only
+   */
+  compare(path: string, here: string, files?: readonly string[]): Promise<DirectoryMatch>;
+  /**
+   * Whether the host directory contains a compose file with one of these names, by default compose's default names.
+   * @throws UpdateError engine-unavailable
+   */
+  hasCompose(path: string, names?: readonly string[]): Promise<boolean>;
+  /** Lists the mounts, of any container, that contain the path. @throws UpdateError engine-unavailable */
+  mounts(path: string): Promise<readonly NamedMount[]>;
+}
+
+const marker = `${stateDirectoryName}-seen-`;
+/** Directory in the helper container at which the host path is mounted. */
+const inScratch = '/seen';
+
+const isComposeFile = (name: string): boolean => /compose.*\.(ya?ml|json)$/i.test(name);
+
+/** Whether a directory in this container contains a compose file. */
+export async function hasComposeHere(directory: string): Promise<boolean> {
+  const names = await readdir(directory).catch(() => [] as string[]);
+  return names.some(isComposeFile);
+}
+
+/**
+ * Creates the checks of directories on the host.
+ * @param image the image of the updater's own container, for helper containers
+ */
+export const createHostInspection = (engine: Engine, image: string): HostInspection => {
+  /**
+   * Calls `look` with a test for the entries of a host directory. The test reads through a container that mounts the
+   * directory and is never started. Returns null if the host has no such directory.
+   */
+  const through = async <T>(path: string, look: (has: Has) => Promise<T>): Promise<T | null> => {
+    await removeHelperContainers(engine, path);
+    const scratch = await makeScratch(engine, image, path);
+    if (scratch === null) return null;
+    try {
+      // At most one byte is read, which is enough to detect the file.
+      return await look(
+        async (name) => (await readContainerFile(engine, scratch, join(inScratch, name), 1)) !== 'missing',
+      );
+    } finally {
+      await removeHelperContainer(engine.uncancellable(), scratch).catch(() => {});
+    }
+  };
+  return {
+    mounts: (path) => engine.listMounts(path),
+    hasCompose: async (path, names = defaultComposeFileNames) =>
+      (await through(path, (has) => someOf(names, has))) ?? false,
+    async compare(path, here, files = []) {
+      const names = await readdir(here);
+      // A previous run that was killed may have left its marker file.
+      for (const left of names.filter((name) => name.startsWith(marker))) await rm(join(here, left));
+      const file = `${marker}${randomBytes(8).toString('hex')}`;
+      const likeness = await through(path, async (has): Promise<DirectoryMatch> => {
+        try {
+          await leaveFile(join(here, file));
+          if (await has(file)) return 'same';
+        } finally {
+          await rm(join(here, file), { force: true });
+        }
+        const inside = files.filter((each) => isWithin(each, path)).map((each) => relative(path, each));
+        // If all compose files of the project are elsewhere, the directory cannot be recognized by a compose file.
+        const isElsewhere = files.length > 0 && inside.length === 0;
+        const possible = [...names.filter(isComposeFile), ...defaultComposeFileNames, ...inside];
+        return isElsewhere || (await someOf(possible, has)) ? 'another' : 'nothing';
+      });
+      return likeness ?? 'nothing';
+    },
+  };
+};
+
+/** Test for an entry of a directory by its name. */
+type Has = (name: string) => Promise<boolean>;
+
+async function someOf(names: readonly string[], has: Has): Promise<boolean> {
+  for (const name of names) if (await has(name)) return true;
+  return false;
+}
+
+/** Creates a helper container that mounts a host path. Returns null if the host has no such directory. */
+async function makeScratch(engine: Engine, image: string, path: string): Promise<string | null> {
+  const Mounts = [{ Type: 'bind', Source: path, Target: inScratch, ReadOnly: true }];
+  try {
+    return await createHelperContainer(engine, image, path, { hostConfig: { Mounts } });
+  } catch (error) {
+    if (error instanceof UpdateError && /bind source path does not exist/.test(error.message)) return null;
+    throw error;
+  }
+}
+
+async function leaveFile(path: string): Promise<void> {
+  try {
+    await writeFile(path, '', { flag: 'wx', mode: 0o600 });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const message = `cannot write ${path} (${code}), which is needed to identify the compose directory`;
+    throw new UpdateError('read-only', message, { cause });
+  }
+}
+
+/**
+ * Finds the mount of a project directory whose labeled path is not mounted, and registers the path as an alias. The
+ * paths differ if another program, such as Portainer, has started the project from a volume or from a path of its own.
+ * A mount is skipped if the labeled path on the host is another directory with compose files: that directory then
+ * belongs to the instance. Returns whether the mount was found.
+ * @param directory the path in the labels, which is not mounted here
+ */
+export async function aliasProjectDirectory(
+  directory: string,
+  paths: HostPaths,
+  look: HostInspection,
+): Promise<boolean> {
+  for (const root of await candidates(directory, paths, look)) {
+    const here = join(root.here, relative(root.host, directory));
+    if (!(await hasComposeHere(here)) || (await look.compare(directory, here)) === 'another') continue;
+    paths.alias(root.host, root.here);
+    return true;
+  }
+  return false;
+}
+
+/**
+ * Returns the places in this container that may be the labeled directory, each with the path that it stands for. For a
+ * volume, this is the whole volume, because the project may use files above its directory.
+ */
+async function candidates(
+  directory: string,
+  paths: HostPaths,
+  look: HostInspection,
+): Promise<{ host: string; here: string }[]> {
+  const foreign = await look.mounts(directory);
+  const byVolume = foreign.flatMap(({ volume, destination }) =>
+    paths.volumes
+      .filter(({ source }) => volume !== '' && source === volume)
+      .map((own) => ({ host: destination, here: own.destination })),
+  );
+  const bySource = foreign.flatMap((mount) => {
+    const here = paths.fromHost(sourceOf(mount, directory));
+    return here === null ? [] : [{ host: directory, here }];
+  });
+  return [...byVolume, ...bySource];
+}
+
+/** Returns the host path of a directory that another container sees through this mount. */
+const sourceOf = ({ source, destination }: NamedMount, directory: string): string =>
+  join(source, relative(destination, directory));
+
+/**
+ * Returns advice to mount a project directory from its path on the host, if the labeled path exists only in another
+ * program's container. Null for an ordinary host directory, or if several host paths are possible.
+ */
+export async function findMountAdvice(directory: string, look: HostInspection): Promise<string | null> {
+  const mounts = await look.mounts(directory);
+  const sources = new Set(mounts.map((mount) => sourceOf(mount, directory)));
+  if (sources.size === 0 || sources.has(directory) || (await look.hasCompose(directory))) return null;
+  const homes: string[] = [];
+  // Only mounts with a compose file count: many containers have a mount at the same path, such as /data.
+  for (const source of sources) if (await look.hasCompose(source)) homes.push(source);
+  const [only, ...others] = homes;
+  return only === undefined || others.length > 0 ? null : mountAdviceFor(only, directory);
+}

@@ -1,0 +1,113 @@
+import { isAbsolute } from 'node:path';
+import { UpdateError } from '../../../../core/errors/update-error.ts';
+import type { ComposeProject } from '../../../../engine/cli/compose.ts';
+import type { Engine } from '../../../../engine/cli/engine.ts';
+import { findServicesWithUnderscoreNames, isHook } from '../../../../engine/containers/project-containers.ts';
+import type { Container, ListedContainer } from '../../../../engine/objects/container.ts';
+import { composeLabels } from '../../../../engine/objects/labels.ts';
+
+/** A compose project as described by the labels of its containers. */
+export interface KnownProject {
+  name: string;
+  /** Host path of the project directory. */
+  directory: string;
+  services: Set<string>;
+  /** Paths of the compose files, from the labels of one of the containers. */
+  files: readonly string[];
+}
+
+/**
+ * Returns the projects other than the project `name`, with the files in their labels.
+ * @param composed the containers of all projects
+ */
+export function listOtherProjects(composed: readonly ListedContainer[], name: string): ComposeProject[] {
+  const found = new Map<string, ComposeProject>();
+  for (const { labels } of composed) {
+    const directory = labels[composeLabels.directory] ?? '';
+    const paths = parseLabelPaths({ labels }, directory);
+    const project = { name: labels[composeLabels.project] ?? '', directory, ...paths };
+    if (project.name !== name) found.set(JSON.stringify(project), project);
+  }
+  return [...found.values()];
+}
+
+/**
+ * Lists all containers on this engine that compose has created, except hook containers. @throws UpdateError
+ * engine-unavailable
+ */
+export async function listComposed(engine: Engine): Promise<ListedContainer[]> {
+  return (await engine.listContainers({ label: [composeLabels.project] })).filter((each) => !isHook(each));
+}
+
+/** Groups containers into projects by name and directory. @param composed the containers of all projects */
+export function groupKnownProjects(composed: readonly ListedContainer[]): KnownProject[] {
+  const rows = new Map<string, KnownProject>();
+  for (const { labels } of composed) {
+    const { project, directory: from, service: of } = composeLabels;
+    const [name = '', directory = '', service = ''] = [project, from, of].map((label) => labels[label]);
+    const key = `${name}\n${directory}`;
+    const { files } = parseLabelPaths({ labels }, directory);
+    const row = rows.get(key) ?? { name, directory, services: new Set<string>(), files };
+    row.services.add(service);
+    rows.set(key, row);
+  }
+  return [...rows.values()];
+}
+
+export interface ProjectLocation {
+  name: string;
+  /** Host path of the project directory, spelled as in the labels. */
+  directory: string;
+  /** Path of the project directory inside this container. */
+  mountedAt: string;
+}
+
+/** Paths of the compose files and env files that compose was started with, from the labels. */
+type LabelledPaths = Pick<ComposeProject, 'files' | 'envFiles'>;
+
+interface LabelledProject {
+  place: ProjectLocation;
+  containers: readonly Container[];
+}
+
+/**
+ * Reads the project, with absolute paths, from the labels of a container.
+ * @throws UpdateError compose-invalid if the labels list no compose file, or a compose file without an absolute path
+ */
+export function parseProjectLabels(telling: Pick<Container, 'labels'>, of: LabelledProject): ComposeProject {
+  const { name, directory } = of.place;
+  const labelled = parseLabelPaths(telling, directory);
+  if (labelled.files.length === 0 || !labelled.files.every((file) => isAbsolute(file)))
+    throw notFound(labelled.files);
+  const oldNames = findServicesWithUnderscoreNames(of.containers);
+  return { name, directory, ...labelled, ...(oldNames.length > 0 && { oldNames }) };
+}
+
+/** Reads the paths of the compose files and env files from the labels of a container. */
+export function parseLabelPaths({ labels }: Pick<Container, 'labels'>, directory: string): LabelledPaths {
+  const list = (label: string) => splitPaths(labels[label] ?? '', directory);
+  return { files: list(composeLabels.files), envFiles: list(composeLabels.envFiles) };
+}
+
+function notFound(files: readonly string[]): UpdateError {
+  const foreign = files.find((file) => !isAbsolute(file));
+  const message =
+    foreign === undefined
+      ? 'the container labels do not list a compose file'
+      : `the instance was started from ${foreign}, which is not a file on this host`;
+  const advice = 'Start the instance from a compose file with {up}, then run {command} again.';
+  return new UpdateError('compose-invalid', message, { advice });
+}
+
+/**
+ * Splits a label into paths. Compose joins the paths with commas and does not escape commas in them. A comma is a
+ * separator only if an absolute path or an address (`oci://…`) follows and the comma is not part of the project
+ * directory.
+ */
+export function splitPaths(label: string, directory: string): string[] {
+  const hidden = label.replaceAll(`${directory}/`, '/\0/');
+  return hidden
+    .split(/,(?=\/|[a-z]+:\/\/|-$)/)
+    .map((path) => path.replaceAll('/\0/', `${directory}/`))
+    .filter(Boolean);
+}

@@ -1,0 +1,244 @@
+import { basename, join, normalize } from 'node:path';
+import { mountAdviceFor, samePathMountsAdviceFor } from '../../../../core/errors/advice.ts';
+import { UpdateError } from '../../../../core/errors/update-error.ts';
+import { isFile } from '../../../../core/files/file-system.ts';
+import { type HostPaths, isWithin } from '../../../../core/mounts/host-paths.ts';
+import type { UpdateOptions } from '../../../run/options/update-options.ts';
+import { isPending, type JournalData, readJournals } from '../../../run/state/journal.ts';
+import {
+  aliasProjectDirectory,
+  type DirectoryMatch,
+  findMountAdvice,
+  type HostInspection,
+  hasComposeHere,
+} from './host-inspection.ts';
+import type { KnownProject, ProjectLocation } from './labelled-project.ts';
+
+/** Input for finding the project to update. */
+interface Search {
+  projects: readonly KnownProject[];
+  paths: HostPaths;
+  options: UpdateOptions;
+  look: HostInspection;
+  /** With `--dir`, only its directory; otherwise, all mounted directories that contain a compose file. */
+  candidates: readonly string[];
+}
+
+/**
+ * Finds the project to update: by the name in `--project`, or otherwise by the mounted directory that contains a
+ * compose file.
+ * @throws UpdateError not-mounted, several-projects, not-compose
+ */
+export async function locateProject(
+  known: readonly KnownProject[],
+  paths: HostPaths,
+  options: UpdateOptions,
+  look: HostInspection,
+): Promise<ProjectLocation> {
+  const pending = (await readJournals(directoriesOf(paths, options))).filter(isPending);
+  const projects = withHalfReplaced(known, pending.map(projectOfJournal));
+  const search = { projects, paths, options, look, candidates: await candidatesOf(paths, options) };
+  if (options.project) return byName(search, options.project);
+  const place = byDirectory(search);
+  if (!(place instanceof UpdateError)) return place;
+  // No mounted path matches a project, so the projects with the app whose labeled path is not mounted are tried.
+  const unseen = projects.filter(
+    ({ directory, services }) => services.has(options.app) && paths.fromHost(directory) === null,
+  );
+  const found: string[] = [];
+  for (const { directory } of unseen) {
+    if (await aliasProjectDirectory(directory, paths, look)) found.push(directory);
+  }
+  const again = found.length > 0 ? byDirectory(search, found) : place;
+  if (!(again instanceof UpdateError)) return again;
+  const [only, ...others] = unseen;
+  const hidden = only && others.length === 0 ? await findMountAdvice(only.directory, look) : null;
+  const advice = hidden ?? (await mountOfMoved(unseen, search));
+  throw advice === null ? again : new UpdateError(again.code, again.message, { advice });
+}
+
+/**
+ * Returns advice to mount a project directory that was moved, or whose labeled path exists only inside the container
+ * that started the project. Null unless exactly one project matches.
+ */
+async function mountOfMoved(unseen: readonly KnownProject[], search: Search): Promise<string | null> {
+  const { candidates, paths, look } = search;
+  const [here = '', ...more] = candidates;
+  const host = paths.toHost(here);
+  if (host === null || more.length > 0) return null;
+  const moved: KnownProject[] = [];
+  for (const each of unseen) {
+    const name = basename(each.files[0] ?? '');
+    if ((await isFile(join(here, name))) && !(await look.hasCompose(each.directory, [name])))
+      moved.push(each);
+  }
+  const [only, ...others] = moved;
+  return only && others.length === 0 ? underItsPath(host, only) : null;
+}
+
+const underItsPath = (host: string, { name, directory }: KnownProject): string =>
+  `If ${host} is the directory of project ${name}, mount it also under the path that compose used. ${mountAdviceFor(host, directory)}`;
+
+/**
+ * Finds the project whose mounted directory has a compose file or is in `found`. Returns an error if there is none, and
+ * throws an error if there are several.
+ */
+function byDirectory(
+  { projects, paths, options: { dir, app }, candidates }: Search,
+  found: readonly string[] = [],
+): ProjectLocation | UpdateError {
+  const hosts = candidates.map((here) => paths.toHost(here)).filter((host) => host !== null);
+  if (dir && hosts.length === 0)
+    return new UpdateError('not-mounted', `the directory ${dir} (--dir) is not mounted from the host`);
+  const hereOf = (directories: readonly string[]) =>
+    directories.map((directory) => paths.fromHost(directory)).filter((here) => here !== null);
+  const seen = new Set([...candidates, ...(dir ? [] : hereOf(found))]);
+  // If no mount has a compose file, the project directory may be a subdirectory of a mount.
+  const places = seen.size > 0 ? seen : new Set(hereOf(projects.map(({ directory }) => directory)));
+  const all = projects.flatMap((project) =>
+    [...places]
+      .filter(
+        (here) => paths.toHost(here) === project.directory || paths.fromHost(project.directory) === here,
+      )
+      .map((here) => ({ project, here })),
+  );
+  const withApp = all.filter(({ project }) => project.services.has(app));
+  const chosen = withApp.length > 0 ? withApp : all;
+  const [only, ...others] = chosen;
+  if (only === undefined) return noMatch(hosts, projects);
+  if (others.length > 0) throw several(chosen.map(({ project }) => project));
+  return { name: only.project.name, directory: only.project.directory, mountedAt: only.here };
+}
+
+/** Returns the directories in this container that may contain a journal. */
+export const directoriesOf = (paths: HostPaths, { dir }: UpdateOptions): readonly string[] =>
+  dir ? [dir] : paths.destinations;
+
+export const projectOfJournal = ({ project, services }: JournalData): KnownProject => ({
+  ...project,
+  services: new Set(services),
+});
+
+/** Adds the projects and services of interrupted updates, because their containers may be missing. */
+function withHalfReplaced(
+  projects: readonly KnownProject[],
+  pending: readonly KnownProject[],
+): KnownProject[] {
+  const isSame = (a: KnownProject) => (b: KnownProject) => a.name === b.name && a.directory === b.directory;
+  for (const row of projects) {
+    for (const service of pending.find(isSame(row))?.services ?? []) row.services.add(service);
+  }
+  return [...projects, ...pending.filter((row) => !projects.some(isSame(row)))];
+}
+
+/** Returns the directory of `--dir`, or otherwise all mounted directories that contain a compose file. */
+async function candidatesOf(paths: HostPaths, { dir }: UpdateOptions): Promise<string[]> {
+  if (dir) return [normalize(dir).replace(/(.)\/$/, '$1')];
+  const found: string[] = [];
+  for (const here of paths.destinations) if (await hasComposeHere(here)) found.push(here);
+  return found;
+}
+
+async function byName(search: Search, name: string): Promise<ProjectLocation> {
+  const { projects, paths, options, look, candidates } = search;
+  const row = likeliest(name, search);
+  if (!row) {
+    const message = `compose project ${name} has no containers; ${list(projects)}`;
+    throw new UpdateError('not-compose', message);
+  }
+  const { directory } = row;
+  if (paths.fromHost(directory) === null) await aliasProjectDirectory(directory, paths, look);
+  const here = paths.fromHost(directory);
+  if (here !== null && (options.dir === null || here === candidates[0]))
+    return { name, directory, mountedAt: here };
+  const [mountedAt, ...others] = candidates;
+  const host = mountedAt === undefined ? null : paths.toHost(mountedAt);
+  if (mountedAt === undefined || others.length > 0 || host === null) {
+    const advice = (await findMountAdvice(directory, look)) ?? samePathMountsAdviceFor(directory);
+    const message = `the directory ${directory} of project ${name} is not mounted`;
+    throw new UpdateError('not-mounted', message, { advice });
+  }
+  // The labels may contain another path of the mounted directory, such as a symbolic link to it.
+  const likeness = await look.compare(directory, mountedAt, row.files);
+  if (likeness !== 'same') throw notThat(row, host, likeness, projects);
+  paths.alias(directory, mountedAt);
+  return { name, directory, mountedAt };
+}
+
+/**
+ * Returns the most likely of the projects with this name. The directory in a label can be wrong, so a project whose
+ * directory is mounted takes precedence.
+ * @throws UpdateError several-projects if the first two projects are equally likely
+ */
+function likeliest(
+  name: string,
+  { projects, paths, options: { app }, candidates }: Search,
+): KnownProject | undefined {
+  const rank = ({ directory, services }: KnownProject) => {
+    const here = paths.fromHost(directory);
+    const mounted = here === null ? 0 : candidates.includes(here) ? 4 : 2;
+    return mounted + (services.has(app) ? 1 : 0);
+  };
+  const rows = projects.filter((each) => each.name === name).toSorted((a, b) => rank(b) - rank(a));
+  const [first, next] = rows;
+  if (first && next && rank(first) === rank(next)) {
+    throw several(rows, {
+      advice:
+        'Mount the project directory that you want to update at the same path as on the host, and specify it with --dir.',
+    });
+  }
+  return first;
+}
+
+/** Creates the error for a mounted directory that does not belong to the project. */
+function notThat(
+  row: KnownProject,
+  host: string,
+  likeness: DirectoryMatch,
+  projects: readonly KnownProject[],
+): UpdateError {
+  const { name, directory } = row;
+  const owner = projects.find((project) => project.directory === host);
+  const whose = owner
+    ? `${host} belongs to project ${owner.name}`
+    : 'no project was started from that directory, so it may be an old copy';
+  const message = `${host} is not the directory of project ${name} (${directory}); ${whose}`;
+  if (likeness === 'another')
+    return new UpdateError('not-mounted', message, { advice: samePathMountsAdviceFor(directory) });
+  const gone = `${message}; ${directory} no longer contains a compose file`;
+  return new UpdateError('not-mounted', gone, {
+    advice: `${underItsPath(host, row)} Otherwise, mount the directory of the project.`,
+  });
+}
+
+function noMatch(directories: readonly string[], projects: readonly KnownProject[]): UpdateError {
+  if (directories.length === 0) {
+    const [only, ...others] = projects;
+    const advice = only && others.length === 0 ? { advice: samePathMountsAdviceFor(only.directory) } : {};
+    return new UpdateError(
+      'not-mounted',
+      `no mounted directory contains a compose file; ${list(projects)}`,
+      advice,
+    );
+  }
+  const where = directories.join(' or ');
+  const outside = projects.filter(({ directory }) => !directories.some((host) => isWithin(directory, host)));
+  const advice =
+    'If one of these projects uses the same directory under another path, select that project with --project.';
+  const message = `no compose project was started from ${where}; ${list(projects)}`;
+  return new UpdateError('not-compose', message, outside.length > 0 ? { advice } : {});
+}
+
+const several = (projects: readonly KnownProject[], options?: { advice: string }): UpdateError =>
+  new UpdateError(
+    'several-projects',
+    `several projects match: ${projects.map(describe).join(', ')}`,
+    options,
+  );
+
+const describe = ({ name, directory }: KnownProject): string => `${name} (${directory})`;
+
+const list = (projects: readonly KnownProject[]): string =>
+  projects.length > 0
+    ? `projects on this engine: ${projects.map(describe).join(', ')}`
+    : 'this engine has no compose projects';

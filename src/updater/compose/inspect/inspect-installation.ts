@@ -1,0 +1,229 @@
+import { basename, join } from 'node:path';
+import { formatShortComposeCommand } from '../../../core/command-line/compose-command.ts';
+import { requirePin } from '../../../core/compose/pins/find-pin.ts';
+import type { ProjectFiles } from '../../../core/compose/project-files.ts';
+import { createVariableLookup } from '../../../core/compose/variables.ts';
+import { fillFields, quoteForShell } from '../../../core/errors/advice.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import { isExistingPath } from '../../../core/files/file-system.ts';
+import { readTextFile, type TextFile } from '../../../core/files/text-file.ts';
+import type { Product } from '../../../core/names/product.ts';
+import { settingsFileName } from '../../../core/names/state-directory-name.ts';
+import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import { maskRulesOfSent } from '../../run/log/mask-rules.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import { startEarly } from '../../run/start-early.ts';
+import type { InterruptionTest } from '../../run/state/rollout.ts';
+import { workersOf } from './choose-workers.ts';
+import { dryRunUp } from './dry-run.ts';
+import { explainMissingApp, lastRunningContainerOf } from './explain-missing-app.ts';
+import type { FoundInstance } from './find-project/find-instance.ts';
+import { listOtherProjects, parseProjectLabels } from './find-project/labelled-project.ts';
+import {
+  clusterFile,
+  composeFile,
+  type InspectedProject,
+  type Installation,
+  isGenerated,
+  type PinnedService,
+  type ServiceFacts,
+} from './installation.ts';
+import { readEnvFiles } from './project-files/add-linked-files.ts';
+import { findDefaultFiles, hasDefaultFiles } from './project-files/find-default-files.ts';
+import { maskFileSecrets } from './project-files/mask-file-secrets.ts';
+import { explainUnmountedFile, linkProjectPaths, viewProject } from './project-files/view-project.ts';
+import { findVersionPrefix, newestRunningVersionOf } from './running-version.ts';
+import { checkSpecifiedServices } from './services/check-specified-services.ts';
+import { chooseServices, profilesOf } from './services/choose-services.ts';
+import { findMigrations } from './services/migrations.ts';
+
+/** Data about the project that is available before its files are read. */
+interface Found {
+  /** Containers that the project has now, without unrelated containers. */
+  containers: readonly Container[];
+  wasInterrupted: InterruptionTest;
+  /** Callback that runs as soon as compose has resolved the project, while the dry run of `up` is still in progress. */
+  onRead?: (project: InspectedProject) => void;
+}
+
+/**
+ * Collects the data about the installation that the plan is based on. Changes nothing except this container's own file
+ * system.
+ * @throws UpdateError no-app if the app has no container
+ */
+export async function inspectInstallation(
+  context: RunContext,
+  instance: FoundInstance,
+  found: Found,
+): Promise<Installation> {
+  const { options, log } = context;
+  const { containers } = found;
+  const { paths, place, told } = instance;
+  const app = lastRunningContainerOf(containers.filter((each) => serviceOf(each) === options.app));
+  if (app === undefined) throw await explainMissingApp(context, instance, containers);
+  const labelled = parseProjectLabels(told ?? app, { place, containers });
+  await linkProjectPaths(labelled, paths, log);
+  const project = await withCurrentFiles(labelled, context, containers);
+  if (project !== labelled) await linkProjectPaths(project, paths, log);
+  return inspectProject(project, context, instance, found).catch((error) => {
+    throw withCommandsOf(project, explainUnmountedFile(error, paths));
+  });
+}
+
+/**
+ * Returns the project with compose's default files if a file from the labels was renamed or deleted after the last
+ * `up`; otherwise, returns the project unchanged. Compose updates the file names in a label only when it recreates the
+ * container. Drift detection later compares the contents.
+ * @throws UpdateError compose-invalid
+ */
+async function withCurrentFiles(
+  project: ComposeProject,
+  { options, log }: RunContext,
+  containers: readonly Container[],
+): Promise<ComposeProject> {
+  const { name, directory, files, envFiles } = project;
+  const isThere = await Promise.all([...files, ...envFiles].map(isExistingPath));
+  const gone = [...files, ...envFiles].filter((_, at) => !isThere[at]);
+  if (gone.length === 0) return project;
+  const missing = joinWithAnd(gone.map((path) => basename(path)));
+  if (hasDefaultFiles(project) && !envFiles.some((path) => gone.includes(path))) {
+    const read = await readEnvFiles(envFiles, directory);
+    await maskFileSecrets(log, { composeFiles: [], envFiles: read, newEnvFile: '' });
+    const found = await findDefaultFiles(directory, read);
+    const names = joinWithAnd(found.map((path) => basename(path)));
+    if (found.length > 0) log.info(`${missing} no longer exists; the update uses ${names}`);
+    if (found.length > 0) return { ...project, files: found };
+  }
+  const updated = [options.app, ...options.workers].filter((service) =>
+    containers.some((each) => serviceOf(each) === service),
+  );
+  throw new UpdateError('compose-invalid', `${gone.join(', ')} does not exist`, {
+    advice: `If the directory was moved, or the project was started inside a container, mount it under this path: -v DIRECTORY:${quoteForShell(directory)}, where DIRECTORY is its path on the host. If the file was renamed, run docker compose -p ${name} with the new names (-f, --env-file) and up -d --no-deps --force-recreate ${updated.join(' ')}, then run {command} again.`,
+  });
+}
+
+/** Fills in the compose commands for this project in the advice of an error. */
+function withCommandsOf(project: ComposeProject, error: unknown): unknown {
+  if (!(error instanceof UpdateError)) return error;
+  const { code, message, detail, cause } = error;
+  const compose = formatShortComposeCommand(project);
+  const advice = fillFields(error.advice, { compose, up: `${compose} up -d` });
+  return new UpdateError(code, message, { advice, detail, cause });
+}
+
+async function inspectProject(
+  project: ComposeProject,
+  { engine, options, log }: RunContext,
+  { own, paths, platform, composed }: FoundInstance,
+  { containers, wasInterrupted, onRead = () => {} }: Found,
+): Promise<Installation> {
+  const { exclude, product } = options;
+  const choose = (workers: readonly string[]) =>
+    chooseServices(containers, { app: options.app, workers }, wasInterrupted);
+  const guessed = choose(options.workers);
+  const early = startEarly(dryRunUp(engine, project, guessed.replaced));
+  const running = startEarly(engine.inspectRunning());
+  const about = { containers, services: [options.app, ...options.workers] };
+  const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);
+  const named = workersOf(model, options);
+  const isAsGuessed = named.join() === options.workers.join();
+  const { app, asked, workers, followers, replaced } = isAsGuessed ? guessed : choose(named);
+  const profiles = profilesOf(files, model, containers);
+  const asksForNames =
+    createVariableLookup(files.envFiles)('COMPOSE_COMPATIBILITY') !== null &&
+    replaced.some(({ name }) => !project.oldNames?.includes(name));
+  const compose = new Compose(engine, {
+    ...project,
+    ...(profiles.length > 0 && { profiles }),
+    ...(asksForNames && { asksForNames }),
+  });
+  // The early dry run was based on assumptions, so its result cannot be used if the workers, profiles or old names
+  // differ.
+  const isOutdated = profiles.length > 0 || !isAsGuessed || asksForNames;
+  const asking = isOutdated ? startEarly(dryRunUp(engine, compose.project, replaced)) : early;
+
+  const related = { moved: [app, ...asked].map(nameOf), followers: followers.map(nameOf) };
+  const migrations = findMigrations({ files, exclude, model, containers, ...related });
+  const isThere = ({ name, containers }: ServiceFacts) =>
+    name in model.services && (containers.length > 0 || migrations.includes(name));
+  for (const { name } of asked.filter((worker) => !isThere(worker))) {
+    if (name in model.services)
+      log.info(`${name} has no container; the update will not create a container for it`);
+    else if (options.servicesNamed && !containers.some((each) => serviceOf(each) === name)) {
+      throw new UpdateError('no-app', `project ${project.name} has no service ${name}`, {
+        advice: `Correct the name in the services setting of ${settingsFileName} or in the --service option. The project has these services: ${Object.keys(model.services).sort().join(', ')}.`,
+      });
+    }
+  }
+  const kind = kindOf(project, files, product);
+  const orphans = containers.filter((each) => {
+    const name = serviceOf(each);
+    const isMissing = !(name in model.services) && !related.followers.includes(name);
+    return isMissing && (isUp(each) || named.includes(name));
+  });
+  const seen = { orphans, running: containers.map(serviceOf), followers: related.followers, migrations };
+  for (const sentence of checkSpecifiedServices(
+    { ...options, workers: named },
+    { files, model, kind, ...seen },
+  ))
+    log.info(sentence);
+  const pinned = (facts: ServiceFacts): PinnedService => ({ ...facts, pin: requirePin(files, facts.name) });
+  const pinnedApp = pinned(app);
+  const read = {
+    product,
+    project: compose.project,
+    compose,
+    paths,
+    platform,
+    kind,
+    files,
+    exclude,
+    versionVariable: options.versionVariable,
+    model,
+    containers,
+    app: pinnedApp,
+    workers: asked.filter(isThere).map(pinned),
+    followers,
+    runningVersion: newestRunningVersionOf([app, ...workers].flatMap((facts) => facts.containers)),
+    prefix: findVersionPrefix(pinnedApp.pin, app.containers, product),
+  };
+  onRead(read);
+  // Since compose 5, the model does not contain the values of env files. The requests of the dry run contain them, so
+  // they are masked here.
+  const answer = await asking;
+  log.addMaskRules(() => maskRulesOfSent(answer.sent.values()));
+  const known = new Set([own, ...containers].map(({ id }) => id));
+  const outside = (await running).filter(({ id }) => !known.has(id));
+  const nextFiles = await filesOfNextUp(project, files);
+  return { ...read, ...answer, beside: listOtherProjects(composed, project.name), outside, nextFiles };
+}
+
+const nameOf = ({ name }: ServiceFacts): string => name;
+
+/**
+ * Returns the compose files that the next `docker compose up` uses by default. Empty if they are the files of the last
+ * `up`.
+ */
+async function filesOfNextUp(project: ComposeProject, { envFiles }: ProjectFiles): Promise<TextFile[]> {
+  if (!hasDefaultFiles(project)) return [];
+  const paths = await findDefaultFiles(project.directory, envFiles);
+  if (paths.join() === project.files.join()) return [];
+  return Promise.all(paths.map(readTextFile)).catch(() => []);
+}
+
+/**
+ * Determines whether the installation is generated, by the marker in `compose.yaml`, or in `compose.cluster.yaml` if
+ * that is the only compose file.
+ */
+function kindOf(
+  { directory }: ComposeProject,
+  { composeFiles }: ProjectFiles,
+  product: Product,
+): Installation['kind'] {
+  const first = composeFiles.find(({ path }) => path === join(directory, composeFile));
+  const [only, ...others] = composeFiles;
+  const cluster = others.length === 0 && only?.path === join(directory, clusterFile) ? only : undefined;
+  return isGenerated((first ?? cluster)?.text ?? '', product) ? 'generated' : 'user-written';
+}

@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import { type LinkedFile, resolveIncludeTree } from '../../../../core/compose/include-tree.ts';
+import { listProjectFiles, type ProjectFiles } from '../../../../core/compose/project-files.ts';
+import { readTextFile, readTextFileIfExists, type TextFile } from '../../../../core/files/text-file.ts';
+
+/** Reads the specified env files. If none are specified, reads the `.env` of the directory if it exists. */
+export async function readEnvFiles(named: readonly string[], directory: string): Promise<TextFile[]> {
+  if (named.length > 0) return Promise.all(named.map(readTextFile));
+  const byDefault = await readTextFileIfExists(join(directory, '.env'));
+  return byDefault === null ? [] : [byDefault];
+}
+
+/**
+ * Returns the project with all files that it links to with `include` and `extends`, directly or indirectly.
+ * @param read reads a linked file; returns null if the file does not exist
+ * @param learn called with each file, as a separate project, before the file is parsed
+ */
+export async function addLinkedFiles(
+  files: ProjectFiles,
+  read: (linked: LinkedFile) => Promise<TextFile | null>,
+  learn: (part: ProjectFiles) => Promise<void> = async () => {},
+): Promise<ProjectFiles> {
+  const asked = new Set(listProjectFiles(files).map(({ path }) => path));
+  let linkedFiles: readonly TextFile[] = files.linkedFiles ?? [];
+  let linkedEnvFiles: readonly TextFile[] = files.linkedEnvFiles ?? [];
+  const readOne = async (link: LinkedFile) => {
+    const file = await read(link);
+    const isCompose = link.as === 'include' || link.as === 'extends';
+    const alone = { linkedFiles: [], linkedEnvFiles: [], composeFiles: [], envFiles: [] };
+    if (file !== null) await learn({ ...files, ...alone, [isCompose ? 'composeFiles' : 'envFiles']: [file] });
+    return file;
+  };
+  for (;;) {
+    const { composeFiles, envFiles } = resolveIncludeTree({ ...files, linkedFiles, linkedEnvFiles });
+    const known = asked.size;
+    const readNew = async (found: readonly LinkedFile[]) => {
+      const fresh = found.filter(({ path }) => !asked.has(path));
+      for (const { path } of fresh) asked.add(path);
+      return (await Promise.all(fresh.map(readOne))).filter((file) => file !== null);
+    };
+    linkedFiles = [...linkedFiles, ...(await readNew(composeFiles))];
+    linkedEnvFiles = [...linkedEnvFiles, ...(await readNew(envFiles))];
+    if (asked.size === known) return { ...files, linkedFiles, linkedEnvFiles };
+  }
+}

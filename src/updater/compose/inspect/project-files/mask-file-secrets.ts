@@ -1,0 +1,85 @@
+import { readFile, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import {
+  listProjectFiles,
+  type ProjectFiles,
+  projectDirectoryOf,
+} from '../../../../core/compose/project-files.ts';
+import {
+  listUnmaskedTexts,
+  secretFilesOf,
+  secretsOfEnvFiles,
+  secretsOfProject,
+} from '../../../../core/compose/secrets/project-secrets.ts';
+import {
+  findKeyedSecrets,
+  secretsOfContent,
+  secretsOfRawEnvFile,
+} from '../../../../core/compose/secrets/secret-lines.ts';
+import type { TextFile } from '../../../../core/files/text-file.ts';
+import { imageNamesOf } from '../../../run/log/mask-rules.ts';
+import type { Log } from '../../../run/log/run-log.ts';
+
+const maxBytes = 5 * 1024 * 1024;
+
+/**
+ * Masks the secrets in a project's files, and in the env files, secret files and config files that these refer to.
+ * Never throws an error about a file, because compose reports invalid files.
+ * @param find maps a host path to the path in this container, or to null if the path is not mounted
+ */
+export async function maskFileSecrets(
+  log: Pick<Log, 'addMaskRules'>,
+  files: ProjectFiles,
+  find: (path: string) => string | null = (path) => path,
+): Promise<void> {
+  const { envFiles, secretFiles, configFiles } = secretFilesOf(files);
+  const paths = [
+    ...listProjectFiles(files).map(({ path }) => path),
+    ...envFiles,
+    ...secretFiles,
+    ...configFiles,
+  ];
+  log.addMaskRules(() => {
+    const { services, images } = listUnmaskedTexts(files);
+    const places = [projectDirectoryOf(files), ...paths.flatMap((path) => [path, basename(path)])];
+    return {
+      secrets: secretsOfProject(files),
+      shown: [...places, ...services, ...images.flatMap(imageNamesOf)],
+    };
+  });
+  const [env = [], secret = [], config = []] = await Promise.all(
+    [envFiles, secretFiles, configFiles].map((each) => readAll(each, find)),
+  );
+  log.addMaskRules(() => ({
+    secrets: [
+      // The env files are read together, because compose resolves variables in them with the variables of the project
+      // and of the previous env files.
+      ...secretsOfEnvFiles([...files.envFiles, ...env]),
+      ...env.flatMap((file) => [...secretsOfEnvFiles([file]), ...secretsOfRawEnvFile(file.text)]),
+      ...secret.flatMap(({ text }) => secretsOfContent(text)),
+      // Only values after names that look secret are masked: most of a config is not secret and is needed to understand
+      // container logs.
+      ...config.flatMap(({ text }) => findKeyedSecrets(text)),
+    ],
+  }));
+}
+
+async function readAll(paths: readonly string[], find: (path: string) => string | null): Promise<TextFile[]> {
+  const files = await Promise.all(
+    paths.map(async (path): Promise<TextFile[]> => {
+      const here = find(path);
+      const text = here === null ? null : await readTolerantly(here).catch(() => null);
+      return text === null ? [] : [{ path, text }];
+    }),
+  );
+  return files.flat();
+}
+
+/**
+ * Reads a file that may contain invalid UTF-8. Returns null for a pipe, because reading it would block, and for a file
+ * that is larger than `maxBytes`.
+ */
+async function readTolerantly(path: string): Promise<string | null> {
+  const found = await stat(path);
+  return found.isFile() && found.size <= maxBytes ? await readFile(path, 'utf8') : null;
+}

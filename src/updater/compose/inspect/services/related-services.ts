@@ -1,0 +1,90 @@
+import { findUsablePin, isSamePin } from '../../../../core/compose/pins/find-pin.ts';
+import {
+  formatReference,
+  isDatabase,
+  isSamePublisher,
+  isSameRepository,
+  parseReference,
+  publisherOf,
+  type Reference,
+} from '../../../../core/compose/pins/image-reference.ts';
+import type { Pin } from '../../../../core/compose/pins/pin.ts';
+import type { ProjectFiles } from '../../../../core/compose/project-files.ts';
+import { versionTextOf } from '../../../../core/release/pin-tag.ts';
+import type { ComposeModel } from '../../../../engine/cli/compose.ts';
+
+/** A service with its image in compose's model and the pin of this image in the files. */
+export interface ServiceImage {
+  name: string;
+  reference: Reference;
+  /** Pin of the image; null if the pin cannot be read or changed. */
+  pin: Pin | null;
+}
+
+/**
+ * Returns the services of the model that have an image. A pin is only resolved when it is read, because the image alone
+ * usually identifies an unrelated service.
+ */
+export function imagesOf(files: ProjectFiles, { services }: ComposeModel): ServiceImage[] {
+  return Object.entries(services).flatMap(([name, { image }]) => {
+    const reference = parseReference(image ?? '');
+    if (reference === null) return [];
+    let known: Pin | null = null;
+    return {
+      name,
+      reference,
+      get pin() {
+        known ??= findUsablePin(files, name);
+        return known;
+      },
+    };
+  });
+}
+
+/** Describes why a service belongs with the app. Null for unrelated services and for all databases. */
+export function relationOf(app: ServiceImage, other: ServiceImage): string | null {
+  if (isDatabase(other.reference)) return null;
+  const { repository } = app.reference;
+  if (isSameRepository(app.reference, other.reference)) return `same repository: ${repository}`;
+  if (!isSamePublisher(app.reference, other.reference)) return null;
+  if (sharesPin(app, other)) return `same pin: ${other.pin?.place.description}`;
+  // A publisher may tag all its products `latest` or `2`: only a more exact version identifies a common release.
+  return isExact(other.reference) && isOneVersion(app, other)
+    ? `same publisher and version: ${publisherOf(repository)}, ${writtenVersion(other.reference)}`
+    : null;
+}
+
+/** Explains why a specified service does not belong with the app. Null if it belongs or may belong with the app. */
+export function explainUnrelatedService(app: ServiceImage, other: ServiceImage): string | null {
+  const runs = `${other.name} runs ${formatWithoutDigest(other.reference)}`;
+  if (isDatabase(other.reference)) return `${runs}, which is a database; databases are never updated`;
+  if (isSameRepository(app.reference, other.reference)) return null;
+  const isOne = isSamePublisher(app.reference, other.reference);
+  if (isOne && (sharesPin(app, other) || isOneVersion(app, other))) return null;
+  const ofApp = `${app.name} (${formatWithoutDigest(app.reference)})`;
+  return isOne
+    ? `${runs}, but the image and version differ from those of ${ofApp}`
+    : `${runs}, which is not from the publisher of ${ofApp}`;
+}
+
+const sharesPin = (a: ServiceImage, b: ServiceImage): boolean =>
+  a.pin !== null && b.pin !== null && isSamePin(a.pin, b.pin);
+
+const versionOf = ({ tag }: Reference): string => versionTextOf(tag ?? 'latest');
+
+const isOneVersion = (a: ServiceImage, b: ServiceImage): boolean =>
+  versionOf(a.reference) === versionOf(b.reference);
+
+/** Returns the version in a tag, with the prefix `v` if the tag has it, such as `v1.144.1`. */
+const writtenVersion = (reference: Reference): string =>
+  `${/^v(?=\d)/.exec(reference.tag ?? '')?.[0] ?? ''}${versionOf(reference)}`;
+
+const isExact = (reference: Reference): boolean => /^\d+\.\d/.test(versionOf(reference));
+
+/** Formats a reference without its digest: `acme/svc:v1.2.0`. */
+export const formatWithoutDigest = (reference: Reference): string =>
+  formatReference({ ...reference, digest: null });
+
+/** Repeats a command-line option for each value: `--service server --service worker`. */
+export const repeatOption = (name: string, values: readonly string[]): string =>
+  values.map((value) => `--${name} ${value}`).join(' ');

@@ -1,0 +1,167 @@
+import { Cancelled, Interrupted } from '../../../core/cancellation/cancelled.ts';
+import { requireUpdateError, UpdateError } from '../../../core/errors/update-error.ts';
+import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
+import type { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
+import { formatRestorePointTime, type SavedRestorePoint } from '../../data/restore-point.ts';
+import { createFailedOutcome, maskOutcome, type RunOutcome } from '../../run/log/run-outcome.ts';
+import { journalOutcomeFactsOf } from '../../run/state/journal.ts';
+import { hasNewVersionStarted } from '../../run/state/rollout.ts';
+import { isReplacing, openOf } from '../../run/state/run-state.ts';
+import { findUserEdits } from '../concurrent-changes/find-user-edits.ts';
+import { createDataContext } from '../data-services/stop-data-services.ts';
+import type { JournaledContext } from '../replace/replacement.ts';
+import { beginRollback, createRollbackImpossibleError, openRestorePoint } from '../rollback/restore-data.ts';
+import type { ComposeWork } from './compose-work.ts';
+
+/**
+ * Chooses the kind of rollback after an error of the run, and records the rollback in the journal. Returns a function
+ * that returns the error of the run once the rollback is complete.
+ * @throws the error of the run if a rollback is not possible
+ */
+export function decideRollback(work: ComposeWork, error: unknown): Promise<() => unknown> {
+  if (error instanceof Interrupted) throw error;
+  return isReplacing(work.journal.data.state) ? afterReplacing(work, error) : beforeReplacing(work, error);
+}
+
+/** Chooses the rollback of a run that has not replaced containers yet: no new container should be running. */
+async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() => unknown> {
+  const { lasting } = work;
+  const { engine, log, options, cancellation } = lasting;
+  work.close();
+  const error = unlessStarted(cause);
+  const isThere = await engine.answers();
+  const failure = isThere && !options.noRollback ? unlessCancelled(error) : null;
+  if (failure instanceof UpdateError && (await isOverSaved(lasting)))
+    return withData(lasting, { error: failure, record: null });
+  // If a signal has cancelled the run and the engine no longer responds, the engine is shutting down. The engine starts
+  // this container again afterwards, so the run counts as interrupted.
+  if (error instanceof Cancelled && !isThere) throw new Interrupted();
+  // If the engine does not respond, the journal gets no outcome, so that a restarted container begins the update again.
+  if (isThere) {
+    const facts = { ...work.facts(), product: options.product };
+    await markRollback(lasting, createFailedOutcome(error, facts, log, cancellation.signalNumber));
+  }
+  const message = 'another version was started while the data was being saved';
+  return () => (work.isOvertaken ? new UpdateError('containers-changed', message, { cause: error }) : error);
+}
+
+/** Chooses the rollback of a run that may have replaced containers. */
+async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => unknown> {
+  const { lasting, journal, record } = work;
+  const { engine, log, options } = lasting;
+  const now = await listProjectContainers(engine, journal.data.project.name).catch((cause) => {
+    if (cause instanceof Interrupted) throw cause;
+    throw new UpdateError('engine-lost', (error as Error).message, { cause });
+  });
+  const isBroken = error instanceof UpdateError && error.outcome === 'broken';
+  if (journal.data.started || hasNewVersionStarted(work.changeover(), now.containers)) {
+    const leftAlone = await findUserEdits(engine, journal.data);
+    await journal.note({ started: true, ...(leftAlone && { leftAlone }) });
+    const failed = requireUpdateError(error);
+    if (journal.data.point?.state === 'saved' && !options.noRollback)
+      return withData(lasting, { error: failed, record });
+    throw isBroken ? error : failed.withCode('broken');
+  }
+  record?.cancel();
+  const failure = isBroken ? error.withCode('recreate-failed') : error;
+  const ending = createFailedOutcome(
+    failure,
+    { ...journalOutcomeFactsOf(journal.data), product: options.product },
+    log,
+  );
+  for (const line of ending.lines) log.error(line);
+  log.warn('no container of the new version has started; restoring the old version');
+  await markRollback(lasting, ending);
+  return () =>
+    failure instanceof UpdateError
+      ? new UpdateError(failure.code, failure.message, {
+          advice: failure.advice,
+          isLogged: true,
+          cause: failure,
+        })
+      : failure;
+}
+
+/**
+ * Begins a rollback of version, files and data, because the new version has started, at least in part, and the run
+ * cannot end as `updated`.
+ */
+async function withData(
+  context: JournaledContext,
+  { error, record }: { error: UpdateError; record: RestorePointRecord | null },
+): Promise<() => unknown> {
+  const { log, options, cancellation, journal } = context;
+  cancellation.tooLate();
+  const { from } = journal.data;
+  const facts = { ...journalOutcomeFactsOf(journal.data), product: options.product };
+  for (const line of createFailedOutcome(error, facts, log).lines) log.error(line);
+  const found = await openRestorePoint(journal).catch((cause) => {
+    throw cause instanceof UpdateError ? createRollbackImpossibleError(cause) : cause;
+  });
+  if (found === null) throw createRollbackImpossibleError(new Error("the restore point's record is missing"));
+  const { point } = found;
+  log.warn(
+    `${point.next} failed; rolling back to ${from} with the data saved at ${formatRestorePointTime(point)}`,
+  );
+  const rolledBack = createRestorePointRollbackError(point, error.message, { isLogged: true, cause: error });
+  const target = { record: found, back: journal.data };
+  await beginRollback(context, target, createFailedOutcome(rolledBack, facts, log));
+  // The hashes that this run is already computing are awaited, so that they are not computed again.
+  await record?.hashed(await createDataContext(context)).catch(() => {});
+  return () => rolledBack;
+}
+
+/** Builds the error for a run that rolls back to a restore point. */
+export const createRestorePointRollbackError = (
+  { version, at }: SavedRestorePoint,
+  message: string,
+  more: { isLogged?: boolean; cause?: unknown } = {},
+): UpdateError =>
+  new UpdateError('rolled-back', message, {
+    ...more,
+    state: `${version} is running again with the data saved at ${formatRestorePointTime({ at })}`,
+    fields: { rolledBack: { version, at } },
+  });
+
+/**
+ * Converts the error of a data service that did not start after its data was saved. The rollback tries to start the
+ * service again, and only that attempt decides whether the service stays down.
+ */
+const unlessStarted = (error: unknown): unknown =>
+  error instanceof UpdateError && error.code === 'containers-not-restored'
+    ? error.withCode('save-failed')
+    : error;
+
+/**
+ * Converts a cancellation to a failure, because a cancelled run, too, must not leave another version running on the
+ * data that was saved.
+ */
+const unlessCancelled = (error: unknown): unknown =>
+  error instanceof Cancelled
+    ? new UpdateError('containers-changed', 'the update was cancelled after another version was started')
+    : error;
+
+/**
+ * Checks whether the new version was started after the data was saved, for example by `docker compose up` from the
+ * files that were just written.
+ */
+async function isOverSaved({ engine, journal: { data } }: JournaledContext): Promise<boolean> {
+  if (data.changeover === null || data.point?.state !== 'saved') return false;
+  const { containers } = await listProjectContainers(engine, data.project.name);
+  return hasNewVersionStarted(data.changeover, containers);
+}
+
+/**
+ * Records in the journal that a rollback has begun.
+ * @param ending outcome of the run after the rollback; null if the update then starts over
+ */
+export async function markRollback(
+  { journal, log }: JournaledContext,
+  ending: RunOutcome | null,
+): Promise<void> {
+  const open = openOf(journal.data.state);
+  if (open === null || open.at === 'rolling-back' || open.at === 'restoring') return;
+  const kept = ending && maskOutcome(log, ending);
+  const failure = await journal.note({ state: { at: 'rolling-back', from: open.at, ending: kept } });
+  if (failure !== null) log.warn(failure);
+}

@@ -1,0 +1,92 @@
+import { findUsablePin, isSamePin } from '../../../core/compose/pins/find-pin.ts';
+import { displayPathOf } from '../../../core/compose/project-files.ts';
+import type { TextFile } from '../../../core/files/text-file.ts';
+import { type Container, isUp, type StorageMount, serviceOf } from '../../../engine/objects/container.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
+import { listCandidateFiles } from './files/candidate-files.ts';
+import type { Plan } from './prepared-plan.ts';
+
+/**
+ * Returns warnings about running containers that are not updated, but share a namespace or data with an updated
+ * container, or mount a file that the update edits.
+ */
+export function affectedContainerWarningsOf(plan: Plan): string[] {
+  const { installation } = plan;
+  const { files, outside } = installation;
+  const updated = replacedServicesOf(installation).flatMap(({ containers }) => containers);
+  const written = listCandidateFiles(plan);
+  const ofContainers = notUpdated(installation).flatMap((each) => {
+    const { name, networkMode, pidMode, ipcMode, storage } = each;
+    const joins = (mode: string) => updated.find(({ id }) => mode === `container:${id}`);
+    const provider = joins(pidMode) ?? joins(networkMode) ?? joins(ipcMode);
+    const killed = joins(pidMode) ? ' and is killed when that container stops' : '';
+    const writes = (own: StorageMount) =>
+      isData(own) && storage.some((mount) => isData(mount) && placeOf(mount) === placeOf(own));
+    const writer = outside.includes(each) && updated.find((own) => own.storage.some(writes));
+    const read = written.filter((file) => storage.some(({ type, path }) => type === 'bind' && path === file));
+    return [
+      ...(provider
+        ? [`${name} uses a namespace of ${provider.name}${killed}; recreate ${name} after the update`]
+        : []),
+      ...(writer
+        ? [`${name} can write to the data of ${writer.name}; check whether ${name} supports the new version`]
+        : []),
+      ...read.map(
+        (file) =>
+          `${name} has mounted ${displayPathOf(files, file)} as a file; it shows the old content until you run docker restart ${name}`,
+      ),
+    ];
+  });
+  return [...ofContainers, ...filesOfNextUp(plan)];
+}
+
+/** Returns a warning if the next `docker compose up` uses other files, such as a new override file. */
+function filesOfNextUp({ installation, updates }: Plan): string[] {
+  const { files, nextFiles } = installation;
+  if (nextFiles.length === 0) return [];
+  const names = (list: readonly TextFile[]) =>
+    joinWithAnd(list.map(({ path }) => displayPathOf(files, path)));
+  const next = { ...files, composeFiles: nextFiles };
+  const images = updates.flatMap(({ service, pin }) => {
+    const found = findUsablePin(next, service);
+    const isOther = found !== null && !isSamePin(found, pin);
+    return isOther
+      ? `; it will start ${service} with ${found.referenceText} (${found.place.description})`
+      : [];
+  });
+  return [
+    `the update uses ${names(files.composeFiles)}, as the last docker compose up did; without -f, the next one will use ${names(nextFiles)}${images.join('')}`,
+  ];
+}
+
+/**
+ * Returns the addresses of updated containers that a reverse proxy may have cached. A container that is not updated,
+ * publishes a web port and is in the same network counts as a reverse proxy.
+ */
+export function findCachedAddresses(installation: Installation) {
+  const isWeb = (port: string) => /^(?:80|443|8080|8443)\//.test(port);
+  const published = notUpdated(installation).filter((each) => each.published.some(isWeb));
+  return replacedServicesOf(installation).flatMap(({ containers }) =>
+    containers.flatMap(({ name, ips, networks }) => {
+      const shares = (network: string) => network !== 'bridge' && networks.includes(network);
+      const proxies = published.filter((each) => each.networks.some(shares)).map((each) => each.name);
+      return ips.length > 0 && proxies.length > 0 ? [{ name, ips, proxies }] : [];
+    }),
+  );
+}
+
+/** Returns all running containers on the engine that are not updated. */
+function notUpdated(installation: Installation): Container[] {
+  const updated = replacedServicesOf(installation).map(({ name }) => name);
+  const own = installation.containers.filter((each) => isUp(each) && !updated.includes(serviceOf(each)));
+  return [...own, ...installation.outside];
+}
+
+const placeOf = ({ path, subpath }: StorageMount): string => `${path}/${subpath}`;
+
+/** Whether a mount contains data. Sockets and system paths do not count, because many containers share them. */
+const isData = ({ type, path, writable }: StorageMount): boolean =>
+  writable &&
+  (type === 'volume' ||
+    (type === 'bind' && !/\.sock$|^\/(?:dev|etc|lib|proc|run|sys|usr|var\/run)(?:\/|$)/.test(path)));

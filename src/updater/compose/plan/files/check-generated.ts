@@ -1,0 +1,132 @@
+import { formatUpCommand } from '../../../../core/command-line/compose-command.ts';
+import { parseReference } from '../../../../core/compose/pins/image-reference.ts';
+import { UpdateError } from '../../../../core/errors/update-error.ts';
+import type { ComposeModel, ModelService } from '../../../../engine/cli/compose.ts';
+import { type Container, isUp, serviceOf } from '../../../../engine/objects/container.ts';
+import type { ServiceUpdate } from '../../../plan/release-plan.ts';
+import { joinWithAnd } from '../../../run/log/format-values.ts';
+import {
+  type Installation,
+  replacedServicesOf,
+  unchangedContainersOf,
+  updatedServicesOf,
+} from '../../inspect/installation.ts';
+import { findMajorChanges } from '../../inspect/services/major-changes.ts';
+import type { ExpectedModelChanges } from '../../verify-edit/compare-models.ts';
+
+/** Definitions in the release's files, as compose's model. */
+export interface NewDefinitions {
+  model: ComposeModel;
+  /** Networks that compose removes and recreates if their definition changes. */
+  hashedNetworks: ReadonlySet<string>;
+}
+
+/**
+ * Checks the changes in a generated compose file. Returns a warning for each change of networks, volumes and services
+ * that is not applied, because the update replaces only the updated services and those that share a namespace with
+ * them.
+ * @throws UpdateError shared-definition, proof-failed
+ */
+export function checkGenerated(
+  installation: Installation,
+  definitions: NewDefinitions,
+  expected: ExpectedModelChanges,
+  updates: readonly ServiceUpdate[],
+): string[] {
+  const { model } = definitions;
+  for (const { service, tag } of updates) {
+    const image = model.services[service]?.image ?? 'nothing';
+    if (image !== expected.images.get(service) || (parseReference(image)?.tag ?? 'latest') !== tag) {
+      const message = `with the release's compose files, ${service} would run ${image}, not ${tag}`;
+      throw new UpdateError('proof-failed', message);
+    }
+  }
+  const changes = sharedChanges(installation, definitions);
+  const fatal = changes.filter(({ isFatal }) => isFatal).map(({ what }) => what);
+  if (fatal.length > 0) {
+    const message = `the release changes the definition of ${fatal.join(', ')}, which is in use`;
+    throw new UpdateError('shared-definition', message);
+  }
+  const staying = stayingServices(installation);
+  refuseLostNeighbours(installation, model, staying);
+  const gone = staying.filter((name) => name in installation.model.services && !(name in model.services));
+  const leaves = `the release's compose file no longer contains ${joinWithAnd(gone)}; the containers of ${gone.length > 1 ? 'these services' : 'this service'} will not be changed`;
+  return [...changes.map(({ warning }) => warning), ...(gone.length > 0 ? [leaves] : [])];
+}
+
+/** Returns the services that have containers and are not replaced by the update. */
+export const stayingServices = (installation: Installation): string[] =>
+  [...new Set(unchangedContainersOf(installation).map(serviceOf))].sort();
+
+/**
+ * Returns the changes of networks and volumes in the release's files. A fatal change would stop the instance or lose
+ * its data.
+ */
+function sharedChanges(installation: Installation, { model, hashedNetworks }: NewDefinitions) {
+  // The hint is only useful for a network with a hash in its label. Any other network is recreated only after `down`,
+  // which also detaches unnamed volumes.
+  const isSafe = findMajorChanges(unchangedContainersOf(installation), model).size === 0;
+  const hint = (name: string) =>
+    isSafe && hashedNetworks.has(name)
+      ? `. To recreate it, run ${formatUpCommand(installation.project)}`
+      : '';
+  const before = installation.model;
+  const changed = (kind: 'networks' | 'volumes') =>
+    Object.entries(before[kind] ?? {}).flatMap(([key, old]) => {
+      const now = model[kind]?.[key];
+      // Compose does not change external networks and volumes.
+      if (now === undefined || now?.external || JSON.stringify(old) === JSON.stringify(now)) return [];
+      return [{ key, name: old?.name ?? key, isRenamed: old?.name !== now?.name }];
+    });
+  const users = replacedServicesOf(installation).map(({ name }) => name);
+  const networks = new Set(
+    users.flatMap((name) => [...networkKeys(before.services[name]), ...networkKeys(model.services[name])]),
+  );
+  const volumes = new Set(
+    users.flatMap((name) => (before.services[name]?.volumes ?? []).map(({ source }) => source ?? '')),
+  );
+  return [
+    ...changed('networks').map(({ key, name, isRenamed }) => ({
+      what: `network ${key}`,
+      // A renamed network is a new network, to which the other services are not connected.
+      isFatal: networks.has(key) && (isRenamed || hashedNetworks.has(name)),
+      warning: `the release changes the definition of network ${key}, but the update will not recreate the network${hint(name)}`,
+    })),
+    ...changed('volumes').map(({ key, isRenamed }) => ({
+      what: `volume ${key}`,
+      // A renamed volume is a new, empty volume.
+      isFatal: volumes.has(key) && isRenamed,
+      warning: `the release changes the definition of volume ${key}, but the update will not recreate the volume. If docker compose asks whether to recreate it, answer N: recreating it deletes its data`,
+    })),
+  ];
+}
+
+const networkKeys = (service: ModelService | undefined): string[] =>
+  service === undefined || service.network_mode ? [] : Object.keys(service.networks ?? { default: null });
+
+/**
+ * Rejects a release that removes an updated service from the last network that it shares with another running service.
+ * @throws UpdateError shared-definition
+ */
+function refuseLostNeighbours(
+  installation: Installation,
+  model: ComposeModel,
+  staying: readonly string[],
+): void {
+  const networksOf = (containers: readonly Container[]) => containers.flatMap(({ networks }) => networks);
+  const up = Map.groupBy(installation.containers.filter(isUp), serviceOf);
+  for (const { name, containers } of updatedServicesOf(installation).filter(
+    (each) => each.name in model.services,
+  )) {
+    const today = networksOf(containers);
+    const then = networkKeys(model.services[name]).map((key) => model.networks?.[key]?.name ?? key);
+    const lost = staying.filter((other) => {
+      const networks = networksOf(up.get(other) ?? []);
+      const shares = (own: readonly string[]) => networks.some((network) => own.includes(network));
+      return shares(today) && !shares(then);
+    });
+    if (lost.length === 0) continue;
+    const message = `the release removes ${name} from the network that it shares with ${joinWithAnd(lost)}`;
+    throw new UpdateError('shared-definition', message);
+  }
+}

@@ -1,0 +1,148 @@
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { ComposeModel, ModelService } from '../../../engine/cli/compose.ts';
+import type { Image } from '../../../engine/objects/container.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import type { Changeover, ContainerRecord, MovedService } from '../../run/state/rollout.ts';
+import {
+  completedDependencies,
+  type Installation,
+  replacedServicesOf,
+  type ServiceFacts,
+  updatedServicesOf,
+} from '../inspect/installation.ts';
+import { affectedContainerWarningsOf, findCachedAddresses } from './affected-containers.ts';
+import { describeAdded } from './new-services.ts';
+import type { PreparedPlan } from './prepared-plan.ts';
+import { releaseCommand } from './release/release-label.ts';
+import {
+  describeRunningServices,
+  findVersionWarnings,
+  previousVersionNameOf,
+  reachedVersionNameOf,
+} from './version-sentences.ts';
+
+/**
+ * Plans which containers are replaced, and creates the messages for the log. Changes nothing.
+ * @param containers all containers of the project, as recorded right before the first file is changed
+ */
+export function planRollout(plan: PreparedPlan, containers: readonly ContainerRecord[]): Changeover {
+  const { installation, migrations, added, dumpFirst, references, model, images } = plan;
+  const { app, followers } = installation;
+  refuseRunning(migrations, containers);
+  const following = followers.map(nameOf);
+  const isGone = (name: string) => installation.kind === 'generated' && !(name in model.services);
+  const moved = (name: string): MovedService => {
+    const reference = references.get(name) ?? '';
+    const image = images.get(reference);
+    const { depends_on, pre_start } = model.services[name] ?? {};
+    return {
+      name,
+      isApp: name === app.name,
+      follows: following.includes(name),
+      image: image === undefined ? null : movedTo(reference, image),
+      awaits: [app.name, ...added].filter((each) => depends_on?.[each]?.condition === 'service_healthy'),
+      ...(pre_start && pre_start.length > 0 && { hasStartHook: true }),
+      ...(migrations.includes(name) && { runsOnce: true }),
+      ...(added.includes(name) && { added: describeAdded(name, plan) }),
+      ...(isGone(name) && { isRemoved: true }),
+    };
+  };
+  const running = new Set(containers.flatMap(({ service, runs }) => (runs ? [service] : [])));
+  const stoppedWorkers = installation.workers.map(nameOf).filter((name) => !running.has(name));
+  const toRunManually = manualMigrations(plan, running);
+  const ready = releaseCommand(plan, images.get(plan.app.to), 'ready');
+  return {
+    moved: [...inOrder(updatedServicesOf(installation).map(nameOf), plan), ...following].map(moved),
+    // Migrations are recorded as stopped, so that a rollback does not start them: they would run on data of another
+    // version.
+    containers: containers.map((each) =>
+      migrations.includes(each.service) ? { ...each, runs: false, well: false } : each,
+    ),
+    ...(ready !== null && { ready }),
+    words: {
+      from: previousVersionNameOf(plan),
+      goal: plan.to,
+      reached: reachedVersionNameOf(plan),
+      runs: describeRunningServices(plan, stoppedWorkers),
+      warnings: [...findVersionWarnings(plan), ...affectedContainerWarningsOf(plan)],
+      addresses: findCachedAddresses(installation),
+      alsoMoved: plan.alsoMoved,
+      newServices: plan.newServices,
+      changedServices: plan.changedServices,
+      restartedByHand: restartedByHand(installation, model, running),
+      ...(toRunManually.length > 0 && { runByHand: toRunManually }),
+      ...(dumpFirst.length > 0 && { dumpFirst }),
+    },
+  };
+}
+
+const nameOf = ({ name }: ServiceFacts): string => name;
+
+/**
+ * Requires that no migration is running, because migrations must not be interrupted. @throws UpdateError compose-busy
+ */
+function refuseRunning(migrations: readonly string[], containers: readonly ContainerRecord[]): void {
+  const running = containers.filter(({ service, down }) => migrations.includes(service) && !down);
+  if (running.length === 0) return;
+  const names = joinWithAnd(running.map(({ name }) => name));
+  throw new UpdateError('compose-busy', `other services are still waiting for ${names} to finish`, {
+    advice: `Wait until ${names} ${running.length > 1 ? 'have' : 'has'} finished (docker logs -f ${running[0]?.name}), then run {command} again.`,
+  });
+}
+
+/**
+ * Sorts the services, the app first. A migration or a new service comes before the services that need it, and after its
+ * own dependencies.
+ */
+function inOrder(
+  moved: readonly string[],
+  { migrations, added, model: { services } }: PreparedPlan,
+): string[] {
+  const all = [...new Set([...moved, ...migrations, ...added])];
+  const order = new Set<string>();
+  const visit = (name: string): void => {
+    if (order.has(name)) return;
+    const isLasting = moved.includes(name) && !migrations.includes(name);
+    const first = [...completedDependencies(services[name]), ...added];
+    for (const need of Object.keys(services[name]?.depends_on ?? {}))
+      if (!isLasting || first.includes(need)) visit(need);
+    order.add(name);
+  };
+  for (const name of all) visit(name);
+  return [...order].filter((name) => all.includes(name));
+}
+
+const movedTo = (reference: string, { id, manifests }: Image): MovedService['image'] => ({
+  reference,
+  id,
+  ...(manifests.length > 0 && { manifests }),
+});
+
+/**
+ * Returns the running services whose `depends_on` requests a restart (`restart: true`) with a replaced service: the
+ * update does not restart them.
+ */
+function restartedByHand(
+  installation: Installation,
+  { services }: ComposeModel,
+  running: ReadonlySet<string>,
+): string[] {
+  const moved = new Set(replacedServicesOf(installation).map(nameOf));
+  const asks = ({ depends_on }: ModelService) =>
+    Object.entries(depends_on ?? {}).some(([name, { restart }]) => restart === true && moved.has(name));
+  return Object.keys(services).filter(
+    (name) => !moved.has(name) && asks(services[name] ?? {}) && running.has(name),
+  );
+}
+
+/** Returns the migrations of the new version that an updated service waits for but the update does not run. */
+function manualMigrations(
+  { installation, model, alsoMoved, migrations }: PreparedPlan,
+  running: ReadonlySet<string>,
+): string[] {
+  const moved = updatedServicesOf(installation).map(nameOf);
+  const once = new Set(moved.flatMap((name) => completedDependencies(model.services[name])));
+  return [...new Set([...moved, ...alsoMoved])].filter(
+    (name) => once.has(name) && !migrations.includes(name) && !running.has(name),
+  );
+}

@@ -1,0 +1,55 @@
+import type { FileChange } from '../../../core/compose/draft.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
+import type { Image } from '../../../engine/objects/container.ts';
+import type { PlannedRestorePoint } from '../../data/copies/survey-restore-point.ts';
+import type { ReleasePlan } from '../../plan/release-plan.ts';
+import type { ExpectedDigests } from '../../run/release/expected-digests.ts';
+import type { Recalls } from '../../run/release/recalls.ts';
+import type { Installation } from '../inspect/installation.ts';
+
+/**
+ * An update as planned before the pull. The `plan` command prints it, and the `update` command executes it. It is plain
+ * data that never changes.
+ */
+export interface Plan extends ReleasePlan {
+  installation: Installation;
+  /** Digests that images and files must have; null if nothing is verified. */
+  expected: ExpectedDigests | null;
+  /** Recalled releases; null if there is no channel file. */
+  recalls: Recalls | null;
+  /** Values for new settings, by name; null for a command that neither checks nor writes settings. */
+  given: ReadonlyMap<string, string> | null;
+  /** Services with `build:` for which the registry did not report whether it has the running image. */
+  unconfirmed: readonly string[];
+  /** Restore point to create; null if none was requested. */
+  point: PlannedRestorePoint | null;
+}
+
+/** The plan after the pull: the new files are drafted and compose has resolved them, but nothing has changed yet. */
+export interface PreparedPlan extends Plan {
+  /** Local images by the references of the plan. */
+  images: ReadonlyMap<string, Image>;
+  /** Version label of the new app image, such as `1.5.0`; null if there is none. */
+  version: string | null;
+  changes: readonly FileChange[];
+  /** Names of the new settings in `changes`. */
+  settings: readonly string[];
+  /** Compose's model of the new files. */
+  model: ComposeModel;
+  /** Migrations in the model of the new files. */
+  migrations: readonly string[];
+  /** Image references of the updated services, migrations and new services, in the model of the new files. */
+  references: ReadonlyMap<string, string>;
+  /** Other services that share a pin with an updated service, and are updated when they are next recreated. */
+  alsoMoved: readonly string[];
+  /** New services that updated services depend on, and that are started before them. */
+  added: readonly string[];
+  /** Other services that are new in the compose files; they are not started. */
+  newServices: readonly string[];
+  /** Services that the new files change but the update does not recreate. */
+  changedServices: readonly string[];
+  /** Warnings about services whose data must be dumped before they are recreated, a sentence for each service. */
+  dumpFirst: readonly string[];
+  /** Warnings that depend on the pulled images or on the new files. */
+  laterWarnings: readonly string[];
+}

@@ -1,0 +1,80 @@
+import type { ProjectDraft } from '../../../../core/compose/draft.ts';
+import { resolveIncludeTree } from '../../../../core/compose/include-tree.ts';
+import type { ProjectFiles } from '../../../../core/compose/project-files.ts';
+import { createVariableLookup, findUnsetVariables } from '../../../../core/compose/variables.ts';
+import { UpdateError } from '../../../../core/errors/update-error.ts';
+import type { ComposeModel } from '../../../../engine/cli/compose.ts';
+import { joinWithAnd } from '../../../run/log/format-values.ts';
+import { type Installation, replacedServicesOf } from '../../inspect/installation.ts';
+import type { ReleaseText } from './release-texts.ts';
+
+/**
+ * Creates the missing-variable error if compose rejects the release's files because of unset variables; otherwise
+ * returns null.
+ */
+export function createMissingVariablesError(
+  installation: Installation,
+  draft: ProjectDraft,
+  release: readonly ReleaseText[],
+  cause: UpdateError,
+): UpdateError | null {
+  const names = unsetIn(draft.files, release, 'required');
+  if (names.length === 0 || !/required variable/.test(cause.message)) return null;
+  return new UpdateError(
+    'missing-variable',
+    `no file sets ${joinWithAnd(names)}, but the release requires a value`,
+    {
+      advice: `${linesToAdd(installation, names)}, then run {command} again.`,
+      detail: [...cause.detail, cause.message],
+      cause,
+    },
+  );
+}
+
+/**
+ * Checks that the variables from which secrets and configs get their values are set. If such a variable is unset,
+ * compose fails only after it has removed the old container.
+ * @throws UpdateError missing-variable
+ */
+export function requireSecretValues(
+  installation: Installation,
+  draft: ProjectDraft,
+  model: ComposeModel,
+): void {
+  const variables = createVariableLookup(draft.files.envFiles);
+  const names = replacedServicesOf(installation).flatMap(({ name }) =>
+    (['secrets', 'configs'] as const).flatMap((kind) =>
+      (model.services[name]?.[kind] ?? []).flatMap(({ source }) => model[kind]?.[source]?.environment ?? []),
+    ),
+  );
+  const unset = [...new Set(names)].filter((name) => variables(name) === null);
+  if (unset.length === 0) return;
+  const message = `no file sets ${joinWithAnd(unset)}, which a secret in the release uses`;
+  const advice = `${linesToAdd(installation, unset)}, then run {command} again.`;
+  throw new UpdateError('missing-variable', message, { advice });
+}
+
+/** Returns a warning about unset variables without a default that the release's files use for the first time. */
+export function findEmptyVariables(
+  installation: Installation,
+  draft: ProjectDraft,
+  release: readonly ReleaseText[],
+): string[] {
+  const today = new Set(unsetIn(installation.files, release, 'empty'));
+  const names = unsetIn(draft.files, release, 'empty').filter((name) => !today.has(name));
+  if (names.length === 0) return [];
+  return [
+    `the release uses variables that no file sets, so their values will be empty: ${joinWithAnd(names)}. ${linesToAdd(installation, names)} if a value is needed`,
+  ];
+}
+
+function unsetIn(files: ProjectFiles, release: readonly ReleaseText[], kind: 'required' | 'empty'): string[] {
+  const paths = new Set(release.map(({ path }) => path));
+  const layers = resolveIncludeTree(files).layers.filter(({ file }) => paths.has(file.file.path));
+  return [
+    ...new Set(layers.flatMap(({ file, variables }) => findUnsetVariables(file.file, variables)[kind])),
+  ].filter((name) => name !== 'PATH');
+}
+
+const linesToAdd = ({ files }: Installation, names: readonly string[]): string =>
+  `Add ${joinWithAnd(names.map((name) => `${name}=…`))} to ${files.envFiles.at(-1)?.path ?? files.newEnvFile}`;

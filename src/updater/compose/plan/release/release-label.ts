@@ -1,0 +1,43 @@
+import { jsonLabelOf, parseJsonCommand } from '../../../../core/names/product.ts';
+import { compareSharedNumbers } from '../../../../core/release/compare-versions.ts';
+import { parsePinTag, parseVersionLabel } from '../../../../core/release/pin-tag.ts';
+import { releaseSettingsSchema } from '../../../../core/release/release-settings.ts';
+import { createJsonTextSchema } from '../../../../core/text/json-text.ts';
+import type { Image } from '../../../../engine/objects/container.ts';
+import { versionLabel } from '../../../../engine/objects/labels.ts';
+import type { Plan } from '../prepared-plan.ts';
+
+const settingsOf = (text: string) => createJsonTextSchema(releaseSettingsSchema).safeParse(text).data;
+const readers = { ready: parseJsonCommand, preflight: parseJsonCommand, settings: settingsOf };
+
+/**
+ * Reads a label of the pulled app image; undefined if the label is malformed. Null if there is no such label, or if the
+ * image has inherited its labels from another product's base image. In the latter case, its version label differs from
+ * its tag.
+ */
+export function parseReleaseLabel<K extends keyof typeof readers>(
+  { app, installation }: Plan,
+  image: Image | undefined,
+  kind: K,
+): ReturnType<(typeof readers)[K]> | null {
+  const text = image?.labels[jsonLabelOf(installation.product, kind)];
+  const version = parseVersionLabel(image?.labels[versionLabel]);
+  const tag = parsePinTag(app.tag);
+  const differs =
+    tag.kind === 'release' && version !== null && compareSharedNumbers(version, tag.version) !== 0;
+  if (text === undefined || differs || !app.trustsLabel) return null;
+  return readers[kind](text) as ReturnType<(typeof readers)[K]>;
+}
+
+/**
+ * Returns a command of the pulled release, from a label of its app image or from the product's record; null if there is
+ * no such command.
+ */
+export const releaseCommand = (plan: Plan, image: Image | undefined, kind: 'ready' | 'preflight') =>
+  parseReleaseLabel(plan, image, kind) ?? plan.installation.product[kind] ?? null;
+
+export const findLabelWarnings = (plan: Plan, image: Image | undefined): string[] =>
+  (['ready', 'preflight', 'settings'] as const)
+    .filter((kind) => parseReleaseLabel(plan, image, kind) === undefined)
+    .map((kind) => jsonLabelOf(plan.installation.product, kind))
+    .map((label) => `the label ${label} on ${plan.app.to} is malformed, so it is ignored`);

@@ -1,0 +1,60 @@
+import { dirname, join, resolve } from 'node:path';
+import { getParsedComposeFile } from '../../../../core/compose/compose-file.ts';
+import { findProjectFile } from '../../../../core/compose/project-files.ts';
+import { type Installation, isGenerated, releaseFileNames } from '../../inspect/installation.ts';
+
+/** Texts of the compose files that a release ships, by file name. */
+export type ShippedFiles = ReadonlyMap<string, string>;
+
+/** A file of the release that overwrites the installed file. */
+export interface ReleaseText {
+  path: string;
+  text: string;
+  /** Description of the file change for the log. */
+  description: string;
+}
+
+/** Returns the names of the generated files that the project uses through `-f` or `include`. */
+export function listRequiredReleaseFiles({ project, files }: Installation): string[] {
+  const included = files.composeFiles.flatMap((file) =>
+    getParsedComposeFile(file).includes.flatMap(({ paths }) =>
+      paths.map(({ path }) => resolve(dirname(file.path), path)),
+    ),
+  );
+  return releaseFileNames.filter((name) => {
+    const path = join(project.directory, name);
+    return included.includes(path) || findProjectFile(files, path) !== undefined;
+  });
+}
+
+/**
+ * Returns the files that the new release overwrites, and warnings.
+ * @param shipped the files of the running release, to detect manual edits; null if its image is missing
+ * @param backup the backup directory, for messages
+ */
+export function compareReleaseTexts(
+  installation: Installation,
+  fresh: ShippedFiles,
+  shipped: ShippedFiles | null,
+  backup: string,
+): { texts: readonly ReleaseText[]; warnings: readonly string[] } {
+  const { project, product, files } = installation;
+  const texts: ReleaseText[] = [];
+  const warnings: string[] = [];
+  for (const [name, text] of fresh) {
+    const path = join(project.directory, name);
+    const before = findProjectFile(files, path)?.text ?? null;
+    if (before === text) continue;
+    if (before !== null && !isGenerated(before, product)) {
+      warnings.push(
+        `the first line of ${name} is not "${product.marker}"; the update will overwrite the file and keep a backup in ${backup}/${name}`,
+      );
+    } else if (before !== null && shipped?.has(name) && shipped.get(name) !== before) {
+      warnings.push(
+        `${name} was edited manually; the update will overwrite the file and keep a backup in ${backup}/${name}`,
+      );
+    }
+    texts.push({ path, text, description: `${name}: replaced with the file from the new release` });
+  }
+  return { texts, warnings };
+}

@@ -1,0 +1,175 @@
+import { join } from 'node:path';
+import { getParsedComposeFile } from '../../../core/compose/compose-file.ts';
+import { applyEditsToDraft, type ProjectDraft } from '../../../core/compose/draft.ts';
+import { createVariableEdit } from '../../../core/compose/env-file.ts';
+import { displayPathOf, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import { checkReplaceableFiles } from '../../../core/files/transaction/check-replaceable-files.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import type { Image } from '../../../engine/objects/container.ts';
+import { checkPulled } from '../../plan/check-pulled.ts';
+import { createTagLookup } from '../../plan/tag-lookup.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import { maskRulesOfModel } from '../../run/log/mask-rules.ts';
+import type { Log } from '../../run/log/run-log.ts';
+import { warnOtherProjects } from '../checks/warn-other-projects.ts';
+import { releaseGains } from '../drift/index.ts';
+import { type Installation, releaseFileNames } from '../inspect/installation.ts';
+import { maskFileSecrets } from '../inspect/project-files/mask-file-secrets.ts';
+import { draftFiles, needsImages } from '../plan/files/draft-files.ts';
+import { checkPulledVersion, planFiles } from '../plan/files/plan-files.ts';
+import { runningApp } from '../plan/plan-update.ts';
+import type { Plan, PreparedPlan } from '../plan/prepared-plan.ts';
+import { checkPlatforms } from '../plan/release/check-platforms.ts';
+import {
+  createMissingVariablesError,
+  findEmptyVariables,
+  requireSecretValues,
+} from '../plan/release/missing-variables.ts';
+import { findLabelWarnings } from '../plan/release/release-label.ts';
+import type { ReleaseText } from '../plan/release/release-texts.ts';
+import { checkSettingsChanges } from '../verify-edit/compare-models.ts';
+import { resolveProposedModel } from '../verify-edit/resolve-proposed-model.ts';
+import { findNewSettings } from './find-new-settings.ts';
+import { takeReleaseFiles } from './take-release-files.ts';
+
+/** Requests compose's model of the new files while images are being pulled. Null if the files depend on the images. */
+export async function readModelEarly(plan: Plan): Promise<ComposeModel | null> {
+  if (needsImages(plan)) return null;
+  const { draft } = draftFiles(plan);
+  return modelOf(plan.installation, draft);
+}
+
+/**
+ * Drafts the new files and checks compose's model of them. Nothing on disk changes.
+ * @param pulled the pulled images, and results of previous steps
+ */
+export async function prepareFiles(
+  engine: Engine,
+  plan: Plan,
+  pulled: {
+    /** Local images by the references of the plan. */
+    images: ReadonlyMap<string, Image>;
+    /** Whether to skip the check for stale tags, as before a pull and for images from an archive. */
+    skipLag?: boolean;
+    /** Path of the backup directory, for messages. */
+    backup: string;
+    /** Result of `readModelEarly`. If the pull also fails, only the failed pull is reported. */
+    early: Promise<ComposeModel | null>;
+    /** Digests (`sha256:…`) of the release's files by name, if they must be verified. */
+    proven?: ReadonlyMap<string, string> | undefined;
+    /** Log in which the secrets of the new files are masked. */
+    log: Pick<Log, 'addMaskRules'>;
+  },
+): Promise<PreparedPlan> {
+  const { installation } = plan;
+  const { images, backup, early, proven, log } = pulled;
+  const version = checkPulledVersion(plan, images);
+  const image = images.get(plan.app.to);
+  const lookUp = pulled.skipLag ? null : createTagLookup(engine);
+  const checked = await checkPulled(plan, images, {
+    ...{ version, lookUp },
+    running: runningApp(installation, image),
+  });
+  const taken =
+    installation.kind === 'generated' && image
+      ? await takeReleaseFiles(engine, installation, image, { backup, proven })
+      : { texts: [], warnings: [] };
+  const { draft: unsetDraft, expected } = draftFiles(plan, images, taken.texts);
+  const { settings, warnings } = findNewSettings(plan, image);
+  const draft = settings.reduce(
+    (before, { name, value, words }) =>
+      applyEditsToDraft(before, [{ ...createVariableEdit(before.files, name, value), words }]),
+    unsetDraft,
+  );
+  if (draft.changes.length > 0) {
+    await maskFileSecrets(log, draft.files, (path) => installation.paths.fromHost(path));
+  }
+  // Compose may reject the files of a release if its new settings are missing, so the model without them is not
+  // requested.
+  const isWhole = draft !== unsetDraft && installation.kind === 'generated';
+  const unset = isWhole ? null : ((await early) ?? (await modelOf(installation, unsetDraft, taken.texts)));
+  const model = unset && draft === unsetDraft ? unset : await modelOf(installation, draft, taken.texts);
+  if (unset) checkSettingsChanges(unset, model);
+  const paths = draft.changes.map(({ path }) => path);
+  if (settings.length > 0) await checkReplaceableFiles(paths, installation.paths);
+  log.addMaskRules(() => maskRulesOfModel(model));
+  const platforms = checkPlatforms(plan, model, images);
+  if (installation.kind === 'generated') requireSecretValues(installation, draft, model);
+  const empty = findEmptyVariables(installation, draft, taken.texts);
+  const hashedNetworks = await networksInQuestion(engine, installation, model);
+  const planned = planFiles(plan, { draft, expected, model, unset, hashedNetworks, images, version });
+  const others = await warnOtherProjects(installation, draft.changes, log);
+  const { added } = planned;
+  const gains =
+    installation.kind === 'generated' ? await releaseGains(engine, installation, { model, added }) : [];
+  const laterWarnings = [
+    ...checked,
+    ...warnings,
+    ...platforms,
+    ...findLabelWarnings(plan, image),
+    ...taken.warnings,
+    ...gains,
+    ...empty,
+    ...planned.laterWarnings,
+    ...others,
+  ];
+  return { ...planned, settings: settings.map(({ name }) => name), laterWarnings };
+}
+
+/** Returns the names of the changed networks that compose would remove and recreate. */
+async function networksInQuestion(
+  engine: Engine,
+  { kind, model: before }: Installation,
+  after: ComposeModel,
+): Promise<ReadonlySet<string>> {
+  if (kind !== 'generated' || before === after) return new Set();
+  const names = Object.entries(before.networks ?? {})
+    .filter(([key, old]) => JSON.stringify(old) !== JSON.stringify(after.networks?.[key]))
+    .map(([key, old]) => old?.name ?? key);
+  const made = await engine.listNetworks(names);
+  return new Set(made.flatMap(({ name, hash }) => (hash === null ? [] : [name])));
+}
+
+/** Returns the locations of services that a message of compose mentions and that the owner's own files define. */
+function ownUses(files: ProjectFiles, directory: string, message: string): string[] {
+  const shipped = releaseFileNames.map((name) => join(directory, name));
+  const all = [...files.composeFiles, ...(files.linkedFiles ?? [])];
+  return all.flatMap((file) =>
+    [...message.matchAll(/service "([^"]+)"/g)].flatMap(([, name = '']) => {
+      const line = shipped.includes(file.path) ? undefined : getParsedComposeFile(file).service(name)?.line;
+      return line === undefined
+        ? []
+        : [`services.${name} in ${displayPathOf(files, file.path)} line ${line}`];
+    }),
+  );
+}
+
+/** Requests compose's model of the draft, or returns the current model if nothing changes. */
+async function modelOf(
+  installation: Installation,
+  draft: ProjectDraft,
+  release: readonly ReleaseText[] = [],
+): Promise<ComposeModel> {
+  const { compose, kind, model } = installation;
+  const paths = draft.changes.map(({ path }) => path);
+  if (paths.length === 0) return model;
+  const standIns = { composeFiles: [], envFiles: [], isStrict: kind === 'generated' };
+  return resolveProposedModel(compose, draft.files, paths, standIns).catch((error) => {
+    if (kind !== 'generated' || !(error instanceof UpdateError)) throw error;
+    const missing = createMissingVariablesError(installation, draft, release, error);
+    if (missing) throw missing;
+    const uses = ownUses(draft.files, installation.project.directory, error.message);
+    if (uses.length > 0) {
+      throw new UpdateError('compose-invalid', `with the release's compose file, ${error.message}`, {
+        detail: error.detail,
+        advice: `Delete the parts that the release no longer has: see ${joinWithAnd(uses)}. Then run {command} again.`,
+      });
+    }
+    throw new UpdateError('release-file', `the release's compose file cannot be used: ${error.message}`, {
+      detail: error.detail,
+      cause: error,
+    });
+  });
+}

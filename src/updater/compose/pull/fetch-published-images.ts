@@ -1,0 +1,57 @@
+import { sleepFor } from '../../../core/cancellation/wait-until.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { RemoteImage } from '../../../engine/engine-api.ts';
+import { findEngineError } from '../../../engine/http/engine-error.ts';
+import { classifyPullFailure } from '../../../engine/registry/classify-pull-failure.ts';
+import type { RegistryCredentials } from '../../../engine/registry/registry-credentials.ts';
+import type { EngineContext } from '../../run/run-context.ts';
+
+/** Image to which a tag points in the registry, and the credentials that the registry has accepted. */
+export interface PublishedImage extends RemoteImage {
+  reference: string;
+  login: RegistryCredentials | null;
+}
+
+const pausesMs = [2_000, 5_000, 10_000];
+
+/**
+ * Requests from the registry the image to which a reference points. The registry's response is logged as the cause of a
+ * failure.
+ * @throws UpdateError pull-…, engine-version
+ */
+export async function fetchPublishedImages(
+  { engine, log }: EngineContext,
+  repository: string,
+  reference: string,
+): Promise<PublishedImage> {
+  if (engine.isPodman) {
+    const message = `podman cannot report which image the registry has for ${reference}`;
+    throw new UpdateError('engine-version', message, { advice: 'Run the update without prefetching.' });
+  }
+  const login = await engine.ownLogin(repository);
+  for (let attempt = 0; ; attempt++) {
+    // The engine waits for the registry, so a timeout of the engine is a timeout of the registry.
+    const told = await engine.inspectRemoteImage(reference, login).catch((error) => {
+      const cause = findEngineError(error);
+      if (cause === null || cause.code === 'unsupported') throw error;
+      const { status, message } = cause;
+      return { status, said: status === null ? `timeout: ${error.message}` : message };
+    });
+    if ('digest' in told) return { ...told, reference, login };
+    await awaitRetry(told, { reference, attempt, engine, log });
+  }
+}
+
+/** Waits before the next try if another try may help; otherwise, throws the error. @throws UpdateError pull-… */
+export async function awaitRetry(
+  { said, status }: { said: string; status: number | null },
+  { reference, attempt, engine, log }: EngineContext & { reference: string; attempt: number },
+): Promise<void> {
+  const { code, again, sentence, advice } = classifyPullFailure(said, [reference], status);
+  const pauseMs = again === 'never' ? undefined : pausesMs[attempt];
+  if (pauseMs === undefined)
+    throw new UpdateError(code, `${reference}: ${sentence}`, { detail: [said], ...(advice && { advice }) });
+  log.warn(`${reference}: ${sentence}; trying again in ${pauseMs / 1000} s (${said})`);
+  await sleepFor(pauseMs, engine.aborted);
+  engine.aborted.throwIfAborted();
+}

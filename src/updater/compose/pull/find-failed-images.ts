@@ -1,0 +1,37 @@
+import { canonicalRepository, parseReference } from '../../../core/compose/pins/image-reference.ts';
+import type { ErrorCode } from '../../../core/errors/update-error.ts';
+import { classifyPullFailure } from '../../../engine/registry/classify-pull-failure.ts';
+
+/**
+ * Returns the references that failed to be pulled: those in messages with the code of the failure, or otherwise those
+ * in any message. Returns all references if no message contains any.
+ */
+export function findFailedImages(
+  references: Iterable<string>,
+  messages: readonly string[],
+  code: ErrorCode,
+): string[] {
+  const all = [...new Set(references)];
+  const telling = messages.filter((line) => classifyPullFailure(line, all).code === code);
+  for (const lines of [telling, messages]) {
+    for (const form of [wholeForm, repositoryForm]) {
+      const found = all.filter((reference) => lines.some((line) => form(reference).test(line)));
+      if (found.length > 0) return found;
+    }
+  }
+  return all;
+}
+
+const wholeForm = (reference: string): RegExp => standing(canonicalRepository(reference), String.raw`[\w.-]`);
+
+/** Matches only the repository, because the engine does not report the tag if access is denied. */
+function repositoryForm(reference: string): RegExp {
+  const repository = parseReference(reference)?.repository ?? reference;
+  return standing(canonicalRepository(repository), String.raw`[\w./-]`);
+}
+
+/** Matches the text as a whole name, but not as a part of another name. */
+const standing = (text: string, notAfter: string): RegExp =>
+  new RegExp(
+    `(?:^|[^\\w./-]|docker\\.io/(?:library/)?)${text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?!${notAfter})`,
+  );

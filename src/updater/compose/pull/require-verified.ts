@@ -1,0 +1,66 @@
+import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { Image } from '../../../engine/objects/container.ts';
+import type { ExpectedDigests } from '../../run/release/expected-digests.ts';
+
+/**
+ * Requires that local images have verified digests. Depending on the engine, the digest of an image is that of its
+ * index, or of its manifest or configuration for this platform.
+ * @param named references by service
+ * @param images local images by reference
+ * @throws UpdateError not-proven
+ */
+export function requireVerified(
+  named: ReadonlyMap<string, string>,
+  images: ReadonlyMap<string, Image>,
+  { images: expected }: ExpectedDigests,
+): void {
+  requireNamed(named, expected);
+  for (const [service, to] of named) {
+    const proven = verifiedImagesFor(service, to, expected);
+    const image = images.get(to);
+    if (image !== undefined && isProven(image, proven)) continue;
+    const is = image?.digests.map((digest) => digest.slice(digest.indexOf('@') + 1))[0] ?? image?.id;
+    const verified = [...proven].join(' or ');
+    const state =
+      is === undefined
+        ? `missing; the verified image is ${verified}`
+        : `${is} instead of the verified ${verified}`;
+    throw new UpdateError('not-proven', `the image ${to} used by ${serviceOfKey(service)} is ${state}`);
+  }
+}
+
+/**
+ * Requires that a verified digest is known for every image.
+ * @param named references by service
+ * @throws UpdateError not-proven
+ */
+export function requireNamed(named: ReadonlyMap<string, string>, expected: ExpectedDigests['images']): void {
+  for (const [service, to] of named) {
+    if (verifiedImagesFor(service, to, expected).size > 0) continue;
+    const message = `the image ${to} used by ${serviceOfKey(service)} is not part of a verified release`;
+    throw new UpdateError('not-proven', message);
+  }
+}
+
+/** Returns the service of a key: `app` for `app.volume0`, the key of an image that `app` mounts. */
+export const serviceOfKey = (key: string): string => key.replace(/\.volume\d+$/, '');
+
+/** Returns the verified digests of a service's image, by service name or by repository. */
+export function verifiedImagesFor(
+  service: string,
+  reference: string,
+  expected: ExpectedDigests['images'],
+): ReadonlySet<string> {
+  const { repository = '' } = parseReference(reference) ?? {};
+  return new Set([...(expected.get(service) ?? []), ...(expected.get(repository) ?? [])]);
+}
+
+/**
+ * Whether an image is verified. All local manifests of an index must be verified, because a container may be created
+ * from any of them.
+ */
+function isProven({ id, digests, manifests }: Image, proven: ReadonlySet<string>): boolean {
+  const isOne = (digest: string) => proven.has(digest.slice(digest.indexOf('@') + 1));
+  return isOne(id) || digests.some(isOne) || (manifests.length > 0 && manifests.every(isOne));
+}

@@ -1,0 +1,85 @@
+import { dirname, join } from 'node:path';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import { isWithin } from '../../../core/mounts/host-paths.ts';
+import type { ListedContainer } from '../../../engine/objects/container.ts';
+import { composeLabels } from '../../../engine/objects/labels.ts';
+import { type JournalData, journalFileName } from '../../run/state/journal.ts';
+import { restorePointsPath, stateDirectoryOf } from '../../run/state/state-directory.ts';
+import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
+import { parseLabelPaths } from '../inspect/find-project/labelled-project.ts';
+
+// The owner of the directory and root can write the journal. They can also write backups, and thereby the compose
+// files. These checks ensure that a journal that they have written can have no more effects than the compose files.
+
+/**
+ * Checks that compose would be called as a user has called it before: for a project in this directory, and with files
+ * that are in the labels of the project's containers, or in this directory or a directory above it. Only users who may
+ * write compose files can write in these directories.
+ * @throws UpdateError unexpected-file
+ */
+export function checkProject(
+  { project: { name, directory, files, envFiles } }: JournalData,
+  { place, paths }: Pick<FoundInstance, 'place' | 'paths'>,
+  composed: readonly ListedContainer[],
+): void {
+  const here = paths.fromHost(directory);
+  if (directory !== place.directory && here !== null && here !== place.mountedAt) {
+    throw foreign(`the journal was written for another directory, ${directory}`, place.mountedAt);
+  }
+  const labelled = composed
+    .filter(({ labels }) => labels[composeLabels.project] === name)
+    .map(({ labels }) => parseLabelPaths({ labels }, labels[composeLabels.directory] ?? directory))
+    .flatMap((each) => [...each.files, ...each.envFiles]);
+  const odd = [...files, ...envFiles].find(
+    (path) => !labelled.includes(path) && !isWithin(directory, dirname(join(path))),
+  );
+  if (odd !== undefined) {
+    throw foreign(
+      `the journal lists the file ${odd}, but no container of ${name} was created from that file`,
+      place.mountedAt,
+    );
+  }
+}
+
+/**
+ * Checks that the journal lists only project files.
+ * @param known paths of the project's files
+ * @throws UpdateError unexpected-file
+ */
+export function checkFiles(
+  { files }: Pick<JournalData, 'files'>,
+  known: readonly string[],
+  mountedAt: string,
+): void {
+  const odd = files.find(({ path }) => !known.includes(path));
+  if (odd) throw foreign(`the journal lists ${odd.path}, which is not a project file`, mountedAt);
+}
+
+/**
+ * Checks that the restore point is in a restore point directory of this instance: apps may also have directories in the
+ * compose directory, and may write there as root. A restore point outside the compose directory is accepted, because a
+ * user has mounted its directory for this run.
+ * @param asked restore point directory according to the options of this run
+ * @throws UpdateError unexpected-file
+ */
+export function checkRestorePoints(
+  { point, project: { directory } }: Pick<JournalData, 'point' | 'project'>,
+  asked: string,
+  mountedAt: string,
+): void {
+  const own = [restorePointsPath(directory), asked];
+  const odd = point && join(point.directory);
+  if (odd && isWithin(odd, directory) && !own.includes(dirname(odd))) {
+    throw foreign(
+      `the journal lists the restore point ${odd}, which is outside the restore point directories; if you put it there on purpose, pass ${dirname(odd)} with --restore-dir`,
+      mountedAt,
+    );
+  }
+}
+
+const foreign = (message: string, mountedAt: string): UpdateError => {
+  const path = join(stateDirectoryOf(mountedAt), journalFileName);
+  return new UpdateError('unexpected-file', message, {
+    advice: `Find out who created ${path} and move it elsewhere, then run {command} again.`,
+  });
+};

@@ -1,0 +1,66 @@
+import type { FileState } from '../../../core/files/transaction/file-record.ts';
+import {
+  hasSameImage,
+  isContainerOfImage,
+  isSameImage,
+  type LocalImage,
+} from '../../../engine/comparison/same-image.ts';
+import { type Container, serviceOf } from '../../../engine/objects/container.ts';
+import type { JournalData } from '../../run/state/journal.ts';
+import { type Changeover, isPreviousContainer, recordsOf } from '../../run/state/rollout.ts';
+import { isBeforeReplacing, rollbackOf, stageOf } from '../../run/state/run-state.ts';
+
+/** Current state of the files, containers and images that the previous run worked on. */
+export interface Remains {
+  files: readonly { path: string; state: FileState }[];
+  /**
+   * Containers of the project, without compose's leftovers: an unfinished container that never ran is no sign of a
+   * change.
+   */
+  containers: readonly Container[];
+  /** Local images, by the references that the run was to install. */
+  images: ReadonlyMap<string, LocalImage>;
+}
+
+/**
+ * Finds a change that another process must have made after the run. Returns the change as the beginning of a sentence;
+ * null if there is no such change.
+ */
+export function findLaterChange(data: JournalData, now: Remains): string | null {
+  const { changeover, state } = data;
+  const stage = stageOf(state);
+  const isGoingBack = rollbackOf(state) !== null;
+  // A restore of data is always completed, whatever has changed. Containers that were started in the meantime are
+  // stopped.
+  if (stage === 'restoring') return null;
+  const other = now.files.find(({ state }) => state === 'other');
+  if (other) return `${other.path} matches neither the original file nor the file that the update wrote`;
+  if (stage === 'pulling') return null;
+
+  if (changeover === null) {
+    const strange = now.containers.find(
+      (container) =>
+        data.services.includes(serviceOf(container)) &&
+        !data.containers.some(({ id }) => id === container.id),
+    );
+    return strange ? `${strange.name} was created by another process` : null;
+  }
+  const strange = now.containers.find((each) => !couldBeLeft(changeover, each, isGoingBack));
+  if (strange) return `${strange.name} was created by another process`;
+  // During a rollback, and in the phases `save` and `write`, files may be old or new, and tags may still be old.
+  if (isGoingBack || isBeforeReplacing(state)) return null;
+  const old = now.files.find(({ state }) => state === 'before');
+  if (old) return `${old.path} was changed back to its original contents`;
+  const moved = changeover.moved.find(
+    ({ image }) => image !== null && !isSameImage(image, now.images.get(image.reference)),
+  );
+  return moved?.image ? `${moved.image.reference} now points to a different image` : null;
+}
+
+function couldBeLeft(changeover: Changeover, container: Container, goingBack: boolean): boolean {
+  const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
+  if (!moved || isPreviousContainer(changeover, container)) return true;
+  if (isContainerOfImage(container, moved.image)) return true;
+  const isOfOldImage = recordsOf(changeover, moved.name).some((record) => hasSameImage(record, container));
+  return (moved.image === null || goingBack) && isOfOldImage;
+}

@@ -1,0 +1,107 @@
+import { realpath } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import { type FileRecord, readFileStates, temporaryOf } from '../../../core/files/transaction/file-record.ts';
+import { Compose } from '../../../engine/cli/compose.ts';
+import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
+import { findRestorePointsDirectory } from '../../data/restore-point.ts';
+import { maskRulesOfSent } from '../../run/log/mask-rules.ts';
+import { isSameRequest } from '../../run/options/update-options.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import { countStart, type JournalData } from '../../run/state/journal.ts';
+import { hasNewVersionStarted } from '../../run/state/rollout.ts';
+import { runNamePattern } from '../../run/state/run-names.ts';
+import { backupDirectoryOf } from '../../run/state/state-directory.ts';
+import { type FoundInstance, requireNoUnrelatedContainers } from '../inspect/find-project/find-instance.ts';
+import { linkProjectPaths, listProjectPaths, viewProject } from '../inspect/project-files/view-project.ts';
+import { findLocalImages } from '../pull/local-tags.ts';
+import { checkFiles, checkProject, checkRestorePoints } from './check-journal.ts';
+import { findLaterChange } from './find-external-change.ts';
+import { maxAttempts, type PreviousRunFacts } from './plan-recovery.ts';
+
+/**
+ * Collects the state that an interrupted run has left, and masks its secrets from now on. The returned `rejection` is
+ * the reason why compose rejects the current files; null if compose accepts them.
+ */
+export async function gatherPreviousRunFacts(
+  { engine, log, options }: RunContext,
+  instance: FoundInstance,
+  data: JournalData,
+): Promise<{ files: FileRecord[]; facts: PreviousRunFacts; rejection: UpdateError | null }> {
+  const { own, paths, place } = instance;
+  const { project, changeover, services } = data;
+  checkProject(data, instance, instance.composed);
+  if (data.point) {
+    checkRestorePoints(
+      data,
+      findRestorePointsDirectory(options.data.restoreDir, paths, project),
+      place.mountedAt,
+    );
+  }
+  const { containers } = await listProjectContainers(engine, project.name);
+  const [app = options.app] = services;
+  // The journal may belong to another project, because two projects may share a directory, and therefore a journal.
+  const isNamed = project.name === place.name;
+  requireNoUnrelatedContainers(
+    containers,
+    { ...instance, place: { ...place, ...project }, told: isNamed ? instance.told : null },
+    { app, container: isNamed ? options.container : null },
+    data,
+  );
+  // The environment of removed containers is masked, too, because an old password may still be valid somewhere.
+  log.addMaskRules(() => maskRulesOfSent(data.blueprints.map(({ config }) => ({ body: config }))));
+  await linkProjectPaths(project, paths, log);
+  const about = { containers, services };
+  // If only some files were written, compose may reject them. This is not an error yet, because the files may have to
+  // be restored before compose reads them again.
+  const rejection = await viewProject(new Compose(engine, project), paths, about, log).then(
+    () => null,
+    (error: unknown) => {
+      if (error instanceof UpdateError && error.outcome === 'refused') return error;
+      throw error;
+    },
+  );
+  const files = await Promise.all(data.files.map((record) => relocateFileRecord(record, data)));
+  const wanted = (changeover?.moved ?? []).flatMap(({ image }) => (image ? [image.reference] : []));
+  const images = await findLocalImages(engine, wanted);
+  const laterChange = findLaterChange(data, { files: await readFileStates(files), containers, images });
+  const isOwn = data.containerId === own.id;
+  if (laterChange === null && files.length > 0) {
+    checkFiles(data, await listProjectPaths(project, paths), place.mountedAt);
+  }
+  const isNewThere = changeover !== null && hasNewVersionStarted(changeover, containers);
+  const { attempt } = countStart(data);
+  // The starts of another updater container also count if the new version has interrupted it too often, because the new
+  // version would interrupt this container, too.
+  const isCounted = isOwn || (attempt > maxAttempts && (data.started || isNewThere));
+  return {
+    files,
+    rejection,
+    facts: {
+      isOwn,
+      attempt: isCounted ? attempt : 1,
+      sameRequest: isNamed && isSameRequest(data, options),
+      newHasStarted: isNewThere,
+      laterChange,
+      mayRollBack: !options.noRollback,
+    },
+  };
+}
+
+/**
+ * Adapts a file record to the mounts of this container: the directory may be mounted elsewhere than in the run that
+ * wrote the record. The directories of temporary files and backups are not taken from the record.
+ */
+export async function relocateFileRecord(
+  record: FileRecord,
+  { project, run }: JournalData,
+): Promise<FileRecord> {
+  const { path, before, backup } = record;
+  const real = before === null ? path : await realpath(path).catch(() => path);
+  // A rollback to a restore point uses the backups of the run that wrote the files. Their folder has the name of that
+  // run.
+  const folder = basename(dirname(backup ?? ''));
+  const backups = join(backupDirectoryOf(project.directory), runNamePattern.test(folder) ? folder : run);
+  const here = backup === null ? null : join(backups, basename(backup));
+  return { ...record, real, backup: here, temporary: temporaryOf(real, run) };
+}

@@ -1,0 +1,82 @@
+import { type Container, serviceOf } from '../../../engine/objects/container.ts';
+import { type OutcomeFacts, unknownOutcomeFacts } from '../../run/log/outcome-details.ts';
+import {
+  formatPendingMessage,
+  isAppStopped,
+  type Journal,
+  type JournalData,
+  journalOutcomeFactsOf,
+  restorePointFactsOf,
+} from '../../run/state/journal.ts';
+import type { Lock } from '../../run/state/lock.ts';
+import { formatRunningVersion } from '../inspect/describe-installation.ts';
+import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
+import { type Installation, unchangedContainersOf, updatedServicesOf } from '../inspect/installation.ts';
+import { findMajorChanges } from '../inspect/services/major-changes.ts';
+
+/** Instance that a run updates, and the lock that excludes other updaters. */
+export interface LockedInstance {
+  instance: FoundInstance;
+  lock: Lock;
+}
+
+/**
+ * State of a run so far. It is required for the cleanup, and for the last log line, which may be written at any moment.
+ */
+export interface ProjectRunState {
+  instance: FoundInstance | null;
+  lock: Lock | null;
+  /** Interrupted previous run, and whether its changes are still in place; null if there was none. */
+  earlier: { data: JournalData; stands: boolean } | null;
+  installation: Installation | null;
+  /** Journal of this run, or of the run that it resumes. */
+  journal: Journal | null;
+}
+
+export const emptyProjectRunState = (): ProjectRunState => ({
+  instance: null,
+  lock: null,
+  earlier: null,
+  installation: null,
+  journal: null,
+});
+
+/** Returns the facts about the instance for the last log line of the run. */
+export function projectOutcomeFactsOf({ earlier, installation, journal }: ProjectRunState): OutcomeFacts {
+  const isHalfDone = earlier?.stands && earlier.data.changeover !== null;
+  const halfDone = isHalfDone ? formatPendingMessage(earlier.data) : null;
+  if (installation !== null) {
+    const safe = safeServices(installation);
+    return {
+      version: formatRunningVersion(installation),
+      project: installation.project,
+      services: journal?.data.changeover
+        ? journalOutcomeFactsOf(journal.data).services
+        : updatedServicesOf(installation).map(({ name }) => name),
+      ...(safe && { safeServices: safe }),
+      halfDone,
+      touched: journal !== null && journal.data.changeover !== null,
+      ...(journal && restorePointFactsOf(journal.data)),
+      ...((journal?.data.changeover ? isAppStopped(journal.data) : installation.app.running === 0) && {
+        isStopped: true,
+      }),
+      ...(installation.app.containers.every(isUnwell) && { isUnwell: true }),
+      ...(journal?.data.leftAlone && { leftAlone: journal.data.leftAlone }),
+    };
+  }
+  if (journal !== null) return journalOutcomeFactsOf(journal.data, halfDone);
+  return earlier === null
+    ? unknownOutcomeFacts
+    : { ...journalOutcomeFactsOf(earlier.data, halfDone), touched: false };
+}
+
+/** Returns the services that can be recreated without a dump of their data; null if no service needs a dump. */
+function safeServices(installation: Installation): string[] | null {
+  const { containers, model } = installation;
+  const names = [...new Set(containers.map(serviceOf))].filter((name) => name in model.services).sort();
+  const unsafe = findMajorChanges(unchangedContainersOf(installation), model);
+  return unsafe.size > 0 ? names.filter((name) => !unsafe.has(name)) : null;
+}
+
+const isUnwell = ({ status, health }: Container): boolean =>
+  status === 'restarting' || health === 'unhealthy';

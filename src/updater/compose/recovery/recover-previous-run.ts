@@ -1,0 +1,218 @@
+import { join } from 'node:path';
+import { requireUpdateError, UpdateError } from '../../../core/errors/update-error.ts';
+import { removeHelperContainers } from '../../../engine/containers/helper-container.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import type { Log } from '../../run/log/run-log.ts';
+import { createFailedOutcome, logLastLine, type RunOutcome } from '../../run/log/run-outcome.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import { runSteps } from '../../run/run-steps.ts';
+import type { PreviousRun } from '../../run/run-update.ts';
+import {
+  countStart,
+  formatPendingMessage,
+  isPending,
+  Journal,
+  type JournalData,
+  journalOutcomeFactsOf,
+  moveJournalToBackup,
+  readJournal,
+} from '../../run/state/journal.ts';
+import type { Lock } from '../../run/state/lock.ts';
+import type { Changeover } from '../../run/state/rollout.ts';
+import {
+  endingOfState,
+  isBeforeReplacing,
+  loggedPhaseOf,
+  openOf,
+  rollbackOf,
+} from '../../run/state/run-state.ts';
+import { logFileName } from '../../run/state/state-directory.ts';
+import { startDataServices } from '../data-services/stop-data-services.ts';
+import { ComposeRun } from '../loop/compose-run.ts';
+import { createRestorePointRollbackError, markRollback } from '../loop/decide-rollback.ts';
+import type { JournaledContext } from '../replace/replacement.ts';
+import { beginRollback, openRestorePoint } from '../rollback/restore-data.ts';
+import { dropRestorePoint } from '../save/save-data.ts';
+import { gatherPreviousRunFacts } from './gather-previous-run.ts';
+import { maxAttempts, planRecovery } from './plan-recovery.ts';
+import type { LockedInstance, ProjectRunState } from './project-run-state.ts';
+
+/**
+ * Completes or undoes the unfinished work of a previous run according to its journal, or returns that work as the run
+ * to resume. From now on, the log is also written to the state directory.
+ * @throws UpdateError files-not-restored, containers-not-restored, killed-repeatedly, broken
+ */
+export async function recoverPreviousRun(
+  context: RunContext,
+  { lock, instance }: LockedInstance,
+  soFar: ProjectRunState,
+): Promise<PreviousRun<JournalData | null, ComposeRun>> {
+  const { log } = context;
+  if (lock.takenOver) await removeHelperContainers(context.engine, instance.place.name);
+  const data = await readEarlier(lock, log);
+  log.copyTo(join(lock.state, logFileName), { add: data !== null && data.state.at !== 'ended' });
+  const fresh = { kind: 'settled', left: data } as const;
+  if (data === null || !isPending(data)) return fresh;
+  soFar.earlier = { data, stands: true };
+  log.warn(formatPendingMessage(data));
+  const { files, facts, rejection } = await gatherPreviousRunFacts(context, instance, data);
+  const step = planRecovery(data, facts);
+  if (rejection !== null && (step.kind === 'resume' || step.kind === 'complete')) throw rejection;
+  const journal = new Journal(lock, data);
+  const work = { ...context, journal };
+  if (step.kind !== 'start-over' && step.kind !== 'leave') {
+    // From now on, the journal belongs to this container.
+    await journal.note({
+      files,
+      containerId: instance.own.id,
+      ...countStart(data),
+      attempt: facts.attempt,
+      // If the step is `roll-back`, the journal keeps the outcome: a kill before the rollback begins must not hide that
+      // the updater has crashed.
+      ...(step.kind !== 'roll-back' && { state: openOf(data.state) ?? data.state }),
+    });
+  }
+  const over = { data, stands: false };
+  switch (step.kind) {
+    case 'start-over':
+      return fresh;
+    case 'leave': {
+      // Services that the interrupted run has stopped to save their data must not stay stopped.
+      if (isBeforeReplacing(data.state)) {
+        // Ports are read in a helper container with the image of the updater container in the journal. That container
+        // may have been removed, so it is replaced with this container.
+        await journal.note({ containerId: instance.own.id });
+        const without = ['restore-files', 'end-restore-point'] as const;
+        const run = new ComposeRun(context, journal, { wasKilled: true, without });
+        await runSteps(run, 'rollback', log).catch(warnOf(log));
+        if (data.point?.state !== 'saved') await dropRestorePoint(work);
+      }
+      const place = await moveJournalToBackup(lock.state, data);
+      log.warn(
+        `${step.because}: files or containers were changed after the update was interrupted, so nothing is undone; the journal was moved to ${place}`,
+      );
+      soFar.earlier = over;
+      return fresh;
+    }
+    case 'resume':
+      soFar.journal = journal;
+      log.info('resuming the interrupted update');
+      await startSaved(work);
+      return { kind: 'resume', run: new ComposeRun(context, journal) };
+    case 'undo': {
+      if (facts.newHasStarted) {
+        soFar.journal = journal;
+        if (isOvertaken(context, data)) await restorePoint(work, 'the update was interrupted');
+        soFar.journal = null;
+      }
+      if (rollbackOf(journal.data.state) === null) await markRollback(work, null);
+      const run = new ComposeRun(context, journal, { wasKilled: true });
+      await runSteps(run, 'rollback', log);
+      if (!run.isOvertaken) log.info(`the interrupted update was undone, and ${data.from} has been restored`);
+      soFar.earlier = over;
+      if (step.afterwards.kind === 'repeat') {
+        soFar.journal = journal;
+        return { kind: 'ended', ending: logLastLine(step.afterwards.ending, log) };
+      }
+      if (step.afterwards.kind === 'give-up') {
+        // The error is the outcome of this run: this container reports the error again if it is restarted.
+        soFar.journal = journal;
+        throw new UpdateError('killed-repeatedly', whyStuck(data));
+      }
+      await journal.closeForLaterRun('cancelled', 'the update was interrupted, and the next run undid it');
+      return fresh;
+    }
+    case 'complete':
+      await completeUpdate(work, step.changeover);
+      await journal.closeForLaterRun('broken', 'another update was started before this one was verified');
+      soFar.earlier = over;
+      return fresh;
+    case 'roll-back': {
+      soFar.journal = journal;
+      const ending = await restorePoint(work, whyStuck(data));
+      if (ending === null) throw new UpdateError('broken', 'the record of the restore point is missing');
+      await runSteps(new ComposeRun(context, journal, { wasKilled: true }), 'rollback', log);
+      return { kind: 'ended', ending: logLastLine(ending, log) };
+    }
+    case 'give-up': {
+      soFar.journal = journal;
+      const why = data.point?.state === 'saved' ? '--no-rollback was given' : 'there is no restore point';
+      throw new UpdateError('broken', whyStuck(data), {
+        state: `the new version has started, but it was not verified; it was not rolled back, because ${why}`,
+      });
+    }
+  }
+}
+
+/**
+ * For a new version that has started, checks whether the data must be restored together with the files. This is
+ * required if another process has started the version from the written files before the run replaced containers.
+ */
+const isOvertaken = ({ options }: RunContext, { state }: JournalData): boolean =>
+  rollbackOf(state) === null && isBeforeReplacing(state) && !options.noRollback;
+
+/**
+ * Begins a rollback to the restore point. Returns the outcome of the run after the rollback; null if the record of the
+ * restore point is missing.
+ * @throws UpdateError broken
+ */
+async function restorePoint(context: JournaledContext, why: string): Promise<RunOutcome | null> {
+  const { journal } = context;
+  const unusable = (cause: UpdateError) => {
+    throw new UpdateError('broken', `the restore point cannot be used: ${cause.message}`, { cause });
+  };
+  const record = await openRestorePoint(journal).catch(unusable);
+  if (record === null) return null;
+  const facts = { ...journalOutcomeFactsOf(journal.data), product: context.options.product };
+  const { lines, ...ending } = createFailedOutcome(
+    createRestorePointRollbackError(record.point, why),
+    facts,
+    context.log,
+  );
+  for (const line of lines) context.log.error(line);
+  await beginRollback(context, { record, back: journal.data }, ending);
+  return ending;
+}
+
+/**
+ * Starts the data services again if data was saved: a run that was killed on a full disk may have stopped all services
+ * for a rollback that is not in the journal.
+ */
+async function startSaved(context: JournaledContext): Promise<void> {
+  if (context.journal.data.point?.state !== 'saved') return;
+  await startDataServices(context).catch(warnOf(context.log));
+}
+
+/** Returns a handler that logs a failure without ending the run. */
+const warnOf =
+  (log: Log) =>
+  (error: unknown): void => {
+    const { detail, message } = requireUpdateError(error);
+    for (const line of [...detail, message]) log.warn(line);
+  };
+
+/** Reads the journal of a previous run. A malformed journal is moved to another location, and counts as missing. */
+async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | null> {
+  const earlier = await readJournal(state);
+  if (earlier === null || !('unreadable' in earlier)) return earlier;
+  const place = await moveJournalToBackup(state, earlier);
+  log.warn(`the journal of an earlier run cannot be read (${earlier.mistake}); it was moved to ${place}`);
+  return null;
+}
+
+const whyStuck = ({ state }: JournalData): string =>
+  `this updater ${endingOfState(state)?.outcome === 'crashed' ? 'crashed' : `was interrupted ${maxAttempts} times`} during the ${loggedPhaseOf(state)} phase and will not try again automatically`;
+
+/** Completes the update of all services to a version that has already started, without verifying that it is healthy. */
+async function completeUpdate(context: JournaledContext, changeover: Changeover): Promise<void> {
+  const { log, journal } = context;
+  const { goal } = changeover.words;
+  const names = changeover.moved.map(({ name }) => name);
+  log.info(`${goal} has already started; completing the interrupted update of ${joinWithAnd(names)} first`);
+  // A container that exits during this attempt must be started by the next run, which requires `started` in the
+  // journal.
+  await journal.note({ started: true });
+  await startSaved(context);
+  const run = new ComposeRun(context, journal, { without: ['announce', 'verify'] });
+  await runSteps(run, 'update', log).catch(warnOf(log));
+}

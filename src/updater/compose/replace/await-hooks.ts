@@ -1,0 +1,66 @@
+import { waitUntil } from '../../../core/cancellation/wait-until.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { isHook } from '../../../engine/containers/project-containers.ts';
+import { composeLabels } from '../../../engine/objects/labels.ts';
+import { withHeartbeat } from '../../run/log/heartbeat.ts';
+import type { Log } from '../../run/log/run-log.ts';
+
+// The `pre_start` hooks of compose 5.3 and later: compose runs these commands with the new image, in a separate
+// container, before it starts the service. The service is unavailable during a hook, and the changes that a hook makes
+// cannot be undone (docs/contract.md 5.8).
+
+const lookEveryMs = 100;
+const mostMs = 900_000;
+
+interface Service {
+  project: string;
+  name: string;
+}
+
+async function isHookRunning(engine: Engine, { project, name }: Service): Promise<boolean> {
+  const label = [`${composeLabels.project}=${project}`, `${composeLabels.service}=${name}`];
+  return (await engine.listContainers({ label, status: ['running'] })).some(isHook);
+}
+
+/**
+ * Waits for a hook that a killed compose command has started: another `up` would run a second hook at the same time.
+ * @throws UpdateError recreate-failed if the hook does not finish
+ */
+export async function awaitHooks(engine: Engine, service: Service, log: Log): Promise<void> {
+  if (!(await isHookRunning(engine, service))) return;
+  const sentence = `the pre_start hook of ${service.name} is already running; waiting for it to finish`;
+  log.info(sentence);
+  const evaluate = (isRunning: boolean, isLate: boolean) => {
+    if (isRunning && isLate)
+      throw new UpdateError(
+        'recreate-failed',
+        `the pre_start hook of ${service.name} has not finished after ${mostMs / 60_000} minutes`,
+      );
+    return isRunning ? undefined : true;
+  };
+  const ended = waitUntil(() => isHookRunning(engine, service), evaluate, {
+    pause: lookEveryMs,
+    deadlineMs: mostMs,
+    signal: engine.aborted,
+  });
+  await withHeartbeat(log, sentence, ended);
+}
+
+/** Message of compose about a failed hook. Since compose 5.5, the message contains the id of the hook's container. */
+const failure = /pre_start\[(\d+)\] exited with code (\d+)(?:.*hook container (\w+) retained)?/s;
+
+/** Returns the error for a failed hook; null if the messages do not report a failed hook. */
+export function createHookError(service: string, messages: readonly string[]): UpdateError | null {
+  const said = messages.map((message) => failure.exec(message)).find((match) => match !== null);
+  if (!said) return null;
+  const [, index, code, kept] = said;
+  return new UpdateError(
+    'recreate-failed',
+    `the hook pre_start[${index}] of ${service} failed with exit code ${code}`,
+    {
+      detail:
+        kept === undefined ? [] : [`the hook container was kept; check its log with docker logs ${kept}`],
+    },
+  );
+}

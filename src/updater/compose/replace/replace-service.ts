@@ -1,0 +1,116 @@
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import { parseComposeMessages } from '../../../engine/cli/compose-output.ts';
+import { isConnectionLost } from '../../../engine/cli/engine.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
+import { withHeartbeat } from '../../run/log/heartbeat.ts';
+import { describeEditedFiles } from '../../run/log/outcome-details.ts';
+import { TryAgain } from '../../run/run-steps.ts';
+import { findUserEdits } from '../concurrent-changes/find-user-edits.ts';
+import { pullMissingImage } from '../pull/pull-updates.ts';
+import { awaitHooks, createHookError } from './await-hooks.ts';
+import type { ReplaceStep } from './replace-steps.ts';
+import type { Replacement } from './replacement.ts';
+
+/**
+ * Time limit in ms for a call of `up`, without the grace periods of the containers that compose stops during the call.
+ */
+const upDeadlineMs = 900_000;
+
+/**
+ * Messages of the engine while it is still busy with work that a killed compose command or a killed engine had begun.
+ */
+const stillBusy =
+  /is already in use by container|removal of container \S+ is already in progress|No such container|is marked for removal|cannot stop container/i;
+
+/**
+ * Message about a task that a killed engine has left behind. The container can no longer start and must be recreated.
+ */
+const stuck = /task \S+ already exists/i;
+
+/** Results of earlier calls of `up` for a service. */
+export interface UpAttempts {
+  /**
+   * Reason of the failure to report. A message of a busy engine does not replace a real reason, because a later call
+   * may fail only because of the leftovers of an earlier call.
+   */
+  cause?: string | undefined;
+  isCauseOfBusy?: boolean;
+  isStuck?: boolean;
+}
+
+/**
+ * Makes compose replace the containers of a service in a single call of `up`.
+ * @param before containers of the project, listed before the call
+ * @param look lists the containers of the project after the call
+ * @throws TryAgain; UpdateError recreate-failed
+ */
+export async function replaceService(
+  step: Extract<ReplaceStep, { kind: 'up' }>,
+  work: Replacement,
+  { before, look, tried }: { before: readonly Container[]; look: () => Promise<unknown>; tried: UpAttempts },
+): Promise<void> {
+  const { engine, compose, changeover, journal, log } = work;
+  const { service } = step;
+  await checkFiles(work, service);
+  // The changes that the hook of the new version makes cannot be undone, so the new version counts as started.
+  if (step.hook && !journal.data.started) await journal.write({ started: true });
+  const deadlineMs = computeUpTimeoutMs(service, before);
+  if (step.hook) {
+    await awaitHooks(engine, { project: compose.project.name, name: service }, log);
+    log.info(`running the pre_start hook of ${service}; the service is unavailable until the hook finishes`);
+  }
+  const forceRecreate = step.force || tried.isStuck === true;
+  const up = compose.up(new Map([[service, step.scale]]), { start: step.start, forceRecreate, deadlineMs });
+  const result = await withHeartbeat(log, `waiting for docker compose to replace ${service}`, up);
+  await look();
+  if (result.exitCode === 0) return;
+  const messages = parseComposeMessages(result.stderr);
+  // A failed hook is not tried again: it would fail again, and may have done half of its work. Its author must decide.
+  const failed = step.hook ? createHookError(service, messages) : null;
+  if (failed) throw failed;
+  const isLost = isConnectionLost(result.stderr);
+  tried.isStuck ||= stuck.test(result.stderr);
+  const isBusy = isLost || stuck.test(result.stderr) || stillBusy.test(result.stderr);
+  if (tried.isCauseOfBusy !== false || !isBusy)
+    Object.assign(tried, { cause: messages.at(-1) ?? tried.cause, isCauseOfBusy: isBusy });
+  const failure = new UpdateError(
+    'recreate-failed',
+    result.timedOut
+      ? `docker compose did not replace ${service} within ${deadlineMs / 60_000} minutes`
+      : `docker compose could not replace ${service}: ${tried.cause ?? 'no reason given'}`,
+    { detail: messages.filter((message) => message !== tried.cause) },
+  );
+  const { image = null } = changeover.moved.find(({ name }) => name === service) ?? {};
+  if (image !== null && (await pullMissingImage(work, compose, service, image)))
+    throw new TryAgain(`up ${service}`, failure);
+  // After the new version has started, a rollback without a restore point is impossible, so every failure is worth
+  // another attempt.
+  if (!isBusy && !journal.data.started) throw failure;
+  const why = isLost
+    ? `the connection to the engine was lost while ${service} was being replaced`
+    : (messages.at(-1) ?? 'the engine was busy');
+  throw new TryAgain(`up ${service}`, failure, { sentence: `${why}; trying again` });
+}
+
+/**
+ * Requires that no user has edited the files so that the next `up` would use other images than those of this run.
+ * @throws UpdateError recreate-failed
+ */
+async function checkFiles({ engine, journal }: Replacement, service: string): Promise<void> {
+  const saved = await findUserEdits(engine, journal.data);
+  if (saved === null) return;
+  throw new UpdateError(
+    'recreate-failed',
+    `${describeEditedFiles(saved.paths)}, so ${service} is not replaced with the image that is now specified`,
+  );
+}
+
+/**
+ * Returns the time limit in ms for a call of `up`; infinite if a running container of the service has an unlimited
+ * grace period.
+ */
+export function computeUpTimeoutMs(service: string, containers: readonly Container[]): number {
+  return containers
+    .filter((container) => serviceOf(container) === service && isUp(container))
+    .reduce((sum, { stopTimeout }) => sum + stopTimeout * 1000, upDeadlineMs);
+}

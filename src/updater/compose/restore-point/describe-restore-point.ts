@@ -1,0 +1,114 @@
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
+import type { Estimate, RestorePointSurvey } from '../../data/copies/survey-restore-point.ts';
+import { isOfService } from '../../data/selection/choose-mounts.ts';
+import { formatSize, joinWithAnd } from '../../run/log/format-values.ts';
+
+interface Using {
+  model: ComposeModel;
+  /** All containers of the project, and all running containers on the engine. */
+  containers: readonly Container[];
+  updated: readonly string[];
+  /** ID of the image of the updater and its helper containers. */
+  toolsImage: string;
+}
+
+/**
+ * Returns the running containers that use one of the services but are not updated, such as `report-1 (db)`. A container
+ * of the project uses a service if it depends on the service; any other container, if it shares a network with the
+ * service.
+ */
+export function usersOf(
+  services: readonly string[],
+  { model, containers, updated, toolsImage }: Using,
+): string[] {
+  const isOwn = (each: Container) => isOfService(each, model.name);
+  const networks = new Map(
+    services.map((service) => [
+      service,
+      containers.flatMap((each) => (isOwn(each) && serviceOf(each) === service ? each.networks : [])),
+    ]),
+  );
+  const isCommon = (name: string, service: string) =>
+    !['bridge', 'host', 'none'].includes(name) && networks.get(service)?.includes(name);
+  return containers
+    .filter((each) => isUp(each) && each.imageId !== toolsImage)
+    .filter((each) => !isOwn(each) || ![...updated, ...services].includes(serviceOf(each)))
+    .flatMap((each) => {
+      const { depends_on } = model.services[serviceOf(each)] ?? {};
+      const used = services.filter((service) =>
+        isOwn(each)
+          ? Object.hasOwn(depends_on ?? {}, service)
+          : each.networks.some((name) => isCommon(name, service)),
+      );
+      return used.length > 0 ? [`${each.name} (${used.join(', ')})`] : [];
+    });
+}
+
+/**
+ * Returns the log lines about the restore point, which both `plan` and `update` print.
+ * @param users the result of `usersOf`
+ * @param name the name of the product
+ */
+export function describeRestorePoint(
+  { point, seconds, outside, notSaved, needed, free }: RestorePointSurvey,
+  users: readonly string[],
+  name: string,
+): string[] {
+  const { mounts, services, inMemory, excluded, directory } = point;
+  const saved = mounts.map(({ where, bytes, excluded }) => {
+    const without = excluded.map((path) => JSON.stringify(path)).join(', ');
+    return `${where} (${formatSize(bytes)}${without && `, without ${without}`})`;
+  });
+  const left = [...excluded, ...outside.map((host) => `the database on ${host}`)];
+  const listed = (names: readonly string[], sentence: string, after = '') =>
+    names.length > 0 ? [`${sentence}: ${joinWithAnd(names)}${after}`] : [];
+  const downtime = `${[name, ...services].join(', ')} will be unavailable for ${formatEstimate(seconds)}`;
+  return [
+    `the restore point will contain ${joinWithAnd(saved) || 'no data, because no covered service has a writable mount'}`,
+    ...listed(left, 'excluded from the restore point and therefore not restored by a rollback'),
+    ...(notSaved.length > 0 ? [`not in the restore point: ${notSaved.join(', ')}`] : []),
+    ...listed(services, 'services that will be stopped while the data is saved, then started again'),
+    ...listed(inMemory, 'services that keep data only in memory and are restarted after a rollback'),
+    ...(mounts.length > 0 ? [downtime] : []),
+    `the restore point needs ${formatSize(needed)}; ${formatSize(free)} is free in ${directory}`,
+    ...listed(
+      users,
+      'these running containers will not be updated and will lose their connection to the data services',
+      '; a rollback discards everything they write to the data after it is saved',
+    ),
+  ];
+}
+
+/** Formats an estimate, such as `about 12 s`, `3 to 20 s` or `2 to 15 min`. */
+export function formatEstimate([least, most]: Estimate): string {
+  const unit = most > 180 ? 'min' : 's';
+  const [from, to] = [least, most].map((each) => Math.max(Math.ceil(unit === 'min' ? each / 60 : each), 1));
+  return from === to ? `about ${to} ${unit}` : `${from} to ${to} ${unit}`;
+}
+
+/** Downtime in seconds above which a warning is logged if `--max-downtime` is not set. */
+const longDowntimeSeconds = 15 * 60;
+
+/**
+ * Returns a warning about a long downtime; empty if the downtime is short.
+ * @param limit the value of `--max-downtime` in seconds; null if it is not set
+ * @param name the name of the product
+ * @throws UpdateError data-unsupported if even the shortest estimate exceeds the limit
+ */
+export function formatDowntimeWarning(
+  { point, seconds }: Pick<RestorePointSurvey, 'point' | 'seconds'>,
+  limit: number | null,
+  name: string,
+): string[] {
+  const [least, most] = seconds;
+  if (point.mounts.length === 0 || most <= (limit ?? longDowntimeSeconds)) return [];
+  const sentence = `${name} is expected to be unavailable for ${formatEstimate(seconds)} while the data is saved`;
+  if (limit === null) return [`${sentence}; --max-downtime limits the time`];
+  const message = `${sentence}, but --max-downtime allows ${limit} s`;
+  if (least <= limit) return [message];
+  const advice =
+    'Exclude data that need not be restored, or allow a longer downtime, then run {command} again.';
+  throw new UpdateError('data-unsupported', message, { advice });
+}

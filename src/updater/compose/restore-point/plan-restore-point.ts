@@ -1,0 +1,141 @@
+import { stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { HostPaths } from '../../../core/mounts/host-paths.ts';
+import { composeLabels } from '../../../engine/objects/labels.ts';
+import { readUsableRecord } from '../../data/copies/restore-point-record.ts';
+import {
+  bytesToReadOf,
+  type LastTime,
+  type PlannedRestorePoint,
+  surveyRestorePoint,
+} from '../../data/copies/survey-restore-point.ts';
+import {
+  findRestorePoints,
+  findRestorePointsDirectory,
+  formatRestorePoint,
+  isComplete,
+  isUsed,
+  readRestorePoint,
+  type SavedRestorePoint,
+} from '../../data/restore-point.ts';
+import { type DataFacts, requireDataDeclaration } from '../../data/selection/evaluate-data.ts';
+import type { DataOptions } from '../../run/options/update-options.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import { restorePointsPath } from '../../run/state/state-directory.ts';
+import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
+import { type Installation, ownFiles, replacedServicesOf } from '../inspect/installation.ts';
+import { describeRestorePoint, formatDowntimeWarning, usersOf } from './describe-restore-point.ts';
+
+/**
+ * Plans the data in the restore point of the run, checks that it can be saved, and logs the result. If no restore point
+ * was requested, returns null and logs which existing restore point becomes unusable.
+ * @throws UpdateError engine-version
+ */
+export async function planRestorePoint(
+  { engine, options, log }: RunContext,
+  { own, paths }: FoundInstance,
+  installation: Installation,
+): Promise<PlannedRestorePoint | null> {
+  if (!options.data.restorePoint) {
+    const { project } = installation;
+    // The record of the existing restore point is only used for a log line, so errors are ignored.
+    const lost = await readUsableRecord(restorePointsPath(project.directory), project).catch(() => null);
+    if (lost !== null)
+      log.info(
+        `${formatRestorePoint(lost.record.point)} cannot be used after this update; to be able to roll back, use --restore-point`,
+      );
+    return null;
+  }
+  if (engine.isPodman) {
+    const message = 'restore points are not available on Podman';
+    const advice = 'Back up the data yourself, then update without --restore-point.';
+    throw new UpdateError('engine-version', message, { advice });
+  }
+  const { project, model } = installation;
+  const points = findRestorePointsDirectory(options.data.restoreDir, paths, project);
+  const facts = dataFactsOf(installation, options.data);
+  const declared = requireDataDeclaration(facts);
+  const [running, ofProject, info] = await Promise.all([
+    engine.listContainers({ status: ['running', 'restarting', 'paused'] }),
+    engine.listContainers({ label: [`${composeLabels.project}=${project.name}`] }),
+    engine.getInfo(),
+  ]);
+  const ids = new Set([...ofProject, ...running].map(({ id }) => id));
+  const containers = await engine.inspectContainers([...ids]);
+  const volumes = containers.flatMap(({ mounts }) =>
+    mounts.flatMap(({ type, source }) => (type === 'volume' ? [source] : [])),
+  );
+  const found = await engine.listVolumes([...new Set(volumes)]);
+  const { updated, files } = facts;
+  const { earlier, used } = await earlierPoints(points, project);
+  const surveyed = await surveyRestorePoint(declared, {
+    ...{ updated, containers, last: lastTime(earlier) },
+    doors: { engine, log, project: project.name, toolsImage: own.imageId },
+    above: await existing(points, paths),
+    around: {
+      ...{ project: project.name, directory: project.directory, files, points },
+      dataRoot: String(info.DockerRootDir ?? ''),
+      options: new Map(found.map((volume) => [volume.name, volume.options])),
+    },
+  });
+  const users = usersOf(surveyed.point.services, { model, containers, updated, toolsImage: own.imageId });
+  for (const line of describeRestorePoint(surveyed, users, options.product.name)) log.info(line);
+  for (const point of earlier) {
+    log.info(
+      used.has(point)
+        ? `${formatRestorePoint(point)} will be removed before the data is copied`
+        : `${formatRestorePoint(point)} will be removed after this update succeeds`,
+    );
+  }
+  const tooLong = formatDowntimeWarning(surveyed, options.data.maxDowntimeSeconds, options.product.name);
+  for (const warning of [...surveyed.warnings, ...tooLong]) log.warn(warning);
+  return surveyed.point;
+}
+
+/**
+ * Reads the complete restore points, newest first, and determines which of them a rollback has used. Unreadable restore
+ * points are skipped.
+ */
+async function earlierPoints(
+  directory: string,
+  project: { name: string; directory: string },
+): Promise<{ earlier: SavedRestorePoint[]; used: ReadonlySet<SavedRestorePoint> }> {
+  const earlier: SavedRestorePoint[] = [];
+  const used = new Set<SavedRestorePoint>();
+  for (const place of await findRestorePoints(directory, project)) {
+    const point = await readRestorePoint(place).catch(() => null);
+    if (point === null || !isComplete(point)) continue;
+    earlier.push(point);
+    if (await isUsed(place)) used.add(point);
+  }
+  return { earlier, used };
+}
+
+/**
+ * Returns the downtime and the amount of data of the newest restore point with a known downtime; null if there is none.
+ */
+function lastTime(points: readonly SavedRestorePoint[]): LastTime | null {
+  const timed = points.find(({ downtimeSeconds }) => downtimeSeconds !== null);
+  return timed ? { bytes: bytesToReadOf(timed.mounts), seconds: timed.downtimeSeconds ?? 0 } : null;
+}
+
+/** Returns the host path of the directory or of its nearest existing parent, which is on the same disk. */
+async function existing(host: string, paths: HostPaths): Promise<string> {
+  const isThere = (path: string) =>
+    stat(paths.fromHost(path) ?? path).then(
+      () => true,
+      () => false,
+    );
+  for (let path = host; path !== dirname(path); path = dirname(path)) if (await isThere(path)) return path;
+  return host;
+}
+
+/** Returns the operator's data settings, and the facts about the installation with which they are compared. */
+export const dataFactsOf = (installation: Installation, { said }: DataOptions): DataFacts => ({
+  ...installation,
+  updated: replacedServicesOf(installation).map(({ name }) => name),
+  said,
+  files: ownFiles(installation.project),
+  directory: installation.project.directory,
+});

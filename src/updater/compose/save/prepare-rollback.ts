@@ -1,0 +1,50 @@
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
+import { type ContainerSnapshot, takeSnapshots } from '../../../engine/containers/container-snapshot.ts';
+import { listCopiedPaths } from '../../../engine/containers/copied-files.ts';
+import { checkCopiedFiles } from '../../../engine/containers/helper-container.ts';
+import type { EngineContext } from '../../run/run-context.ts';
+import type { Changeover } from '../../run/state/rollout.ts';
+import type { JournaledContext } from '../replace/replacement.ts';
+
+/**
+ * Writes everything required for a rollback to the journal before containers are replaced. A run that has saved data
+ * has already written the container snapshots.
+ */
+export async function prepareRollback(
+  context: JournaledContext,
+  changeover: Changeover,
+  installation: { model: ComposeModel; project: { name: string } },
+): Promise<void> {
+  const { journal } = context;
+  const names = changeover.moved.map(({ name }) => name);
+  const blueprints =
+    journal.data.blueprints.length > 0
+      ? journal.data.blueprints
+      : await fetchContainerSnapshots(context, changeover, names, installation);
+  await journal.write({ state: { at: 'replacing' }, changeover, blueprints });
+}
+
+/**
+ * Takes the snapshots required to recreate the containers of these services, if possible while the containers are
+ * running.
+ */
+export async function fetchContainerSnapshots(
+  { engine, log }: EngineContext,
+  changeover: Changeover,
+  names: readonly string[],
+  { model, project }: { model: ComposeModel; project: { name: string } },
+): Promise<ContainerSnapshot[]> {
+  const records = changeover.containers.filter(({ service }) => names.includes(service));
+  const blueprints = await takeSnapshots(
+    engine,
+    records.map(({ id }) => id),
+    new Map(records.map((record) => [record.id, listCopiedPaths(model.services[record.service])])),
+  );
+  for (const { name, lost } of blueprints.filter((each) => each.lost.length > 0)) {
+    log.warn(
+      `files that docker compose copied into ${name} cannot be saved for a rollback: ${lost.join(', ')}`,
+    );
+  }
+  for (const blueprint of blueprints) await checkCopiedFiles(engine, blueprint, project.name);
+  return blueprints;
+}

@@ -1,0 +1,394 @@
+import { dirname } from 'node:path';
+import { Cancelled, Interrupted } from '../../../core/cancellation/cancelled.ts';
+import { requireUpdateError, UpdateError } from '../../../core/errors/update-error.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
+import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
+import { type Container, serviceOf } from '../../../engine/objects/container.ts';
+import {
+  copyMountsWhileRunning,
+  copyMountsWhileStopped,
+  prepareRestore,
+} from '../../data/copies/copy-mounts.ts';
+import { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
+import type { PlannedRestorePoint } from '../../data/copies/survey-restore-point.ts';
+import { RepeatedStarts, SomethingStarted, type StartWatch } from '../../data/copies/watch-starts.ts';
+import type { DataContext, RestorePointLocation } from '../../data/data-context.ts';
+import { discardRestorePoint, discardRestorePoints } from '../../data/discard-restore-point.ts';
+import { syncFileSystems } from '../../data/helper-program/rsync.ts';
+import {
+  createRestorePointDirectory,
+  findRestorePoints,
+  loggedFieldsOf,
+  restorePointLocation,
+  type SavedRestorePoint,
+} from '../../data/restore-point.ts';
+import { retainImages } from '../../data/retain-images.ts';
+import { formatSeconds, formatSize, joinWithAnd } from '../../run/log/format-values.ts';
+import { withHeartbeat } from '../../run/log/heartbeat.ts';
+import type { JournalData } from '../../run/state/journal.ts';
+import { createReserveFiles, removeReserveFiles } from '../../run/state/reserve.ts';
+import { type Changeover, hasNewVersionStarted, recordsOf } from '../../run/state/rollout.ts';
+import {
+  createDataContext,
+  createDataWatch,
+  findListeningPorts,
+  listCoveredContainers,
+  listNamespaceUsers,
+  startDataServices,
+  stopInOrder,
+  stopRestartedContainers,
+  writeRestorePointState,
+} from '../data-services/stop-data-services.ts';
+import type { JournaledContext } from '../replace/replacement.ts';
+import { fetchContainerSnapshots } from './prepare-rollback.ts';
+
+/** Number of starts of one container that are tolerated while data is copied. */
+const repeats = 2;
+/** A container that starts again within this many milliseconds of its stop is considered to be in a restart loop. */
+const restlessMs = 10_000;
+
+/** Restore point to create, and the services to stop for it. */
+interface ToSave {
+  point: PlannedRestorePoint;
+  changeover: Changeover;
+  /** Compose model and name of the project, according to its files. */
+  installation: { model: ComposeModel; project: { name: string } };
+}
+
+interface SaveWork extends JournaledContext, ToSave {
+  doors: DataContext;
+  place: RestorePointLocation;
+  record: RestorePointRecord;
+}
+
+/** Result of saving data. The old version must not run on the data again before its containers are replaced. */
+export interface SavedData {
+  record: RestorePointRecord;
+  /**
+   * Saves the data again if the old version has been started since the last save.
+   * @throws UpdateError save-failed
+   */
+  hold(): Promise<void>;
+  /** Stops watching for starts of the old version, because the phase `recreate` replaces it from now on. */
+  endWatch(): void;
+}
+
+/**
+ * Runs the first half of the phase `save`: copies the data while all services are running.
+ * @throws UpdateError save-failed, no-space; Cancelled
+ */
+export async function saveWhileRunning(
+  context: JournaledContext,
+  planned: PlannedRestorePoint,
+): Promise<void> {
+  const { log, startedAt, options, journal } = context;
+  log.enter('save');
+  const doors = await createDataContext(context);
+  const { project } = journal.data;
+  // A restore point that a rollback has used is no longer needed, because it contains the current data.
+  await discardRestorePoints(doors, planned.directory, project, { onlyUsed: true });
+  const place = await createRestorePointDirectory(planned.directory, project, startedAt);
+  await journal.write({
+    state: { at: 'saving' },
+    point: { ...emptyRestorePoint, directory: place.directory, inMemory: planned.inMemory },
+  });
+  log.info(
+    `copying the data (${formatSize(planned.bytes)}) while ${options.product.name} is still available`,
+  );
+  const beganAt = performance.now();
+  await withHeartbeat(log, 'copying the data', copyMountsWhileRunning(doors, place, planned.mounts));
+  log.info(
+    `copied the data in ${formatSeconds(performance.now() - beganAt, 1)}; only changes made since then remain to be copied`,
+  );
+}
+
+export const emptyRestorePoint = {
+  state: 'copying',
+  services: [],
+  riders: [],
+  ports: [],
+  policies: [],
+} as const satisfies Partial<JournalData['point']>;
+
+/**
+ * Runs the second half of the phase `save`: stops the covered services, copies the changes, and starts the data
+ * services again. Returns null if another version was started in the meantime: the update then continues without a
+ * restore point.
+ * @throws UpdateError save-failed, no-space, containers-not-restored; Cancelled
+ */
+export async function saveWhileStopped(context: JournaledContext, asked: ToSave): Promise<SavedData | null> {
+  const { log, engine, journal } = context;
+  const { project } = journal.data;
+  const work = await prepare(context, asked, 'update');
+  const { record, changeover } = work;
+  const watch = await createDataWatch(work.doors, work.journal, work.point.mounts);
+  try {
+    if (!(await stopAndCopy(work, watch))) {
+      watch.close();
+      return null;
+    }
+  } catch (error) {
+    watch.close();
+    throw error;
+  }
+  return {
+    record,
+    async hold() {
+      const updated = new Set(changeover.moved.map(({ name }) => name));
+      const started = (await watch.started()).filter(({ service }) => updated.has(service));
+      const { containers } = await listProjectContainers(engine, project.name);
+      if (started.length === 0 || hasNewVersionStarted(changeover, containers)) return;
+      log.warn(
+        `${joinWithAnd(started.map(({ name }) => name))} was started after the data was saved; saving the data again`,
+      );
+      await record.update({ at: null });
+      await stopAndCopy(work, watch);
+    },
+    endWatch: () => watch.close(),
+  };
+}
+
+/**
+ * Saves the data that a rollback is about to replace, for manual recovery. All covered services stay stopped.
+ * @throws UpdateError save-failed, no-space; Cancelled
+ */
+export async function saveDataBeforeRollback(context: JournaledContext, asked: ToSave): Promise<void> {
+  await saveWhileRunning(context, asked.point);
+  const work = await prepare(context, asked, 'current');
+  const watch = await createDataWatch(work.doors, work.journal, work.point.mounts);
+  try {
+    if (!(await copyWhileStopped(work, watch)))
+      throw new UpdateError(
+        'save-failed',
+        'another version was started while the current data was being saved',
+      );
+    await syncCopies(work);
+    await work.record.update({ at: new Date().toISOString() });
+    context.log.info(`saved the current data in ${work.place.directory} for manual recovery`);
+  } finally {
+    watch.close();
+  }
+}
+
+/**
+ * Writes the record of the restore point, and everything required to start the services again, to the disk before the
+ * first stop.
+ */
+async function prepare(
+  context: JournaledContext,
+  asked: ToSave,
+  kind: SavedRestorePoint['kind'],
+): Promise<SaveWork> {
+  const { engine, cancellation, journal } = context;
+  const { point, changeover } = asked;
+  const doors = await createDataContext(context);
+  const work = { ...context, ...asked, doors };
+  const { project, run } = journal.data;
+  if (!journal.data.point)
+    throw new UpdateError('save-failed', 'the journal no longer contains the restore point');
+  const place = restorePointLocation(journal.data.point.directory, project);
+  await noteCovered(work);
+  const old = journal.data.blueprints.map(({ imageId }) => imageId);
+  // The updater's own image is also retained: when a newer updater is pulled, this image loses its tag, but a restore
+  // cannot run without it.
+  const images = [...new Set([...old, doors.toolsImage])];
+  await retainImages(engine, project.name, place, images);
+  if (kind === 'update') {
+    await prepareRestore(doors, place, point.mounts);
+    await createReserveFiles(project.directory);
+  }
+  const { words } = changeover;
+  const { services, inMemory, mounts, excluded, bytes } = point;
+  const record = await RestorePointRecord.create(place, {
+    ...{ format: 2, kind, project: project.name, directory: project.directory, run, at: null },
+    ...{ version: words.from, next: words.goal },
+    ...{ services, inMemory, mounts, excluded, bytes, images },
+    ...{ hashes: null, fileHashes: [], downtimeSeconds: null, back: null },
+  });
+  cancellation.signal.throwIfAborted();
+  return { ...work, place, record };
+}
+
+/** Writes everything required to start the services again to the journal before the first stop. */
+async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<void> {
+  const { engine, log, journal, changeover, point, installation, doors } = work;
+  const names = [...changeover.moved.map(({ name }) => name), ...point.services];
+  const records = names.flatMap((name) => recordsOf(changeover, name));
+  const blueprints = await fetchContainerSnapshots({ engine, log }, changeover, names, installation);
+  const services = point.services.map((name) => ({ name, own: recordsOf(changeover, name) }));
+  const running = await engine.inspectContainers(
+    services.flatMap(({ own }) => own.filter(({ runs }) => runs).map(({ id }) => id)),
+  );
+  const covered = new Set(records.map(({ id }) => id));
+  const riders = (await listNamespaceUsers(engine, running)).filter(({ id }) => !covered.has(id));
+  const ports = [];
+  for (const { name, own } of services) {
+    const one = running.find(({ id }) => own.some((record) => record.id === id));
+    const blueprint = blueprints.find(({ id }) => id === one?.id);
+    const found = one ? await findListeningPorts(doors, one, blueprint) : [];
+    if (found.length > 0) ports.push({ service: name, ports: found });
+  }
+  if (riders.length > 0)
+    log.info(
+      `also stopping ${joinWithAnd(riders.map(({ name }) => name))}, which ${riders.length > 1 ? 'share' : 'shares'} a namespace with a stopped container`,
+    );
+  await journal.write({ changeover, blueprints });
+  await writeRestorePointState(journal, {
+    services: point.services,
+    riders: riders.map(({ id, name }) => ({ id, name })),
+    ports,
+  });
+}
+
+const syncCopies = ({ log, place }: SaveWork): Promise<void> =>
+  withHeartbeat(log, 'writing the restore point to disk', syncFileSystems([place.directory]));
+
+/**
+ * Stops the services and saves their data. Returns false if another version was started: the restore point is then
+ * dropped.
+ */
+async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> {
+  const { log, journal, point, record, options } = work;
+  const stoppedAt = await copyWhileStopped(work, watch);
+  if (stoppedAt === null) {
+    await forgo(work);
+    return false;
+  }
+  const at = new Date().toISOString();
+  await Promise.all([startDataServices(work), syncCopies(work)]);
+  const took = performance.now() - stoppedAt;
+  await record.update({ at, downtimeSeconds: Math.round(took / 100) / 10 });
+  await writeRestorePointState(journal, { state: 'saved' });
+  const what = joinWithAnd(point.mounts.map(({ where }) => where)) || 'no data';
+  log.info(
+    `saved ${what} as of ${at} (${formatSize(point.bytes)}); ${options.product.name} has been unavailable for ${formatSeconds(took, 1)}; the restore point is in ${work.place.directory}`,
+    { restorePoint: loggedFieldsOf(record.point) },
+  );
+  return true;
+}
+
+/**
+ * Stops the workers, the app and the data services, each with its grace period. Returns the time at which the downtime
+ * begins: after the last worker has stopped, and before the app stops.
+ */
+async function stopCovered(work: SaveWork): Promise<number> {
+  const { log, engine, journal, changeover } = work;
+  await writeRestorePointState(journal, { state: 'saving' });
+  const groups = await listCoveredContainers(engine, journal.data);
+  const names = groups.flat().map(({ name }) => name);
+  if (names.length > 0) log.info(`stopping ${joinWithAnd(names)}, then copying the changes`);
+  const isWorker = (each: Container) =>
+    changeover.moved.some(({ isApp, name }) => !isApp && name === serviceOf(each));
+  const first = groups.findIndex((group) => !group.every(isWorker));
+  const [workers, others] = first < 0 ? [groups, []] : [groups.slice(0, first), groups.slice(first)];
+  const killed = await stopInOrder(work, workers);
+  const stoppedAt = performance.now();
+  killed.push(...(await stopInOrder(work, others)));
+  if (killed.length > 0)
+    log.warn(
+      `${joinWithAnd(killed)} did not stop in time and had to be killed; the saved data is in the same state as after a crash`,
+    );
+  return stoppedAt;
+}
+
+/**
+ * Stops the covered services and copies the changes. Returns the time at which the downtime began; null if another
+ * version was started. Starts are counted by container, because a single `docker compose up` may start several
+ * containers one after the other.
+ * @throws UpdateError save-failed if a container is started repeatedly
+ */
+async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<number | null> {
+  const { engine, log, doors, place, journal, changeover, point, options } = work;
+  const starts = new RepeatedStarts(repeats, restlessMs);
+  let stoppedAt = performance.now();
+  let copyingSince: number | null = null;
+  let stop = async () => {
+    stoppedAt = await stopCovered(work);
+  };
+  for (;;) {
+    const end = new AbortController();
+    const stopped = stop().then(() => watch.begin(end));
+    const copying = copyMountsWhileStopped(doors, place, point.mounts, { stopped, signal: end.signal }).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    await stopped.catch(async (error: unknown) => {
+      end.abort(error);
+      await copying;
+      throw error;
+    });
+    copyingSince ??= performance.now();
+    const timer = endLate(end, options.data.maxDowntimeSeconds, copyingSince);
+    const failure = await withHeartbeat(log, 'copying the changes', copying).finally(() =>
+      clearTimeout(timer),
+    );
+    if (failure instanceof Cancelled || failure instanceof Interrupted) throw failure;
+    const [started, { containers }] = await Promise.all([
+      watch.started(),
+      listProjectContainers(engine, journal.data.project.name),
+    ]);
+    if (hasNewVersionStarted(changeover, containers)) return null;
+    if (started.length === 0) {
+      if (failure === null) return stoppedAt;
+      if (!(failure instanceof SomethingStarted)) throw failure;
+      continue;
+    }
+    const restless = joinWithAnd(starts.tooOften(started));
+    if (restless !== '') {
+      throw new UpdateError(
+        'save-failed',
+        `${restless} was started repeatedly while the data was being copied`,
+        {
+          advice: `Make sure that nothing else starts ${restless} (for example, a systemd unit or docker compose up in another terminal), then run {command} again.`,
+        },
+      );
+    }
+    log.warn(
+      `${joinWithAnd(started.map(({ name }) => name))} was started while the data was being copied; stopping it and copying again`,
+    );
+    starts.note(started);
+    stop = () => stopRestartedContainers(work, started);
+  }
+}
+
+/** Starts a timer that aborts the second copy, including its repetitions, after twice the allowed downtime. */
+function endLate(end: AbortController, limit: number | null, since: number): NodeJS.Timeout | undefined {
+  if (limit === null) return undefined;
+  const advice =
+    'Exclude data that need not be restored, or allow a longer downtime, then run {command} again.';
+  const message = `the second copy of the data took longer than ${2 * limit} s, twice the time that --max-downtime allows`;
+  const error = new UpdateError('save-failed', message, { advice });
+  return setTimeout(() => end.abort(error), since + 2_000 * limit - performance.now());
+}
+
+/**
+ * Continues without a restore point. The old version must not be started on data that another version may have changed,
+ * so a rollback is ruled out.
+ */
+async function forgo(work: SaveWork): Promise<void> {
+  const { log, journal, changeover } = work;
+  log.warn(
+    `another version of ${joinWithAnd(changeover.moved.map(({ name }) => name))} was started while the data was being saved; the update continues without a restore point`,
+  );
+  await journal.write({ started: true });
+  await startDataServices(work);
+  await dropRestorePoint(work);
+}
+
+/** Removes the restore point that this run has begun. A second call is harmless. */
+export async function dropRestorePoint(context: JournaledContext): Promise<void> {
+  const { journal } = context;
+  const { point, project } = journal.data;
+  if (!point) return;
+  const place = restorePointLocation(point.directory, project);
+  const doors = await createDataContext(context);
+  await discardRestorePoint(doors, place).catch((error) =>
+    context.log.warn(
+      `the restore point in ${place.directory} could not be removed: ${requireUpdateError(error).message}`,
+    ),
+  );
+  // The reserve is deleted only together with the last restore point, because older restore points also use it.
+  const others = await findRestorePoints(dirname(place.directory), project);
+  if (others.length === 0) await removeReserveFiles(project.directory);
+  await journal.note({ point: null });
+}

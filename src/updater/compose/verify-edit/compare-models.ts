@@ -1,0 +1,213 @@
+import type { Edit } from '../../../core/compose/edit.ts';
+import {
+  isDatabase,
+  isSamePublisher,
+  isSameRepository,
+  parseReference,
+} from '../../../core/compose/pins/image-reference.ts';
+import { displayPathOf, listProjectFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { ComposeModel } from '../../../engine/cli/compose.ts';
+
+/** Changes that the edits are expected to make in compose's model. */
+export interface ExpectedModelChanges {
+  /** Full image reference that each service must have, by service. */
+  images: ReadonlyMap<string, string>;
+  /**
+   * Old and new values of the changed variables. Other values in the model may contain these variables and then change
+   * too.
+   */
+  substitutions: readonly Substitution[];
+  /** Locations of these variables, such as `SVC_VERSION in .env line 1`. */
+  places: readonly string[];
+  /** Whether a service has the same pin as an updated service. */
+  shares: (service: string) => boolean;
+}
+
+interface Substitution {
+  from: string;
+  to: string;
+}
+
+interface Proof {
+  /** Changes that are not planned; empty if the edit is verified. */
+  unexpected: string[];
+  /** Changes of other values than versions that contain the version variable, such as a data path or another image. */
+  otherMeanings: string[];
+  /** Other services whose image changes because they share the pin of an updated service. */
+  alsoMoved: string[];
+}
+
+// Keys of a service whose change may cost the service its data, a port or a network.
+const holds = new Set([
+  ...['volumes', 'volumes_from', 'tmpfs', 'devices', 'configs', 'secrets', 'env_file'],
+  ...['ports', 'expose', 'networks', 'network_mode', 'links', 'external_links', 'extra_hosts'],
+]);
+
+/** Compares two models. Only the planned images, and values that contain the version variable, may differ. */
+export function compareModels(
+  before: ComposeModel,
+  after: ComposeModel,
+  expected: ExpectedModelChanges,
+): Proof {
+  const proof: Proof = { unexpected: [], otherMeanings: [], alsoMoved: [] };
+  const moves: Substitution[] = [];
+  for (const [service, to] of expected.images) {
+    const now = after.services[service]?.image;
+    if (now !== to) proof.unexpected.push(`services.${service}.image: ${now ?? 'nothing'} instead of ${to}`);
+    const from = before.services[service]?.image;
+    if (from !== undefined && from !== to) moves.push({ from, to });
+  }
+  for (const { path, from, to } of differences(before, after, [])) {
+    const [section = '', service = '', key = ''] = path;
+    const isImage = section === 'services' && key === 'image' && path.length === 3;
+    if (isImage && expected.images.has(service)) continue;
+    const says = `${path.join('.')}: ${show(from)} → ${show(to)}`;
+    const comesAlong = typeof from === 'string' && typeof to === 'string';
+    const comesFromVariable =
+      comesAlong && expected.substitutions.some((change) => follows(from, to, change));
+    const isVolume = isImageVolume(before, path) && isImageVolume(after, path);
+    const isSame =
+      (isImage && (comesFromVariable || expected.shares(service))) || (isVolume && comesFromVariable);
+    if (comesAlong && isSame && movesAlong(from, to, moves)) {
+      if (!expected.images.has(service)) proof.alsoMoved.push(service);
+    } else if (isExtension(section) || (section === 'services' && isExtension(key))) {
+      // An extension field (`x-…`) does not change a service by itself. It may differ if it contains the YAML anchor of
+      // an updated image.
+      if (!comesFromVariable && !moves.some((move) => move.from === from && move.to === to)) {
+        proof.unexpected.push(says);
+      }
+    } else if (!comesFromVariable) proof.unexpected.push(says);
+    else if (isContent(path)) continue;
+    else if (isImage || section !== 'services' || holds.has(key)) proof.otherMeanings.push(says);
+  }
+  return proof;
+}
+
+/**
+ * Requires that the edit changes only the version.
+ * @throws UpdateError proof-failed; pin-unsupported if the version variable also has another purpose
+ */
+export function requireExpectedChanges(proof: Proof, { places }: ExpectedModelChanges): void {
+  const { unexpected, otherMeanings } = proof;
+  if (unexpected.length > 0) {
+    throw new UpdateError(
+      'proof-failed',
+      'the edit would change more than the version, so no file was written',
+      { detail: [...unexpected, ...otherMeanings] },
+    );
+  }
+  if (otherMeanings.length === 0) return;
+  throw new UpdateError(
+    'pin-unsupported',
+    `changing ${places.join(', ')} would affect more than the version: ${otherMeanings.join('; ')}`,
+    { advice: 'Use a separate variable for the image version, then run the command again.' },
+  );
+}
+
+/**
+ * Checks that new settings change only environment variables and the contents of secrets and configs. The model
+ * `before` does not contain the settings. The error contains no values.
+ * @throws UpdateError proof-failed
+ */
+export function checkSettingsChanges(before: ComposeModel, after: ComposeModel): void {
+  const other = differences(before, after, []).flatMap(({ path }) => (isText(path) ? [] : [path.join('.')]));
+  if (other.length === 0) return;
+  throw new UpdateError(
+    'proof-failed',
+    'the new settings would change more than environment variables, so no file was written',
+    {
+      detail: other,
+      advice: 'Use another variable for these settings in the compose files, then run {command} again.',
+    },
+  );
+}
+
+function isText([section = '', , key = '']: readonly string[]): boolean {
+  if (section === 'services') return key === 'environment' || isExtension(key);
+  return isExtension(section) || ((section === 'configs' || section === 'secrets') && key === 'content');
+}
+
+/** Returns the locations of the edits that change variables. */
+export const listVariableLocations = (files: ProjectFiles, edits: readonly Edit[]): string[] =>
+  edits.flatMap(({ variable, file, line }) =>
+    variable ? [`${variable} in ${displayPathOf(files, file)} line ${line}`] : [],
+  );
+
+/**
+ * Returns the old and new values of edited variables. If a variable was unset, its defaults in the files count as old
+ * values.
+ */
+export function substitutionsOf(files: ProjectFiles, edits: readonly Edit[]): Substitution[] {
+  return edits.flatMap(({ before, after, variable, start, end }) => {
+    if (variable === undefined) return [];
+    if (before !== '') return [{ from: before, to: after }];
+    const to = start === end && after.includes('=') ? after.trim().slice(variable.length + 1) : after;
+    const form = new RegExp(`\\$\\{${variable}:?-([^{}$]*)\\}`, 'g');
+    const defaults = listProjectFiles(files).flatMap(({ text }) =>
+      [...text.matchAll(form)].map(([, value = '']) => value),
+    );
+    return [...new Set(['', ...defaults])].map((from) => ({ from, to }));
+  });
+}
+
+function follows(from: string, to: string, change: Substitution): boolean {
+  // If the variable was unset, its old value is the empty text.
+  return change.from === ''
+    ? to.replaceAll(change.to, '') === from
+    : from.replaceAll(change.from, change.to) === to;
+}
+
+/**
+ * Whether only the version of an image changes and the image has the publisher of an updated image: both images then
+ * belong to the same release.
+ */
+function movesAlong(from: string, to: string, moves: readonly Substitution[]): boolean {
+  const [old, now] = [parseReference(from), parseReference(to)];
+  if (!old || !now || old.repository !== now.repository) return false;
+  // If the tag changes but the digest does not, the digest belongs to another release than the tag.
+  if (old.digest !== null && old.digest === now.digest) return false;
+  return moves.some((move) => {
+    const planned = parseReference(move.from);
+    if (planned === null) return false;
+    // A database must have the repository of the updated image: otherwise, its next recreation would start another
+    // version with the data of the old version.
+    return isDatabase(old) ? isSameRepository(planned, old) : isSamePublisher(planned, old);
+  });
+}
+
+interface Difference {
+  path: string[];
+  from: unknown;
+  to: unknown;
+}
+
+function differences(before: unknown, after: unknown, path: string[]): Difference[] {
+  if (before === after) return [];
+  if (isObject(before) && isObject(after)) {
+    const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
+    return [...keys].flatMap((key) => differences(before[key], after[key], [...path, key]));
+  }
+  return [{ path, from: before, to: after }];
+}
+
+/** Whether a path in the model is the source of a `type: image` volume, which is read-only and contains no data. */
+const isImageVolume = ({ services }: ComposeModel, path: readonly string[]): boolean => {
+  const [section, service = '', key, at, field] = path;
+  const isSource = section === 'services' && key === 'volumes' && field === 'source' && path.length === 5;
+  return isSource && services[service]?.volumes?.[Number(at)]?.type === 'image';
+};
+
+/**
+ * Whether a path in the model is the content of an inline config. The content may change with the version, because,
+ * unlike a file path, it does not refer to data.
+ */
+const isContent = ([section, , key]: readonly string[]): boolean =>
+  section === 'configs' && key === 'content';
+
+const isExtension = (key: string): boolean => key.startsWith('x-');
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null;
+
+const show = (value: unknown): string => (value === undefined ? 'nothing' : JSON.stringify(value));

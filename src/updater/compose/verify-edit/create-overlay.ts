@@ -1,0 +1,101 @@
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { isMap, isScalar, isSeq, type Node } from 'yaml';
+import type { ComposeFile } from '../../../core/compose/compose-file.ts';
+import {
+  type ComposeSource,
+  formatLocation,
+  resolveIncludeTree,
+  resolveSourceText,
+} from '../../../core/compose/include-tree.ts';
+import { listProjectFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import type { YamlDocument } from '../../../core/compose/yaml-document.ts';
+import type { TextFile } from '../../../core/files/text-file.ts';
+
+/**
+ * Creates an overlay directory under `stage` that contains the texts of the project's files at their original paths.
+ * Everything else next to these files, up to the root, is a symbolic link to the original. Therefore, `include` and
+ * `extends` find the new texts, and relative paths still point to the original files. Returns the overlay directory.
+ */
+export async function createOverlay(stage: string, directory: string, files: ProjectFiles): Promise<string> {
+  const root = overlayPathOf(stage);
+  const all = listProjectFiles(files);
+  const own = new Set(all.map(({ path }) => path));
+  const { layers } = resolveIncludeTree(files);
+  const places = [directory, ...layers.map(({ base }) => base), ...all.map(({ path }) => dirname(path))];
+  const shadowed = new Set(places.flatMap(wayDown));
+  for (const path of shadowed) {
+    await mkdir(join(root, path), { recursive: true });
+    // A directory that cannot be listed gets no links, because it contains nothing that compose finds by name alone.
+    for (const name of await readdir(path).catch(() => [])) {
+      const entry = join(path, name);
+      if (!own.has(entry) && !shadowed.has(entry)) await symlink(entry, join(root, entry));
+    }
+  }
+  for (const file of all)
+    await writeFile(join(root, file.path), intoShadow(root, file, layers), { mode: 0o600 });
+  return root;
+}
+
+export const overlayPathOf = (stage: string): string => join(stage, 'shadow');
+
+/** Prefixes absolute paths in links with the overlay directory: otherwise, they would point to the unchanged files. */
+function intoShadow(root: string, { path, text }: TextFile, layers: readonly ComposeSource[]): string {
+  const reads = layers.filter(({ file }) => file.file.path === path);
+  const [first] = reads;
+  if (first === undefined) return text;
+  const isAbsolute = (link: string) =>
+    reads.some((layer) => resolveSourceText(layer, link, formatLocation(layer, 1)).startsWith('/'));
+  return linkPlaces(first.file)
+    .filter((place) => isAbsolute(place.path))
+    .sort((a, b) => b.start - a.start)
+    .reduce((done, { start }) => `${done.slice(0, start)}${root}${done.slice(start)}`, text);
+}
+
+/** Returns the path and all its parent directories. */
+function wayDown(path: string): string[] {
+  const above = dirname(path);
+  return above === path ? [path] : [path, ...wayDown(above)];
+}
+
+/** Position of a path in an `include` or `extends` key of a file. */
+interface LinkPlace {
+  /** Path as written, with variables. */
+  path: string;
+  /** Offset of the first character of the path; for an alias, of the aliased path. */
+  start: number;
+}
+
+/** Finds all paths in `include` and `extends`: linked files and the base directories of relative paths. */
+function linkPlaces({ documents }: ComposeFile): LinkPlace[] {
+  const places = documents.flatMap((yaml) => [
+    ...includePlaces(yaml, yaml.get(yaml.contents, 'include')),
+    ...extendsPlaces(yaml, yaml.get(yaml.contents, 'services')),
+  ]);
+  return [...new Map(places.map((place) => [place.start, place])).values()];
+}
+
+function includePlaces(yaml: YamlDocument, list: Node | null): LinkPlace[] {
+  return (isSeq(list) ? list.items : []).flatMap((item) => {
+    const entry = yaml.follow(item);
+    if (!isMap(entry)) return placesIn(yaml, entry);
+    return ['path', 'project_directory', 'env_file'].flatMap((key) => placesIn(yaml, yaml.get(entry, key)));
+  });
+}
+
+const extendsPlaces = (yaml: YamlDocument, services: Node | null): LinkPlace[] =>
+  yaml
+    .keys(services)
+    .flatMap((name) => placesIn(yaml, yaml.get(yaml.get(yaml.get(services, name), 'extends'), 'file')));
+
+/** Finds the positions of a path, or of all paths in a list. A path is either a text or the `path` of a mapping. */
+function placesIn(yaml: YamlDocument, node: unknown): LinkPlace[] {
+  const found = yaml.follow(node);
+  if (isSeq(found)) return found.items.flatMap((item) => placesIn(yaml, item));
+  if (isMap(found)) return placesIn(yaml, yaml.get(found, 'path'));
+  if (!isScalar(found) || typeof found.value !== 'string') return [];
+  const [from = 0] = found.range ?? [];
+  const isQuoted = found.type === 'QUOTE_DOUBLE' || found.type === 'QUOTE_SINGLE';
+  // A block scalar is skipped, because its text starts below its header.
+  return found.type === 'PLAIN' || isQuoted ? [{ path: found.value, start: isQuoted ? from + 1 : from }] : [];
+}

@@ -1,0 +1,90 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { resolveIncludeTree } from '../../../core/compose/include-tree.ts';
+import type { ProjectFiles } from '../../../core/compose/project-files.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { TextFile } from '../../../core/files/text-file.ts';
+import type { Compose, ComposeModel } from '../../../engine/cli/compose.ts';
+import { createOverlay, overlayPathOf } from './create-overlay.ts';
+
+/**
+ * Contents of additional files that override a project while an edit is checked. They apply to both models, before and
+ * after the edit.
+ */
+export interface Placeholders {
+  composeFiles: readonly string[];
+  envFiles: readonly string[];
+  /** Whether to also reject a project that only `up` would reject. */
+  isStrict?: boolean;
+}
+
+/**
+ * Requests compose's model of the project with the contents in `files`. The new contents of the `changed` paths are not
+ * on the disk yet.
+ * @throws UpdateError compose-invalid
+ */
+export async function resolveProposedModel(
+  compose: Compose,
+  files: ProjectFiles,
+  changed: readonly string[],
+  standIns: Placeholders = { composeFiles: [], envFiles: [] },
+): Promise<ComposeModel> {
+  const stage = await mkdtemp(join(tmpdir(), 'svc-updater-stage-'));
+  const copied = new Map<string, string>();
+  const put = async (text: string, name: string) => {
+    const path = join(stage, name);
+    await writeFile(path, text, { mode: 0o600 });
+    return path;
+  };
+  const copyOf = async ({ path, text }: TextFile, name: string) => {
+    const copy = await put(text, `${name}-${basename(path)}`);
+    copied.set(copy, path);
+    return copy;
+  };
+  const copies = (list: readonly TextFile[], kind: string) =>
+    Promise.all(list.map((file, index) => copyOf(file, `${kind}${index}`)));
+  const laidOver = (texts: readonly string[], kind: string) =>
+    Promise.all(texts.map((text, index) => put(text, `${kind}-stand-in${index}`)));
+  try {
+    const { isStrict = false } = standIns;
+    const { composeFiles, envFiles } = resolveIncludeTree(files);
+    const linked = new Set([...composeFiles, ...envFiles].map(({ path }) => path));
+    const moreFiles = await laidOver(standIns.composeFiles, 'f');
+    const moreEnvFiles = await laidOver(standIns.envFiles, 'e');
+    if (!changed.some((path) => linked.has(path))) {
+      return await compose.config({
+        files: [...(await copies(files.composeFiles, 'f')), ...moreFiles],
+        envFiles: [...(await copies(files.envFiles, 'e')), ...moreEnvFiles],
+        isStrict,
+      });
+    }
+    // An `include` or `extends` links to a changed file, so the new text must be available at the linked path.
+    const shadow = await createOverlay(stage, compose.project.directory, files);
+    const model = await compose.under(shadow).config({
+      files: [...files.composeFiles.map(({ path }) => `${shadow}${path}`), ...moreFiles],
+      envFiles: [...files.envFiles.map(({ path }) => `${shadow}${path}`), ...moreEnvFiles],
+      isStrict,
+    });
+    return JSON.parse(JSON.stringify(model).replaceAll(shadow, ''));
+  } catch (error) {
+    throw error instanceof UpdateError
+      ? inOwnPaths(error, new Map([...copied, [overlayPathOf(stage), '']]))
+      : error;
+  } finally {
+    await rm(stage, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Replaces temporary paths in compose's error by the original paths, because the temporary files are deleted before the
+ * error is printed.
+ */
+function inOwnPaths(error: UpdateError, paths: ReadonlyMap<string, string>): UpdateError {
+  const own = (text: string) => [...paths].reduce((done, [from, to]) => done.replaceAll(from, to), text);
+  return new UpdateError(error.code, own(error.message), {
+    advice: error.advice,
+    detail: error.detail.map(own),
+    cause: error,
+  });
+}

@@ -1,0 +1,153 @@
+import { requireUpdateError, UpdateError } from '../../../core/errors/update-error.ts';
+import {
+  finalName,
+  hasTemporaryName,
+  isStoppedForReplacement,
+  isUnstartedWithTemporaryName,
+  listProjectContainers,
+  type ProjectContainers,
+  projectFilterFor,
+} from '../../../engine/containers/project-containers.ts';
+import { type Container, serviceOf } from '../../../engine/objects/container.ts';
+import { TryAgain } from '../../run/run-steps.ts';
+import {
+  type Changeover,
+  recordsOf,
+  requiredContainerCountOf,
+  requiredContainerIdsOf,
+  shouldRunContainer,
+  shouldStayStopped,
+} from '../../run/state/rollout.ts';
+import { awaitConcurrentCompose } from '../concurrent-changes/await-concurrent-compose.ts';
+import {
+  type ConcurrentComposeRules,
+  ConcurrentComposeWatch,
+} from '../concurrent-changes/concurrent-compose-watch.ts';
+import { awaitHealthyServices } from '../health/await-healthy.ts';
+import type { HealthReport, WatchedService } from '../health/health-watch.ts';
+import type { Replacement } from '../replace/replacement.ts';
+import { removeLeftovers, renameContainers, startContainers } from '../replace/stop-containers.ts';
+
+/**
+ * Time in ms for which containers may be missing: a process that removes a container may be about to create another.
+ */
+const missingMs = 10_000;
+/** Number of attempts to wait for services whose containers other commands replace in the meantime. */
+const tries = 5;
+
+/**
+ * Waits until every updated service has all its containers, healthy and with their final names, and no other command is
+ * replacing them. Returns the health reports and the list of containers that meets these conditions.
+ * @param app service that must run longer to count as healthy
+ * @param first containers listed just now
+ * @throws TryAgain; UpdateError broken
+ */
+export async function awaitServices(
+  work: Replacement,
+  app: string,
+  first: ProjectContainers | null = null,
+): Promise<{ reports: HealthReport[]; found: ProjectContainers }> {
+  const { engine, compose, changeover, options, starts } = work;
+  const failedBefore = (container: Container) =>
+    recordsOf(changeover, serviceOf(container)).some(
+      ({ failing }) => failing !== undefined && failing === container.healthCheck.failing,
+    );
+  const rules = { app, timeoutMs: options.limits.waitTimeoutMs, missingMs, starts, failedBefore };
+  const about = projectFilterFor(compose.project.name);
+  const { isBusy, seen } = await endOthers(work, first);
+  const rulesOfOthers = othersRules(changeover);
+  const watch = new ConcurrentComposeWatch(rulesOfOthers, performance.now());
+  const list = (containers: readonly Container[]) =>
+    listProjectContainers(engine, compose.project.name, { containers, services: rulesOfOthers.services });
+  let found = seen ?? (await list([]));
+  let isNew = true;
+  const look = async () => {
+    if (!isNew) found = await list(found.containers);
+    isNew = false;
+    // If a later command is replacing containers, or was killed while doing so, they do not become healthy by waiting:
+    // the step is tried again.
+    if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw othersAtWork(app);
+    return listWatchedServices(changeover, found.containers);
+  };
+  const reports = await awaitHealthyServices(work, { about, look }, rules);
+  const isOpen = (container: Container) => hasTemporaryName(container) && isMoved(changeover, container);
+  if ([...found.leftovers, ...found.containers].some(isOpen)) throw othersAtWork(app);
+  return { reports, found };
+}
+
+/** Builds the error for another compose command that has begun to replace the awaited services. */
+const othersAtWork = (app: string) =>
+  new TryAgain(
+    `wait for ${app}`,
+    new UpdateError('broken', 'another process keeps replacing the same containers'),
+    {
+      tries,
+    },
+  );
+
+const othersRules = (changeover: Changeover): ConcurrentComposeRules => ({
+  services: new Set(changeover.moved.map(({ name }) => name)),
+  ignores: (container) => shouldStayStopped(changeover, container),
+});
+
+const isMoved = ({ moved }: Changeover, container: Container): boolean =>
+  moved.some(({ name }) => name === serviceOf(container));
+
+/**
+ * Waits for a concurrent compose command that is replacing new containers. This run creates no more containers, so it
+ * also cleans up after a killed command: it starts the containers that the command had stopped, or had created and not
+ * started (docs/contract.md 2.18). Returns whether a command is still active, and the last list of containers, or null
+ * if containers were renamed or started after that list.
+ */
+async function endOthers(
+  work: Replacement,
+  first: ProjectContainers | null,
+): Promise<{ isBusy: boolean; seen: ProjectContainers | null }> {
+  const { changeover } = work;
+  const project = work.compose.project.name;
+  const quiet = await awaitConcurrentCompose(work, project, othersRules(changeover), first).catch((error) => {
+    const { message } = requireUpdateError(error, 'compose-busy');
+    work.log.warn(`${message}; continuing without waiting any longer`);
+    return null;
+  });
+  const debris = (quiet?.debris ?? []).filter((container) => !shouldStayStopped(changeover, container));
+  const leftovers = debris.filter(({ id }) => quiet?.leftovers.some((leftover) => leftover.id === id));
+  await removeLeftovers(work, leftovers);
+  const seen =
+    quiet === null || leftovers.length > 0 ? await listProjectContainers(work.engine, project) : quiet;
+  const own = seen.containers.filter((container) => isMoved(changeover, container));
+  const nameless = own.filter(
+    (container) =>
+      hasTemporaryName(container) &&
+      // A container that another command is about to rename and start is left to that command.
+      (!isUnstartedWithTemporaryName(container) || debris.some(({ id }) => id === container.id)),
+  );
+  await renameContainers(work, nameless);
+  const toStart = own.filter(
+    (container) =>
+      debris.some(({ id }) => id === container.id) ||
+      (isStoppedForReplacement(container, leftovers) && !shouldStayStopped(changeover, container)),
+  );
+  await startContainers(
+    work,
+    toStart.map((container) => ({ id: container.id, name: finalName(container) })),
+  );
+  return { seen: nameless.length + toStart.length > 0 ? null : seen, isBusy: quiet === null };
+}
+
+/** Returns, for each updated service, the containers that must run, and how many containers exist and are required. */
+export function listWatchedServices(changeover: Changeover, now: readonly Container[]): WatchedService[] {
+  const ids = requiredContainerIdsOf(changeover, now);
+  const lasting = changeover.moved.filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);
+  return lasting.map((moved) => {
+    const total = requiredContainerCountOf(changeover, moved);
+    const all = now.filter((container) => serviceOf(container) === moved.name);
+    const containers = all.filter(({ id }) => ids.get(moved.name)?.includes(id));
+    const running = recordsOf(changeover, moved.name).filter((each) => shouldRunContainer(moved, each));
+    const needs = moved.added ? total : running.length;
+    const isShort = all.length >= total && containers.length < needs;
+    return isShort
+      ? { name: moved.name, containers, has: containers.length, needs }
+      : { name: moved.name, containers, has: all.length, needs: total };
+  });
+}

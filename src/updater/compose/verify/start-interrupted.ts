@@ -1,0 +1,77 @@
+import { waitUntil } from '../../../core/cancellation/wait-until.ts';
+import {
+  hasTemporaryName,
+  isReplacementFor,
+  listProjectContainers,
+  type ProjectContainers,
+} from '../../../engine/containers/project-containers.ts';
+import { type Container, isUp, numberOf, serviceOf } from '../../../engine/objects/container.ts';
+import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
+import type { Changeover } from '../../run/state/rollout.ts';
+import {
+  composePollMs,
+  composeTimeoutMs,
+  maxIdleComposeMs,
+} from '../concurrent-changes/concurrent-compose-watch.ts';
+import type { Replacement } from '../replace/replacement.ts';
+import { containerNamesOf, renameContainers, startContainers } from '../replace/stop-containers.ts';
+
+/**
+ * Starts containers of services that this run does not update, if another docker compose command was replacing the
+ * containers and left them stopped. Such a command fails as a whole if it conflicts with this run at one service.
+ * Containers that were stopped on purpose stay stopped. Returns whether such a command was found, because it may also
+ * have changed the services of this run.
+ * @param first containers of the project listed just now
+ */
+export async function startInterrupted(work: Replacement, first: ProjectContainers): Promise<boolean> {
+  if (findInterruptedStarts(work.changeover, first).length === 0) return false;
+  const { engine, log, compose } = work;
+  let seen = { state: '', since: performance.now() };
+  const evaluate = (found: ProjectContainers, isLate: boolean): Container[] | undefined => {
+    const begun = findInterruptedStarts(work.changeover, found);
+    if (isLate || begun.length === 0) return begun;
+    const now = performance.now();
+    const state = [...found.containers, ...found.leftovers]
+      .map(({ id, name, status }) => `${id} ${name} ${status}`)
+      .join();
+    if (state !== seen.state) seen = { state, since: now };
+    const graceMs = Math.max(...begun.map((each) => (isUp(each) ? each.stopTimeout * 1000 : 0)));
+    if (now - seen.since >= graceMs + maxIdleComposeMs) return begun;
+    logWaitIfQuiet(
+      log,
+      `another docker compose command is replacing ${containerNamesOf(begun)}; waiting for it to finish`,
+    );
+  };
+  const begun = await waitUntil(() => listProjectContainers(engine, compose.project.name), evaluate, {
+    pause: composePollMs,
+    deadlineMs: composeTimeoutMs,
+    signal: engine.aborted,
+  });
+  // Only containers that are down need a start: the interrupted command had not yet stopped the others.
+  const down = begun.filter((container) => !isUp(container));
+  await renameContainers(work, down.filter(hasTemporaryName));
+  await startContainers(work, down);
+  return true;
+}
+
+/**
+ * Returns containers of services that this run does not update. The containers were up before the update, and another
+ * compose command has begun to replace them and has not started them again.
+ */
+export function findInterruptedStarts(
+  { moved, containers: records }: Changeover,
+  { containers, leftovers }: ProjectContainers,
+): Container[] {
+  const others = records.filter(({ runs, service }) => runs && !moved.some(({ name }) => name === service));
+  return others.flatMap(({ service, number }) => {
+    const own = containers.filter((each) => serviceOf(each) === service && numberOf(each) === number);
+    const isBegun = (container: Container) =>
+      leftovers.some((leftover) => isReplacementFor(leftover, container));
+    const up = own.find(isUp);
+    const begun =
+      up === undefined
+        ? (own.find(({ status }) => status === 'created') ?? own.find(isBegun))
+        : [up].find(isBegun);
+    return begun === undefined ? [] : [begun];
+  });
+}

@@ -1,0 +1,111 @@
+import { requireUpdateError, UpdateError } from '../../../core/errors/update-error.ts';
+import { isContainerOfImage } from '../../../engine/comparison/same-image.ts';
+import type { ProjectContainers } from '../../../engine/containers/project-containers.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import { retryUntilDone } from '../../run/run-steps.ts';
+import type { Changeover } from '../../run/state/rollout.ts';
+import { awaitHealthyContainers } from '../health/await-healthy.ts';
+import type { JournaledContext, Replacement } from '../replace/replacement.ts';
+import { awaitServices, listWatchedServices } from './await-services.ts';
+import { runReady } from './run-ready.ts';
+import { startInterrupted } from './start-interrupted.ts';
+
+/**
+ * Runs the phase `verify`: checks that the containers are healthy and run the pulled images, and warns if another
+ * process has changed containers of the project.
+ * @param seen containers of the project listed just now; null if there is no such list
+ * @throws UpdateError broken; TryAgain
+ */
+export async function verifyReplacement(work: Replacement, seen: ProjectContainers | null): Promise<void> {
+  const { log, options, journal, changeover } = work;
+  const verifyBy = performance.now() + options.limits.waitTimeoutMs;
+  log.enter('verify');
+  await journal.note({ state: { at: 'verifying' } });
+  let { reports, found } = await awaitServices(work, options.app, seen);
+  if (await startInterrupted(work, found)) ({ reports, found } = await awaitServices(work, options.app));
+  const { containers } = found;
+  const others = findChangedContainers(changeover, containers);
+  if (others.length > 0) {
+    log.warn(`another process replaced, added or removed ${others.join(', ')} during the update`);
+  }
+  const wrong = containers.filter((container) => hasUnexpectedImage(changeover, container));
+  if (wrong.length > 0) {
+    throw new UpdateError(
+      'broken',
+      `not running the image that was pulled: ${wrong.map(({ name }) => name).join(', ')}`,
+    );
+  }
+  for (const { name, has, needs } of listWatchedServices(changeover, containers)) {
+    if (has > needs)
+      log.warn(`${name} has ${has} containers instead of ${needs}; another process added containers`);
+  }
+  const how = reports.map((each) => `${each.service} ${each.how}`).join(', ');
+  log.info(`${how}; ${changeover.words.runs}`);
+  for (const warning of changeover.words.warnings) log.warn(warning);
+  const addresses = formatAddressWarning(changeover, containers);
+  if (addresses) log.info(addresses);
+  if (changeover.ready) await runReady(work, changeover.ready, verifyBy);
+}
+
+/**
+ * Applies the health rules for a new version to containers that are not replaced (docs/contract.md 3.15).
+ * @throws UpdateError unhealthy
+ */
+export async function verifyUnchanged(
+  context: JournaledContext,
+  services: readonly { name: string; containers: readonly Container[] }[],
+  ready: readonly string[] | null,
+): Promise<void> {
+  const verifyBy = performance.now() + context.options.limits.waitTimeoutMs;
+  context.log.enter('verify');
+  // The containers are removed from the journal, because no later run may treat them as stopped by this run, which has
+  // not changed them.
+  await context.journal.note({ containers: [] });
+  const up = services.flatMap(({ name: service, containers }) =>
+    containers.filter(isUp).map(({ id }) => ({ service, id })),
+  );
+  const check = async () => {
+    await awaitHealthyContainers(context, up, context.options.app);
+    if (ready !== null) await runReady(context, ready, verifyBy);
+  };
+  await retryUntilDone(context, check).catch((error) => {
+    throw requireUpdateError(error, 'broken').withCode('unhealthy');
+  });
+}
+
+/** Checks whether a replaced container runs another image than the pulled image. */
+export const hasUnexpectedImage = ({ moved }: Changeover, container: Container): boolean => {
+  const image = moved.find(({ name }) => name === serviceOf(container))?.image;
+  return image !== null && image !== undefined && !isContainerOfImage(container, image);
+};
+
+/** Returns a sentence about changed addresses that a reverse proxy may have cached; empty if there are none. */
+export function formatAddressWarning({ words }: Changeover, now: readonly Container[]): string {
+  const changes = (words.addresses ?? []).flatMap(({ name, ips, proxies }) => {
+    const current = now.find((each) => each.name === name)?.ips ?? [];
+    const change = `${name} from ${joinWithAnd(ips)} to ${joinWithAnd(current)}`;
+    return current.length === 0 || current.join() === ips.join() ? [] : [{ change, proxies }];
+  });
+  const proxies = [...new Set(changes.flatMap((each) => each.proxies))];
+  const told = changes.map(({ change }) => change).join(', ');
+  return (
+    told &&
+    `addresses have changed: ${told}; if an app is unreachable, run docker restart ${proxies.join(' ')}`
+  );
+}
+
+/** Returns the names of containers of other services that another process has replaced, added or removed. */
+export function findChangedContainers(
+  { moved, containers }: Changeover,
+  now: readonly Container[],
+): string[] {
+  const names = new Set(moved.map(({ name }) => name));
+  const before = containers.filter((record) => !names.has(record.service));
+  const after = now.filter((container) => !names.has(serviceOf(container)));
+  const changed = [
+    ...before.filter(({ id }) => !after.some((container) => container.id === id)),
+    ...after.filter(({ id }) => !before.some((record) => record.id === id)),
+  ];
+  return [...new Set(changed.map(({ name }) => name))];
+}

@@ -1,0 +1,304 @@
+// Creates and restores the copies of a restore point, with one helper container per service.
+
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ErrorCode, requireUpdateError, UpdateError } from '../../../core/errors/update-error.ts';
+import type { Json } from '../../../engine/objects/json.ts';
+import { readUserMapping } from '../../../engine/self/user-mapping.ts';
+import { formatSize } from '../../run/log/format-values.ts';
+import type { DataContext, RestorePointLocation } from '../data-context.ts';
+import {
+  dataPath,
+  type HelperRequest,
+  type HelperVerb,
+  restorePointPath,
+} from '../helper-program/helper-request.ts';
+import type { HelperResult, MountInspection } from '../helper-program/helper-result.ts';
+import type { SavedMount, SavedRestorePoint } from '../restore-point.ts';
+import { retainingLabelOf } from '../retain-images.ts';
+import { createDataHelper, type HelperCall, runHelperContainer } from './run-helper-container.ts';
+
+const progressEveryMs = 1_000;
+
+/** Mounts of one service. */
+interface Share {
+  mounts: readonly SavedMount[];
+  /** Directory of the service in the restore point. */
+  folder: string;
+}
+
+/**
+ * Groups mounts by service. The mounts of a service are adjacent in the given list, so results in the order of the
+ * groups are also in the order of the mounts.
+ */
+function sharesOf(place: RestorePointLocation, mounts: readonly SavedMount[]): Share[] {
+  const services = [...Map.groupBy(mounts, ({ service }) => service)];
+  return services.map(([service, own], at) => ({
+    mounts: own,
+    folder: join(place.directory, `${at}-${service}`),
+  }));
+}
+
+/**
+ * Returns a mount of a helper container in the format of the Engine API. The engine does not fill an empty volume with
+ * files of the image.
+ */
+export const createHelperMount = (
+  { volume, path, subpath }: Pick<SavedMount, 'volume' | 'path' | 'subpath'>,
+  at: number,
+  isReadOnly: boolean,
+): Json => ({
+  Type: volume === '' ? 'bind' : 'volume',
+  Source: volume || path,
+  Target: dataPath(at),
+  ReadOnly: isReadOnly,
+  ...(volume !== '' && { VolumeOptions: { NoCopy: true, ...(subpath && { Subpath: subpath }) } }),
+});
+
+type Call<V extends HelperVerb = HelperVerb> = Omit<HelperCall<V>, 'asked' | 'mounts'> &
+  Pick<HelperRequest, 'isIdle'>;
+
+const writesData = (verb: HelperVerb): boolean =>
+  verb === 'restore' || (verb === 'look' && readUserMapping() !== null);
+const writesPoint = (verb: HelperVerb): boolean => verb === 'warm' || verb === 'cold';
+
+const askTools = <V extends HelperVerb>(
+  doors: DataContext,
+  share: Share,
+  call: Call<V>,
+): Promise<HelperResult<V>> => runHelperContainer<V>(doors, toolsCall(share, call));
+
+/**
+ * Creates the helper containers of a rollback ahead of time, while there is space for them. @throws UpdateError
+ * no-space, engine-unavailable
+ */
+export async function prepareRestore(
+  doors: DataContext,
+  place: RestorePointLocation,
+  mounts: readonly SavedMount[],
+): Promise<void> {
+  const holder = retainingLabelOf(doors.project, place);
+  for (const share of sharesOf(place, mounts))
+    for (const verb of ['look', 'hash', 'restore'] as const)
+      await createDataHelper(doors, toolsCall(share, { verb, code: 'save-failed' }), holder);
+}
+
+function toolsCall<V extends HelperVerb>(
+  { mounts, folder }: Share,
+  { isIdle = false, ...call }: Call<V>,
+): HelperCall<V> {
+  const verb: HelperVerb = call.verb;
+  const needsData = verb !== 'hash';
+  return {
+    ...call,
+    asked: {
+      isIdle,
+      mounts: mounts.map(({ isFile, root, device, excluded, hasRsyncAttributes = false }) => ({
+        ...{ isFile, excluded, hasRsyncAttributes },
+        root: needsData ? root : null,
+        // The device is checked only while a restore point is created, because the kernel may assign another device
+        // number to a disk after a reboot.
+        device: writesPoint(verb) ? device : null,
+      })),
+    },
+    mounts: [
+      ...(needsData ? mounts.map((mount, at) => createHelperMount(mount, at, !writesData(verb))) : []),
+      ...(verb === 'look'
+        ? []
+        : [{ Type: 'bind', Source: folder, Target: restorePointPath, ReadOnly: !writesPoint(verb) }]),
+    ],
+  };
+}
+
+/**
+ * Copies all data while it is in use, so that little is left to copy while services are stopped.
+ * @throws UpdateError save-failed
+ */
+export async function copyMountsWhileRunning(
+  doors: DataContext,
+  place: RestorePointLocation,
+  mounts: readonly SavedMount[],
+): Promise<void> {
+  const report = reporter(doors, mounts);
+  for (const share of sharesOf(place, mounts))
+    await copy(doors, share, { verb: 'warm', isIdle: true, onProgress: report(share) });
+}
+
+/**
+ * Compares all contents and copies the differences, for all services at once. Does not sync the copies to the disk.
+ * Logs no percentage, because a percentage must not decrease within a phase.
+ * @param stopped resolves once nothing writes to the data any more; the helper containers are started before that
+ * @throws UpdateError save-failed; the signal's reason
+ */
+export async function copyMountsWhileStopped(
+  doors: DataContext,
+  place: RestorePointLocation,
+  mounts: readonly SavedMount[],
+  { stopped, signal }: { stopped: Promise<unknown>; signal: AbortSignal },
+): Promise<void> {
+  await requireVolumes(doors, mounts, 'save-failed');
+  const call = { verb: 'cold', stopped, signal } as const;
+  const copies = sharesOf(place, mounts).map((share) => copy(doors, share, call));
+  // Wait for all copies, even if one of them fails, so that no helper container is still running.
+  await Promise.allSettled(copies);
+  await Promise.all(copies);
+}
+
+async function copy(
+  doors: DataContext,
+  share: Share,
+  call: Omit<Call<'warm' | 'cold'>, 'code'>,
+): Promise<void> {
+  try {
+    await mkdir(share.folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw new UpdateError('save-failed', error.message);
+    });
+    await askTools(doors, share, { ...call, code: 'save-failed' });
+  } catch (error) {
+    // The failure is reported as `save-failed` even if the helper container was killed. If the engine itself is
+    // unavailable, the next steps detect it.
+    throw requireUpdateError(error, 'no-space', 'engine-unavailable').withCode('save-failed');
+  }
+}
+
+/**
+ * Requires that all volumes exist, because the engine would create a missing volume. @throws UpdateError with the given
+ * code
+ */
+async function requireVolumes(
+  doors: DataContext,
+  mounts: readonly SavedMount[],
+  code: ErrorCode,
+): Promise<void> {
+  const [gone] = await findMissingVolumes(doors, mounts);
+  if (gone) throw new UpdateError(code, `the volume of ${gone.where} has been removed`);
+}
+
+export async function findMissingVolumes(
+  { engine }: Pick<DataContext, 'engine'>,
+  mounts: readonly SavedMount[],
+): Promise<SavedMount[]> {
+  const names = mounts.flatMap(({ volume }) => (volume ? [volume] : []));
+  const there = new Set((await engine.listVolumes(names)).map(({ name }) => name));
+  return mounts.filter(({ volume }) => volume !== '' && !there.has(volume));
+}
+
+/** Returns a hash of each copy, in the order of the mounts. @throws UpdateError restore-point-unreadable */
+export async function hashCopies(
+  doors: DataContext,
+  place: RestorePointLocation,
+  mounts: readonly SavedMount[],
+  how: Pick<Call, 'signal' | 'isIdle'> = {},
+): Promise<string[]> {
+  const hashes: string[] = [];
+  for (const share of sharesOf(place, mounts)) {
+    hashes.push(
+      ...(await askTools(doors, share, { verb: 'hash', code: 'restore-point-unreadable', ...how })),
+    );
+  }
+  return hashes;
+}
+
+/**
+ * Checks that the copies have not changed since they were created. @throws UpdateError restore-point-damaged,
+ * restore-point-unreadable
+ */
+export async function checkCopies(
+  doors: DataContext,
+  place: RestorePointLocation,
+  point: SavedRestorePoint,
+): Promise<void> {
+  const now = await hashCopies(doors, place, point.mounts);
+  const changed = point.mounts.filter((_, at) => now[at] !== point.hashes?.[at]);
+  if (changed.length === 0) return;
+  const names = changed.map(({ where }) => where).join(', ');
+  throw new UpdateError(
+    'restore-point-damaged',
+    `the copy of ${names} in ${place.directory} has changed since it was made: its hash does not match`,
+  );
+}
+
+/** Inspects the current mounts and returns the results in their order. @throws UpdateError modified-since */
+async function lookAt(doors: DataContext, mounts: readonly SavedMount[]): Promise<MountInspection[]> {
+  const code = 'modified-since';
+  await requireVolumes(doors, mounts, code);
+  const looks: MountInspection[] = [];
+  for (const share of sharesOf({ directory: '/', isElsewhere: false }, mounts))
+    looks.push(...(await askTools(doors, share, { verb: 'look', code })));
+  return looks;
+}
+
+/**
+ * Requires that the current mounts are the saved mounts, and that their disks have enough space for the restore. The
+ * space of the current files counts as free, because the restore replaces or removes them.
+ * @throws UpdateError no-space, modified-since
+ */
+export async function requireRestoreSpace(doors: DataContext, { mounts }: SavedRestorePoint): Promise<void> {
+  const looks = await lookAt(doors, mounts);
+  const disks = Map.groupBy(looks.entries(), ([, { device }]) => device);
+  for (const [, own] of disks) {
+    const needed = own.reduce((sum, [at, now]) => sum + (mounts[at]?.bytes ?? 0) - now.bytes, 0);
+    const neededFiles = own.reduce((sum, [at, now]) => sum + (mounts[at]?.files ?? 0) - now.files, 0);
+    const free = Math.min(...own.map(([, now]) => now.free));
+    const freeFiles = Math.min(...own.map(([, now]) => now.freeFiles));
+    const names = own.map(([at]) => mounts[at]?.where).join(', ');
+    if (neededFiles > freeFiles)
+      throw new UpdateError(
+        'no-space',
+        `restoring ${names} needs ${neededFiles} free inodes, but only ${freeFiles} are free`,
+      );
+    if (needed <= free) continue;
+    throw new UpdateError(
+      'no-space',
+      `restoring ${names} needs ${formatSize(needed)}, but only ${formatSize(free)} is free`,
+      { fields: { missing: needed - free } },
+    );
+  }
+}
+
+/**
+ * Makes the data equal to the copies, and requires that both are equal afterwards. Can be called again after a failure.
+ * @throws UpdateError data-not-restored; the signal's reason
+ */
+export async function restoreCopies(
+  doors: DataContext,
+  place: RestorePointLocation,
+  mounts: readonly SavedMount[],
+  signal: AbortSignal,
+): Promise<void> {
+  await requireVolumes(doors, mounts, 'data-not-restored');
+  const report = reporter(doors, mounts);
+  for (const share of sharesOf(place, mounts)) {
+    const call = { verb: 'restore', code: 'data-not-restored', signal, onProgress: report(share) } as const;
+    const differences = await askTools(doors, share, call);
+    const at = differences.findIndex((lines) => lines.length > 0);
+    const mount = share.mounts[at];
+    if (mount === undefined) continue;
+    throw new UpdateError(
+      'data-not-restored',
+      `${mount.where} still differs from the restore point after the data was restored`,
+      { detail: differences[at] ?? [] },
+    );
+  }
+}
+
+/** Returns functions that log the progress over all mounts, at most once a second. */
+function reporter(
+  { log }: DataContext,
+  mounts: readonly SavedMount[],
+): (share: Share) => (bytes: number) => void {
+  const total = mounts.reduce((sum, { bytes }) => sum + bytes, 0);
+  let done = 0;
+  let toldAt = performance.now();
+  return (share) => {
+    const before = done;
+    done += share.mounts.reduce((sum, { bytes }) => sum + bytes, 0);
+    return (bytes) => {
+      if (total === 0 || performance.now() < toldAt + progressEveryMs) return;
+      toldAt = performance.now();
+      const now = Math.min(before + bytes, total);
+      const percent = Math.min(Math.floor((100 * now) / total), 99);
+      log.progress(percent, `${formatSize(now)} of ${formatSize(total)}`, { bytes: now, total });
+    };
+  };
+}

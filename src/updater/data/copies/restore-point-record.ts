@@ -1,0 +1,105 @@
+import type { DataContext, RestorePointLocation } from '../data-context.ts';
+import {
+  findRestorePoints,
+  isComplete,
+  isUsed,
+  type RestorePointOwner,
+  readRestorePoint,
+  type SavedRestorePoint,
+  writeRestorePoint,
+} from '../restore-point.ts';
+import { hashCopies } from './copy-mounts.ts';
+
+/**
+ * Record of a restore point that a run completes step by step. Only this object writes the record, one write after the
+ * other.
+ */
+export class RestorePointRecord {
+  readonly place: RestorePointLocation;
+  #point: SavedRestorePoint;
+  #writing: Promise<unknown> = Promise.resolve();
+  #hashing: Promise<void> | null = null;
+  #stop = new AbortController();
+
+  private constructor(place: RestorePointLocation, point: SavedRestorePoint) {
+    this.place = place;
+    this.#point = point;
+  }
+
+  /** Creates a record and writes it to the disk. @throws UpdateError save-failed */
+  static async create(place: RestorePointLocation, point: SavedRestorePoint): Promise<RestorePointRecord> {
+    return new RestorePointRecord(place, await writeRestorePoint(place, point));
+  }
+
+  /**
+   * Opens the record of an earlier process; null if there is none. @throws UpdateError restore-point-damaged,
+   * restore-point-unreadable, unexpected-file
+   */
+  static async open(place: RestorePointLocation): Promise<RestorePointRecord | null> {
+    const point = await readRestorePoint(place);
+    return point && new RestorePointRecord(place, point);
+  }
+
+  get point(): SavedRestorePoint {
+    return this.#point;
+  }
+
+  /** Writes the record with the changed fields. @throws UpdateError save-failed */
+  update(changes: Partial<SavedRestorePoint>): Promise<void> {
+    const write = this.#writing.then(async () => {
+      this.#point = await writeRestorePoint(this.place, { ...this.#point, ...changes });
+    });
+    this.#writing = write.catch(() => {});
+    return write;
+  }
+
+  /**
+   * Starts to compute the hashes of the copies in the background while the run continues. Later calls have no effect.
+   */
+  hash(doors: DataContext): void {
+    this.#hashing ??= this.#compute(doors);
+  }
+
+  /**
+   * Waits until the hashes are in the record, and computes them now if they were not started or have failed. @throws
+   * UpdateError
+   */
+  async hashed(doors: DataContext): Promise<void> {
+    // If the hashes failed in the background, for example because the engine was restarted, they are computed again
+    // below.
+    await this.#hashing?.catch(() => {});
+    if (this.#point.hashes !== null) return;
+    this.#hashing = this.#compute(doors);
+    await this.#hashing;
+  }
+
+  #compute(doors: DataContext): Promise<void> {
+    this.#stop = new AbortController();
+    const { signal } = this.#stop;
+    const work = { ...doors, engine: doors.engine.uncancellable() };
+    const hashing = hashCopies(work, this.place, this.#point.mounts, { signal, isIdle: true }).then(
+      (hashes) => this.update({ hashes }),
+    );
+    hashing.catch(() => {});
+    return hashing;
+  }
+
+  cancel(): void {
+    this.#stop.abort(new Error('no longer needed'));
+  }
+}
+
+/**
+ * Finds the newest restore point that a rollback can use, with the run that the rollback undoes; null if there is none.
+ * Skips incomplete restore points, data that a rollback replaced, and restore points that a rollback has already used.
+ * @throws UpdateError restore-point-damaged, restore-point-unreadable, unexpected-file
+ */
+export async function readUsableRecord(directory: string, project: RestorePointOwner) {
+  for (const place of await findRestorePoints(directory, project)) {
+    const record = await RestorePointRecord.open(place);
+    const { back, kind } = record?.point ?? {};
+    if (record === null || kind !== 'update' || !isComplete(record.point) || (await isUsed(place))) continue;
+    if (back?.changeover) return { record, back, changeover: back.changeover };
+  }
+  return null;
+}

@@ -1,0 +1,241 @@
+// Runs `tools.ts` in a helper container from the updater's image, with the mounts of other containers. The container
+// has no network, a read-only root file system, and only those capabilities of root that concern files. The updater
+// holds the standard input of the container open; when it closes, the container exits.
+
+import { createHash } from 'node:crypto';
+import { PassThrough } from 'node:stream';
+import { waitUntil } from '../../../core/cancellation/wait-until.ts';
+import { type ErrorCode, UpdateError } from '../../../core/errors/update-error.ts';
+import { createJsonTextSchema, describeSchemaMistake } from '../../../core/text/json-text.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { createLineStream } from '../../../engine/cli/run-attached.ts';
+import { lastLine } from '../../../engine/cli/run-command.ts';
+import { createHelperContainer, removeHelperContainer } from '../../../engine/containers/helper-container.ts';
+import { EngineError } from '../../../engine/http/engine-error.ts';
+import { type Json, toObject } from '../../../engine/objects/json.ts';
+import { composeLabels } from '../../../engine/objects/labels.ts';
+import type { DataContext } from '../data-context.ts';
+import { type HelperRequest, type HelperVerb, helperCommand } from '../helper-program/helper-request.ts';
+import {
+  type HelperMessage,
+  type HelperResult,
+  helperLineSchema,
+  helperResultSchemas,
+} from '../helper-program/helper-result.ts';
+
+export interface HelperCall<V extends HelperVerb> {
+  verb: V;
+  asked: HelperRequest;
+  /** Mounts in the format of the Engine API. */
+  mounts: readonly Json[];
+  /** Container whose network namespace the helper container joins, for `ports`. */
+  networkOf?: string;
+  /** Additional access to the host, in the format of the Engine API. */
+  hostConfig?: Json;
+  onProgress?: (bytes: number) => void;
+  /**
+   * Promise that makes `cold` begin when it is fulfilled. If it is rejected, the caller must end the container through
+   * `signal`.
+   */
+  stopped?: Promise<unknown>;
+  /** Ends the container when aborted. */
+  signal?: AbortSignal;
+  /** Error code for all failures of `tools.ts` except missing space. */
+  code: ErrorCode;
+}
+
+const rights = ['DAC_OVERRIDE', 'DAC_READ_SEARCH', 'CHOWN', 'FOWNER', 'FSETID', 'SETFCAP', 'MKNOD'];
+const memory = 1024 ** 3;
+/** Maximum number of characters of a result, which is one line and may list the mounts of all processes. */
+const longestResult = 16 * 1024 ** 2;
+const pauseMs = 100;
+/** Label of a container that was created ahead of time. Its value is the hash of the container's definition. */
+const preparedLabel = 'svc-updater.prepared';
+
+/**
+ * Runs `tools.ts` in a helper container until it exits, which may take hours, and returns its result.
+ * @throws UpdateError no-space; the code of the call if `tools.ts` fails; engine-unavailable if the container was ended
+ * from outside; Cancelled; the signal's reason
+ */
+export async function runHelperContainer<V extends HelperVerb>(
+  doors: DataContext,
+  call: HelperCall<V>,
+): Promise<HelperResult<V>> {
+  const engine = call.signal === undefined ? doors.engine : doors.engine.until(call.signal);
+  const prepared = await findPrepared(doors, call);
+  const id = prepared ?? (await createDataHelper(doors, call));
+  let isKept = false;
+  try {
+    const result = await run(engine, id, call);
+    isKept = prepared !== null;
+    return result;
+  } catch (error) {
+    call.signal?.throwIfAborted();
+    throw ofFullDisk(error);
+  } finally {
+    const uncancelled = doors.engine.uncancellable();
+    // The removal is not awaited: this helper container changes no files, and an unreachable network share could delay
+    // the removal forever.
+    if (call.verb === 'tables') removeHelperContainer(uncancelled, id).catch(() => {});
+    // Only a container that was created ahead of time and has succeeded is kept for another call.
+    else if (!isKept) await remove(uncancelled, id);
+  }
+}
+
+async function findPrepared(doors: DataContext, call: HelperCall<HelperVerb>): Promise<string | null> {
+  if (!doors.hasLock) return null;
+  const { engine, toolsImage } = doors;
+  const label = [`${preparedLabel}=${hashOf(toolsImage, definitionOf(call))}`];
+  const found = await engine.listContainers({ label });
+  // Containers of compose projects are ignored, because a compose file can set any label on them.
+  const own = found.find(({ labels }) => !(composeLabels.project in labels));
+  if (own === undefined) return null;
+  // The container may still be running, because an updater that was killed a moment ago may have started it.
+  await engine.stopContainers([own.id]);
+  return own.id;
+}
+
+const hashOf = (image: string, definition: object): string =>
+  createHash('sha256')
+    .update(JSON.stringify([image, definition]))
+    .digest('hex');
+
+/**
+ * Creates a helper container.
+ * @param holder label by which a container that is created ahead of time is removed. On a full disk, the engine may
+ * still have enough space to start a container, but not to create one. Equal calls reuse this container as long as it
+ * succeeds.
+ */
+export async function createDataHelper(
+  { engine, project, toolsImage }: DataContext,
+  call: HelperCall<HelperVerb>,
+  holder?: { label: string; madeFor: string },
+): Promise<string> {
+  const { config, hostConfig } = definitionOf(call);
+  const Labels = holder && { [preparedLabel]: hashOf(toolsImage, { config, hostConfig }) };
+  const options = { config: { ...config, Labels }, hostConfig, ...(holder && { label: holder.label }) };
+  const id = await createHelperContainer(engine, toolsImage, holder?.madeFor ?? project, options).catch(
+    (error) => {
+      throw ofFullDisk(error);
+    },
+  );
+  if (id === null)
+    throw new UpdateError(
+      'engine-unavailable',
+      `the updater image ${toolsImage} is no longer on this machine`,
+    );
+  return id;
+}
+
+/** Returns the definition of the helper container for a call, in the format of the Engine API. */
+const definitionOf = ({ verb, asked, mounts, networkOf, hostConfig = {} }: HelperCall<HelperVerb>) => ({
+  config: {
+    Entrypoint: helperCommand,
+    Cmd: [verb, JSON.stringify(asked)],
+    User: '0:0',
+    StopSignal: 'SIGKILL',
+    OpenStdin: true,
+    StdinOnce: true,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+  },
+  hostConfig: {
+    Mounts: mounts,
+    ...(networkOf !== undefined && { NetworkMode: `container:${networkOf}` }),
+    CapDrop: ['ALL'],
+    CapAdd: networkOf === undefined ? rights : [],
+    SecurityOpt: ['no-new-privileges', 'label=disable'],
+    ReadonlyRootfs: true,
+    // The helper container sees the file owners of the host, even if the engine maps the users of its containers.
+    UsernsMode: 'host',
+    Memory: memory,
+    MemorySwap: memory,
+    PidsLimit: 256,
+    // The engine stores no output, because the updater reads the output while the container is running.
+    LogConfig: { Type: 'none' },
+    ...hostConfig,
+  },
+});
+
+/**
+ * Converts an error about a full disk to `no-space`. The engine and rsync report a full disk only in their messages.
+ */
+function ofFullDisk(error: unknown): unknown {
+  if (!(error instanceof UpdateError)) return error;
+  const { message, detail } = error;
+  const isFull = /no space left on device|ENOSPC|EDQUOT|quota exceeded/i.test(
+    [message, ...detail].join('\n'),
+  );
+  return isFull ? error.withCode('no-space') : error;
+}
+
+async function run<V extends HelperVerb>(
+  engine: Engine,
+  id: string,
+  { verb, onProgress, code, mounts, stopped }: HelperCall<V>,
+): Promise<HelperResult<V>> {
+  let last: HelperMessage | null = null;
+  const output = createLineStream((line) => {
+    const told = createJsonTextSchema(helperLineSchema).safeParse(line).data;
+    if (told && 'bytes' in told) onProgress?.(told.bytes);
+    else last = told ?? null;
+  }, longestResult);
+  const input = new PassThrough();
+  stopped?.then(
+    () => input.write('\n'),
+    () => {},
+  );
+  const options = { deadlineMs: Number.POSITIVE_INFINITY, repeatable: false, input, output };
+  const { stderr } = await engine.call(['start', '--attach', '--interactive', id], options);
+  input.destroy();
+  const state = await endOf(engine, id);
+  const told = last as HelperMessage | null;
+  const exitCode = Number(state.ExitCode);
+  // `tools.ts` exits with 0 or 1; other codes come from the engine or from a signal.
+  if (told === null || exitCode > 1 || state.OOMKilled === true) {
+    const why = state.OOMKilled === true ? 'out of memory' : `exit code ${exitCode}`;
+    const reason = lastLine(stderr);
+    throw new UpdateError('engine-unavailable', `the helper container that copies data failed: ${why}`, {
+      ...(reason !== '' && { detail: [reason], cause: new EngineError('refused', reason) }),
+    });
+  }
+  if ('result' in told) {
+    const { data, error } = helperResultSchemas[verb].safeParse(told.result);
+    if (!error) return data as HelperResult<V>;
+    const message = `the result of the helper container that copies data cannot be read: ${describeSchemaMistake(error)}`;
+    throw new UpdateError(code, message);
+  }
+  const [sentence = '', ...detail] = told.error.split('\n');
+  const source = mounts.find(({ Target }) => Target === told.at)?.Source;
+  const message = source === undefined ? sentence : `${source}: ${sentence}`;
+  throw new UpdateError(told.code === 'no-space' ? 'no-space' : code, message, { detail });
+}
+
+/**
+ * Waits until the container has exited, and returns its state. The container also exits if the connection to it is
+ * lost, but not at once.
+ */
+function endOf(engine: Engine, id: string): Promise<Json> {
+  const observe = async () => {
+    const [raw] = await engine.inspectRaw([id]);
+    if (raw === undefined)
+      throw new UpdateError('engine-unavailable', 'the helper container that copies data was removed');
+    return toObject(raw.State);
+  };
+  const evaluate = (state: Json) => (state.Running === true ? undefined : state);
+  return waitUntil(observe, evaluate, { pause: pauseMs, signal: engine.aborted });
+}
+
+/**
+ * Removes the container and waits until it can no longer change files. If the engine does not respond, the container
+ * exits when the connection closes.
+ */
+async function remove(engine: Engine, id: string): Promise<void> {
+  try {
+    await removeHelperContainer(engine, id);
+    const observe = () => engine.inspectRaw([id]);
+    const evaluate = (found: readonly unknown[]) => found.length === 0 || undefined;
+    await waitUntil(observe, evaluate, { pause: pauseMs, signal: engine.aborted });
+  } catch {}
+}

@@ -1,0 +1,279 @@
+// Determines the contents, duration and disk space of a restore point, before any container is stopped.
+
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import { type Container, serviceOf } from '../../../engine/objects/container.ts';
+import { readUserMapping } from '../../../engine/self/user-mapping.ts';
+import { formatSize, joinWithAnd } from '../../run/log/format-values.ts';
+import type { DataContext, DataDeclaration } from '../data-context.ts';
+import { restorePointPath } from '../helper-program/helper-request.ts';
+import type { MountInspection, Probe } from '../helper-program/helper-result.ts';
+import type { SavedMount, SavedRestorePoint } from '../restore-point.ts';
+import {
+  chooseMounts,
+  isOfService,
+  type MountContext,
+  outermostMountsOf,
+  type UncheckedMount,
+  writersOf,
+} from '../selection/choose-mounts.ts';
+import { createHelperMount } from './copy-mounts.ts';
+import { runHelperContainer } from './run-helper-container.ts';
+
+/** Restore point that a run will create, with the fields of its record. */
+export interface PlannedRestorePoint
+  extends Pick<SavedRestorePoint, 'services' | 'inMemory' | 'mounts' | 'excluded' | 'bytes'> {
+  /** Host directory of the project's restore points. */
+  directory: string;
+}
+
+/** Estimated minimum and maximum in seconds. Both are equal if they are based on the last restore point. */
+export type Estimate = readonly [least: number, most: number];
+
+interface PointFacts {
+  doors: DataContext;
+  around: MountContext;
+  updated: readonly string[];
+  /** All containers of the project, and all running containers of the engine. */
+  containers: readonly Container[];
+  /** Existing host directory on the disk that will contain restore points. */
+  above: string;
+  /** Size and duration of the last restore point; null if there is none. */
+  last: LastTime | null;
+}
+
+export interface RestorePointSurvey {
+  point: PlannedRestorePoint;
+  /** Expected downtime of covered services in seconds. */
+  seconds: Estimate;
+  /** Hosts of databases outside the project that the settings file sets to `none`. */
+  outside: DataDeclaration['outside'];
+  notSaved: readonly string[];
+  warnings: readonly string[];
+  /** Bytes required on the disk of the restore points. */
+  needed: number;
+  free: number;
+}
+
+const bytesPerFile = 4_096;
+/** Share of the restore points' disk that must stay free. */
+const freeShare = 0.05;
+/**
+ * Number of free inodes for other files of the updater and the engine, such as the reserve, the record, backups and
+ * containers.
+ */
+const otherFiles = 1_000;
+
+/**
+ * Kernel numbers of network file systems: NFS, SMB, CIFS, 9p, AFS, Ceph, Coda, GFS2, OCFS2, Lustre, GPFS, shared
+ * folders of VirtualBox and VMware.
+ */
+const networkFileSystems = new Set([
+  0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x01021997, 0x5346414f, 0x6b414653, 0x00c36400, 0x73757245,
+  0x01161970, 0x7461636f, 0x0bd00bd0, 0x47504653, 0x786f4256, 0xbacbacbc,
+]);
+
+/** Plans a restore point without changing anything. @throws UpdateError data-unsupported with all reasons, no-space */
+export async function surveyRestorePoint(
+  declared: DataDeclaration,
+  facts: PointFacts,
+): Promise<RestorePointSurvey> {
+  const { doors, around, updated, containers, above, last } = facts;
+  const chosen = chooseMounts(containers, declared, around);
+  const services = declared.covered.filter((service) => !updated.includes(service));
+  const seen = await lookAtEach(doors, chosen.mounts);
+  const probe = await runHelperContainer(doors, {
+    verb: 'probe',
+    code: 'data-unsupported',
+    asked: { mounts: [] },
+    mounts: [{ Type: 'bind', Source: above, Target: restorePointPath, ReadOnly: false }],
+  });
+  const data = seen.filter(({ look }) => look.type !== 'other');
+  const stopped = [...updated, ...services];
+  const writers = writersOf(
+    data.map(({ mount }) => mount),
+    containers,
+    around,
+    (each) =>
+      each.imageId === doors.toolsImage ||
+      (isOfService(each, doors.project) && stopped.includes(serviceOf(each))),
+  );
+  const refusals = [
+    ...chosen.refusals,
+    ...data.flatMap(({ mount, look }) => listInspectionErrors(mount, look)),
+    ...(probe.missing.length > 0
+      ? [
+          `the file system of ${around.points} does not support ${joinWithAnd(probe.missing)}: choose another directory with --restore-dir`,
+        ]
+      : []),
+    ...writers.refusals,
+  ];
+  if (refusals.length > 0)
+    throw new UpdateError('data-unsupported', refusals.at(-1) ?? '', { detail: refusals.slice(0, -1) });
+  const mounts = removeAliasedMounts(
+    data.map(({ mount, look: { type, root, device, bytes, length, files } }) => ({
+      ...mount,
+      ...{ isFile: type === 'file', root, device, bytes, length, files, hasRsyncAttributes: true },
+    })),
+  );
+  const bytes = sum(mounts.map((mount) => mount.bytes));
+  const files = sum(mounts.map((mount) => mount.files));
+  const needed = bytes + bytesPerFile * files;
+  requireSpace({ bytes: needed, files }, probe, around.points);
+  return {
+    point: {
+      directory: around.points,
+      ...{ services, inMemory: declared.inMemory, mounts, bytes },
+      excluded: declared.excluded.map(({ service, path }) =>
+        path === null ? service : `${service}:${path}`,
+      ),
+    },
+    seconds: estimateDuration(bytesToReadOf(mounts), last),
+    outside: declared.outside,
+    notSaved: [
+      ...chosen.notSaved,
+      ...seen.flatMap(({ mount, look }) =>
+        look.type === 'other' ? [`${mount.where} (a socket or device)`] : [],
+      ),
+      ...declared.uncovered.map((where) => `${where} (neither saved nor excluded)`),
+    ],
+    warnings: [...chosen.warnings, ...writers.warnings],
+    ...{ needed, free: probe.free },
+  };
+}
+
+/** Inspects the mounts of each service in a separate helper container. */
+async function lookAtEach(
+  doors: DataContext,
+  mounts: readonly UncheckedMount[],
+): Promise<{ mount: UncheckedMount; look: MountInspection }[]> {
+  const seen: { mount: UncheckedMount; look: MountInspection }[] = [];
+  for (const [, own] of Map.groupBy(mounts, ({ service }) => service)) {
+    const looks = await runHelperContainer(doors, {
+      verb: 'look',
+      code: 'data-unsupported',
+      asked: {
+        mounts: own.map(({ excluded }) => ({ isFile: false, root: null, device: null, excluded })),
+      },
+      // With a user mapping, the mounts are writable, because the kernel shows unmapped owners only in a writable
+      // mount.
+      mounts: own.map((mount, at) => createHelperMount(mount, at, readUserMapping() === null)),
+    }).catch((error) => {
+      throw missingSource(own, error) ?? error;
+    });
+    seen.push(...own.map((mount, at) => ({ mount, look: looks[at] as MountInspection })));
+  }
+  return seen;
+}
+
+/**
+ * Returns the error about a missing source if the engine's message shows that the engine could not mount one; null for
+ * any other failure.
+ */
+function missingSource(mounts: readonly UncheckedMount[], error: unknown): UpdateError | null {
+  if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') return null;
+  const text = [error.message, ...error.detail].join('\n');
+  if (!/does not exist|no such file|not a directory/i.test(text)) return null;
+  const named = findMountInText(text, mounts);
+  const message = named
+    ? `the source of ${named.where} is missing: ${JSON.stringify(named.path)}`
+    : `at least one source of ${joinWithAnd(mounts.map(({ where }) => where))} is missing`;
+  return new UpdateError('data-unsupported', message, { cause: error, detail: [text] });
+}
+
+/** Finds the mount whose source occurs in a message of the engine; prefers the longest source. */
+export const findMountInText = <M extends Pick<UncheckedMount, 'path'>>(
+  text: string,
+  mounts: readonly M[],
+): M | undefined =>
+  mounts.toSorted((a, b) => b.path.length - a.path.length).find(({ path }) => text.includes(path));
+
+/** Returns the reasons why the contents of a mount cannot be saved, one sentence each. */
+export function listInspectionErrors(
+  { where, path }: Pick<UncheckedMount, 'where' | 'path'>,
+  look: MountInspection,
+): string[] {
+  const isFar = networkFileSystems.has(look.fileSystem);
+  const quoted = JSON.stringify(path);
+  return [
+    ...(isFar
+      ? [`${where} is on a network file system (${quoted}): move it to a local disk, or exclude it`]
+      : []),
+    ...look.inside.map(
+      (name) =>
+        `${where} contains another file system or subvolume at ${JSON.stringify(name)}: mount it into the service separately, outside ${quoted}`,
+    ),
+    ...look.strange.map(
+      (name) =>
+        `${where} contains ${JSON.stringify(name)}, which belongs to a user or group that is not mapped into containers: change its owner, or move it out of ${quoted}`,
+    ),
+    ...look.tooLong.map(
+      (name) =>
+        `${where} contains a path below ${JSON.stringify(name)} that is too long to copy: remove it, or move it out of ${quoted}`,
+    ),
+  ];
+}
+
+/**
+ * Removes mounts whose files are also saved through another mount or, because of a symbolic link, under another path.
+ */
+export const removeAliasedMounts = (mounts: readonly SavedMount[]): SavedMount[] => {
+  const real = mounts.map((mount) => ({
+    mount,
+    path: `/${mount.device}${mount.root}`,
+    excluded: mount.excluded,
+  }));
+  return outermostMountsOf(real).map(({ mount }) => mount);
+};
+
+/** Requires enough free bytes and inodes for a restore point. @throws UpdateError no-space */
+export function requireSpace(
+  { bytes, files }: { bytes: number; files: number },
+  { size: all, free, freeFiles }: Pick<Probe, 'size' | 'free' | 'freeFiles'>,
+  where: string,
+): void {
+  if (freeFiles < files + otherFiles)
+    throw new UpdateError(
+      'no-space',
+      `a restore point in ${where} needs ${files + otherFiles} free inodes, but only ${freeFiles} are free`,
+    );
+  const reserve = all * freeShare;
+  if (free - bytes >= reserve) return;
+  throw new UpdateError(
+    'no-space',
+    `a restore point needs ${formatSize(bytes)} in ${where}, but only ${formatSize(Math.max(free - reserve, 0))} is available: ${formatSize(free)} is free, and 5 % of the disk (${formatSize(reserve)}) must stay free`,
+  );
+}
+
+/**
+ * Returns the number of bytes to read when the mounts are saved, including holes, because copying takes time for holes,
+ * too.
+ */
+export const bytesToReadOf = (mounts: readonly SavedMount[]): number =>
+  sum(mounts.map(({ bytes, length = bytes }) => length));
+
+/** Size and duration of the newest restore point. */
+export interface LastTime {
+  /** Bytes that were read, including holes. */
+  bytes: number;
+  seconds: number;
+}
+
+/** Time in seconds that stopping and starting services takes, regardless of the size of the data. */
+const fixedSeconds = 1;
+/** Minimum size in bytes of a restore point whose duration shows the speed of the disk. */
+const tellingBytes = 50_000_000;
+
+/**
+ * Estimates the downtime from the last restore point if possible; otherwise with a speed between 2 GB/s (in memory) and
+ * 100 MB/s (slow disk).
+ */
+export function estimateDuration(bytes: number, last: LastTime | null): Estimate {
+  if (last !== null && (last.bytes >= tellingBytes || bytes <= tellingBytes)) {
+    const fixed = Math.min(last.seconds, fixedSeconds);
+    const seconds = fixed + (last.seconds - fixed) * (last.bytes > tellingBytes ? bytes / last.bytes : 1);
+    return [seconds, seconds];
+  }
+  return [bytes / 2_000_000_000 + fixedSeconds, bytes / 100_000_000 + 4 * fixedSeconds];
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0);

@@ -1,0 +1,175 @@
+import { watchStarts } from '../../../engine/containers/container-events.ts';
+import { projectFilterFor } from '../../../engine/containers/project-containers.ts';
+import { type Container, hasStarted, isUp, serviceOf } from '../../../engine/objects/container.ts';
+import { composeLabels } from '../../../engine/objects/labels.ts';
+import type { DataContext } from '../data-context.ts';
+import type { SavedMount } from '../restore-point.ts';
+import { isOfService, type MountContext, writersOf } from '../selection/choose-mounts.ts';
+
+/** Container that was started while no container may write to the data. */
+export interface StartedContainer {
+  id: string;
+  name: string;
+  /** Service of this project that the container belongs to; empty for any other container. */
+  service: string;
+}
+
+interface Watched {
+  project: { name: string; directory: string };
+  covered: readonly string[];
+  mounts: readonly SavedMount[];
+}
+
+/**
+ * Watches for containers that start while nothing may write to the data. Events report a start at once, even of a
+ * container that is removed before the next poll. In a poll, ids and start times reveal starts that the events have
+ * missed.
+ */
+export class StartWatch {
+  readonly #doors: DataContext;
+  readonly #watched: Watched;
+  readonly #around: MountContext;
+  readonly #end: () => void;
+  /**
+   * Ids of containers that cannot write to the data. They are not inspected again, because the mounts of a container
+   * never change.
+   */
+  readonly #harmless = new Set<string>();
+  #known = new Map<string, string>();
+  #heard = new Map<string, StartedContainer>();
+  #work = new AbortController();
+
+  private constructor(doors: DataContext, watched: Watched, dataRoot: string) {
+    this.#doors = doors;
+    this.#watched = watched;
+    const { name, directory } = watched.project;
+    this.#around = { project: name, directory, files: [], points: '', dataRoot, options: new Map() };
+    this.#end = watchStarts(doors.engine, (id, attributes) => void this.#hear(id, attributes));
+  }
+
+  static async open(doors: DataContext, watched: Watched): Promise<StartWatch> {
+    const info = await doors.engine.getInfo();
+    const watch = new StartWatch(doors, watched, String(info.DockerRootDir ?? ''));
+    // Inspect all containers now, because a machine may run a hundred of them. Later, while services are stopped, only
+    // relevant containers are inspected.
+    await watch.#look();
+    return watch;
+  }
+
+  close(): void {
+    this.#end();
+  }
+
+  /** Begins to watch, once all services that use the data are stopped. The first start of a container aborts `work`. */
+  async begin(work: AbortController): Promise<void> {
+    this.#heard = new Map();
+    this.#work = work;
+    this.#known = new Map((await this.#look()).map(({ id, startedAt }) => [id, startedAt]));
+  }
+
+  /** Returns the relevant containers that are running or have started since `begin`. */
+  async started(): Promise<StartedContainer[]> {
+    const now = await this.#look();
+    const seen = now.filter((each) => {
+      const before = this.#known.get(each.id);
+      return isUp(each) || (hasStarted(each) && before !== each.startedAt);
+    });
+    const gone = [...this.#heard.values()].filter(({ id }) => !now.some((each) => each.id === id));
+    return [...seen.map(({ id, name, labels }) => this.#told(id, name, labels)), ...gone];
+  }
+
+  /**
+   * Handles a start event.
+   * @param attributes labels and name of the container
+   */
+  async #hear(id: string, attributes: Container['labels']): Promise<void> {
+    if (!this.#isCovered({ labels: attributes })) {
+      // A container that was already removed cannot be inspected and is ignored.
+      const [container] = await this.#doors.engine.inspectContainers([id]).catch(() => []);
+      if (container === undefined || !(await this.#isWriter(container).catch(() => false))) return;
+    }
+    this.#heard.set(id, this.#told(id, attributes.name ?? id.slice(0, 12), attributes));
+    this.#work.abort(new SomethingStarted());
+  }
+
+  /** Returns containers of covered services, running or not, and other containers that can write to the data. */
+  async #look(): Promise<Container[]> {
+    const { engine, project } = this.#doors;
+    const [running, own] = await Promise.all([
+      engine.listContainers({ status: ['running', 'restarting', 'paused'] }),
+      engine.listContainers(projectFilterFor(project)),
+    ]);
+    const all = new Set([...running, ...own].map(({ id }) => id));
+    const ids = [...all].filter((id) => !this.#harmless.has(id));
+    const found: Container[] = [];
+    for (const container of await engine.inspectContainers(ids)) {
+      if (this.#isCovered(container) || (await this.#isWriter(container))) found.push(container);
+      else if (isUp(container)) this.#harmless.add(container.id);
+    }
+    return found;
+  }
+
+  #isCovered(container: Pick<Container, 'labels'>): boolean {
+    const isOwn = container.labels[composeLabels.project] === this.#doors.project;
+    return isOwn && this.#watched.covered.includes(serviceOf(container));
+  }
+
+  async #isWriter(container: Container): Promise<boolean> {
+    const volumes = container.storage.flatMap(({ type, source }) => (type === 'volume' ? [source] : []));
+    const options = await this.#doors.engine.listVolumes(volumes);
+    const around = { ...this.#around, options: new Map(options.map((each) => [each.name, each.options])) };
+    const isTools = ({ imageId }: Container) => imageId === this.#doors.toolsImage;
+    return writersOf(this.#watched.mounts, [container], around, isTools).refusals.length > 0;
+  }
+
+  #told(id: string, name: string, labels: Container['labels']): StartedContainer {
+    const isService = isOfService({ labels }, this.#doors.project);
+    return { id, name, service: isService ? serviceOf({ labels }) : '' };
+  }
+}
+
+/**
+ * Maximum number of different containers whose starts are tolerated: each `docker compose run`, for example, starts
+ * another container.
+ */
+const mostStarted = 10;
+
+/**
+ * Counts the starts of containers that must stay stopped, by container name. Some starts are tolerated, because a
+ * single `docker compose up` may start several containers, one after the other.
+ */
+export class RepeatedStarts {
+  readonly #stops = new Map<string, { count: number; at: number }>();
+  readonly #most: number;
+  readonly #restlessMs: number;
+
+  /**
+   * @param most number of tolerated starts of one container
+   * @param restlessMs a container that starts again within this many milliseconds of its stop is considered to be in a
+   * restart loop
+   */
+  constructor(most: number, restlessMs = 0) {
+    this.#most = most;
+    this.#restlessMs = restlessMs;
+  }
+
+  /** Returns the names of those containers whose starts are no longer tolerated. */
+  tooOften(started: readonly StartedContainer[]): string[] {
+    const names = started.map(({ name }) => name);
+    if (this.#stops.size >= mostStarted) return names;
+    return names.filter((name) => {
+      const { count = 0, at = Number.NEGATIVE_INFINITY } = this.#stops.get(name) ?? {};
+      return count >= this.#most || performance.now() - at < this.#restlessMs;
+    });
+  }
+
+  /** Records that these containers were stopped again after an unwanted start. */
+  note(started: readonly StartedContainer[]): void {
+    const at = performance.now();
+    for (const { name } of started)
+      this.#stops.set(name, { count: (this.#stops.get(name)?.count ?? 0) + 1, at });
+  }
+}
+
+/** Reason for aborting a copy: a container was started. `StartWatch.started` returns that container. */
+export class SomethingStarted extends Error {}

@@ -1,0 +1,58 @@
+import { requireUpdateError, type UpdateError } from '../../core/errors/update-error.ts';
+import type { DataContext, RestorePointLocation } from './data-context.ts';
+import {
+  findRestorePoints,
+  formatRestorePoint,
+  isUsed,
+  readRestorePoint,
+  removeRestorePointDirectory,
+} from './restore-point.ts';
+import { removeRetainedImages } from './retain-images.ts';
+
+type Owner = Parameters<typeof findRestorePoints>[1];
+
+/** Removes the tags that protect the images of a restore point, then the restore point. */
+export async function discardRestorePoint(
+  { engine, project }: DataContext,
+  place: RestorePointLocation,
+): Promise<void> {
+  await removeRetainedImages(engine, project, place);
+  await removeRestorePointDirectory(place);
+}
+
+interface Discarded {
+  removed: number;
+  /** Restore points that could not be removed, each logged with a warning. */
+  failures: { directory: string; error: UpdateError }[];
+}
+
+/**
+ * Removes restore points of the project, except those with an unreadable record, which may belong to another project.
+ */
+export async function discardRestorePoints(
+  doors: DataContext,
+  directory: string,
+  project: Owner,
+  which: { except?: readonly string[]; onlyUsed?: boolean } = {},
+): Promise<Discarded> {
+  const places = await findRestorePoints(directory, project);
+  const discarded: Discarded = { removed: 0, failures: [] };
+  for (const place of places.filter((each) => !which.except?.includes(each.directory))) {
+    if (which.onlyUsed && !(await isUsed(place))) continue;
+    try {
+      const point = await readRestorePoint(place);
+      await discardRestorePoint(doors, place);
+      doors.log.info(
+        point === null
+          ? `removed an empty restore point: ${place.directory}`
+          : `removed ${formatRestorePoint(point)}: ${place.directory}`,
+      );
+      discarded.removed++;
+    } catch (cause) {
+      const error = requireUpdateError(cause);
+      doors.log.warn(`the restore point in ${place.directory} could not be removed: ${error.message}`);
+      discarded.failures.push({ directory: place.directory, error });
+    }
+  }
+  return discarded;
+}

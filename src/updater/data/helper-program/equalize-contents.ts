@@ -1,0 +1,173 @@
+// Removes surplus files from a tree and makes the contents of its other files equal to those of another tree. rsync
+// could do both, but it holds all names of a directory in memory and needs several passes over large files. In
+// addition, rsync 3.2 leaves old blocks where a sparse file has a hole, without an error.
+
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  readSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { setImmediate as pause } from 'node:timers/promises';
+import { isFullDisk } from '../../../core/files/file-system.ts';
+import { removeTree } from '../../../core/files/remove-tree.ts';
+import { readIfExists, walk } from '../../../core/files/walk.ts';
+import type { RequestedMount } from './helper-request.ts';
+
+const forReading = constants.O_RDONLY | constants.O_NOFOLLOW;
+const forWriting = constants.O_WRONLY | constants.O_NOFOLLOW;
+const chunkBytes = 1 << 18;
+/**
+ * Size of compared blocks in bytes. Only blocks that differ are written: a database changes few blocks, and an
+ * unchanged hole is not filled.
+ */
+const blockBytes = 4096;
+const pauseEveryMs = 50;
+
+/**
+ * Maximum length in bytes of a path in the second tree. Longer paths are removed here, because rsync cannot delete much
+ * longer paths.
+ */
+const longestKept = 3_000;
+
+/**
+ * Prepares the second tree for rsync, which then has no files to remove and no contents to compare. Removes files that
+ * the first tree lacks or has with another type, in bounded memory, and leaves everything except contents to rsync.
+ * After an interruption, another call continues with the rest. Nothing else may write to either tree.
+ * @param isInPlace whether contents are written into files that differ. Otherwise, these files are removed, so that a
+ * process that still has such a file open has no access to the file that rsync creates. A file that is itself the mount
+ * is never removed.
+ * @param more called with the number of bytes of each compared chunk
+ */
+export async function equalizeContents(
+  { isFile, excluded }: RequestedMount,
+  [from, to]: readonly [from: string, to: string],
+  isInPlace: boolean,
+  more: (bytes: number) => void,
+): Promise<void> {
+  const comparison = new Comparison(isInPlace || isFile, more);
+  /**
+   * Maps each inode of the second tree that has several names to the inode of the same file in the first tree; null if
+   * the contents differ.
+   */
+  const linked = new Map<number, number | null>();
+  const notEntered: Buffer[] = [];
+  for await (const { name, full, status } of walk(to, excluded)) {
+    if (status === null || notEntered.some((each) => name.indexOf(each) === 0)) continue;
+    const path = Buffer.concat([Buffer.from(from), name]);
+    const source = readIfExists(() => lstatSync(path));
+    const isSame = source !== null && (source.mode & constants.S_IFMT) === (status.mode & constants.S_IFMT);
+    const below = Buffer.concat([name, Buffer.from('/')]);
+    const isKept = name.length === 0 || excluded.some((each) => Buffer.from(`/${each}`).indexOf(below) === 0);
+    if (!isKept && (!isSame || name.length > longestKept)) {
+      if (status.isDirectory()) await removeTree(to, full).catch(unlessFull);
+      else unlinkSync(full);
+    } else if (!isSame) {
+      // The directory is not entered: if the first tree has a symbolic link in its place, that link would lead out of
+      // the tree.
+      if (source !== null) notEntered.push(below);
+    } else if (status.isFile()) {
+      const known = status.nlink > 1 && !isFile ? linked.get(status.ino) : undefined;
+      if (known === source.ino) continue;
+      // A name that must no longer share its inode is removed, so that rsync creates a separate file.
+      const isEqual = known === undefined && (await comparison.equalize(path, full));
+      if (!isEqual) unlinkSync(full);
+      if (known === undefined && status.nlink > 1) linked.set(status.ino, isEqual ? source.ino : null);
+    }
+  }
+}
+
+/**
+ * Ignores the error of a full disk. Removing a whole tree needs space for a directory; if there is none, the files in
+ * the tree are removed one by one.
+ */
+function unlessFull(error: unknown): void {
+  if (!isFullDisk(error)) throw error;
+}
+
+class Comparison {
+  readonly #wanted = Buffer.allocUnsafe(chunkBytes);
+  readonly #found = Buffer.allocUnsafe(chunkBytes);
+  readonly #isInPlace: boolean;
+  readonly #more: (bytes: number) => void;
+  #pausedAt = performance.now();
+
+  constructor(isInPlace: boolean, more: (bytes: number) => void) {
+    this.#isInPlace = isInPlace;
+    this.#more = more;
+  }
+
+  /** Makes the contents of two files equal if `isInPlace` allows it, and returns whether the contents are equal now. */
+  async equalize(from: Buffer, to: Buffer): Promise<boolean> {
+    const source = openSync(from, forReading);
+    const target = openSync(to, forReading);
+    let writer: number | null = null;
+    // The file is opened for writing only if it differs, because a file that must not be changed may already be equal.
+    const openedWriter = () => {
+      writer ??= openSync(to, forWriting);
+      return writer;
+    };
+    try {
+      const { size } = fstatSync(source);
+      if (fstatSync(target).size !== size) {
+        if (!this.#isInPlace) return false;
+        // A file that is extended ends in a hole until its contents are written.
+        ftruncateSync(openedWriter(), size);
+      }
+      for (let at = 0; at < size; at += chunkBytes) {
+        const length = Math.min(chunkBytes, size - at);
+        readAll(source, this.#wanted.subarray(0, length), at);
+        readAll(target, this.#found.subarray(0, length), at);
+        const differences = this.#differences(length);
+        if (differences.length > 0 && !this.#isInPlace) return false;
+        for (const [start, end] of differences)
+          writeAll(openedWriter(), this.#wanted.subarray(start, end), at + start);
+        this.#more(length);
+        await this.#pause();
+      }
+      return true;
+    } finally {
+      for (const file of [source, target, writer]) if (file !== null) closeSync(file);
+    }
+  }
+
+  /** Returns the ranges that differ. Adjacent blocks form one range. */
+  #differences(length: number): [start: number, end: number][] {
+    const differs = (from: number, to: number) => this.#wanted.compare(this.#found, from, to, from, to) !== 0;
+    const ranges: [start: number, end: number][] = [];
+    if (!differs(0, length)) return ranges;
+    for (let at = 0; at < length; at += blockBytes) {
+      const end = Math.min(at + blockBytes, length);
+      if (!differs(at, end)) continue;
+      const last = ranges.at(-1);
+      if (last?.[1] === at) last[1] = end;
+      else ranges.push([at, end]);
+    }
+    return ranges;
+  }
+
+  /** Pauses regularly, because the program notices only in a pause that the updater has exited. */
+  async #pause(): Promise<void> {
+    if (performance.now() < this.#pausedAt + pauseEveryMs) return;
+    await pause();
+    this.#pausedAt = performance.now();
+  }
+}
+
+function readAll(file: number, buffer: Buffer, at: number): void {
+  for (let done = 0; done < buffer.length; ) {
+    const read = readSync(file, buffer, done, buffer.length - done, at + done);
+    if (read === 0) throw new Error('a file was truncated while it was being compared');
+    done += read;
+  }
+}
+
+function writeAll(file: number, buffer: Buffer, at: number): void {
+  for (let done = 0; done < buffer.length; )
+    done += writeSync(file, buffer, done, buffer.length - done, at + done);
+}

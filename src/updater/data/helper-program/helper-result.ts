@@ -1,0 +1,100 @@
+import * as z from 'zod/mini';
+import { storedFieldSchemas } from '../../run/state/stored-fields.ts';
+import type { HelperVerb } from './helper-request.ts';
+
+// Schemas of the lines that tools.ts prints. The updater checks each line, because tools.ts handles files that a bad
+// release may have written. tools.ts itself uses only the types.
+
+const { list } = storedFieldSchemas;
+const text = z.string();
+const number = z.number();
+
+const lookSchema = z.strictObject({
+  /** `other` is a socket or a device. */
+  type: z.enum(['directory', 'file', 'other']),
+  /**
+   * Path of the mounted directory inside its file system, such as `/opt/svc/data`. `device` is the device number, as
+   * major:minor. Both have the format of mountinfo.
+   */
+  root: text,
+  device: text,
+  /** Number that the kernel uses for the type of the file system. */
+  fileSystem: number,
+  /** Bytes that the contents occupy on the disk, without holes. */
+  bytes: number,
+  /** Bytes to read when the contents are copied, including holes. */
+  length: number,
+  files: number,
+  /** Size of the file system in bytes. `free` is its free space in bytes. */
+  size: number,
+  free: number,
+  /** Number of files and directories that can still be created. */
+  freeFiles: number,
+  /**
+   * Up to five paths of other file systems or subvolumes. `strange` lists up to five paths of files with unmapped
+   * owners, and `tooLong` up to five paths that are too long to copy.
+   */
+  inside: list(text),
+  strange: list(text),
+  tooLong: list(text),
+});
+/** Result of `look` for one mount. */
+export interface MountInspection extends z.infer<typeof lookSchema> {}
+
+const probeSchema = z.strictObject({
+  /** Features that the file system lacks, such as `file owners`, `extended attributes` or `sparse files`. */
+  missing: list(text),
+  fileSystem: number,
+  device: text,
+  size: number,
+  free: number,
+  freeFiles: number,
+});
+/** Result of `probe`, which checks the disk that will contain restore points. */
+export interface Probe extends z.infer<typeof probeSchema> {}
+
+const tablesSchema = z.strictObject({
+  /**
+   * Mount tables of the kernel, by process id; `self` is the table of the helper container. A table is empty if its
+   * process has ended.
+   */
+  tables: z.record(text, text),
+  /** Whether each data mount of the helper container is a directory, in the order of the mounts. */
+  directories: list(z.boolean()),
+});
+/** Result of `tables`. */
+export interface Tables extends z.infer<typeof tablesSchema> {}
+
+export const helperResultSchemas = {
+  look: list(lookSchema),
+  probe: probeSchema,
+  warm: z.null(),
+  cold: z.null(),
+  /** Hash of the copy of each mount. */
+  hash: list(storedFieldSchemas.hash),
+  /** Differences that remain after the restore, listed for each mount; empty if there are none. */
+  restore: list(list(text)),
+  /** TCP ports on which a process is listening. */
+  ports: z.array(number),
+  tables: tablesSchema,
+} satisfies Record<HelperVerb, z.ZodMiniType>;
+export type HelperResult<V extends HelperVerb> = z.infer<(typeof helperResultSchemas)[V]>;
+
+/** Progress line before the result: total number of bytes handled so far, over all mounts. */
+const progressSchema = z.strictObject({ bytes: number });
+export type HelperProgress = z.infer<typeof progressSchema>;
+
+const toldSchema = z.union([
+  z.strictObject({ result: z.unknown() }),
+  z.strictObject({
+    /** Message in the first line, details in the other lines. */
+    error: text,
+    code: z.enum(['no-space', 'changed', 'failed']),
+    /** Path, in the helper container, of the mount that caused the error. */
+    at: z.exactOptional(text),
+  }),
+]);
+/** Last line that tools.ts prints: the result or the error. */
+export type HelperMessage = z.infer<typeof toldSchema>;
+
+export const helperLineSchema = z.union([progressSchema, toldSchema]);

@@ -1,0 +1,357 @@
+// Source of the program `tools.mjs` in the updater's image. It runs in a container with the mounts of one service, and
+// inspects, copies and restores these mounts: `tools.mjs look '{"mounts":[]}'`. It prints one JSON object per line; the
+// last line is a `HelperMessage`.
+
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import * as fs from 'node:fs';
+import { setPriority } from 'node:os';
+import { findUnmappedOwner } from '../../../core/files/unmapped-owner.ts';
+import { readIfExists, walk } from '../../../core/files/walk.ts';
+import { readMountAt } from '../../../core/mounts/mount-table.ts';
+import { equalizeContents } from './equalize-contents.ts';
+import {
+  copyPath,
+  dataPath,
+  type HelperRequest,
+  type HelperVerb,
+  type RequestedMount,
+  restorePointPath,
+} from './helper-request.ts';
+import type { HelperMessage, HelperProgress, MountInspection, Probe, Tables } from './helper-result.ts';
+import {
+  formatRsyncError,
+  isFull,
+  killPrograms,
+  type RsyncPaths,
+  type RsyncResult,
+  runProgram,
+  runRsync,
+  syncFileSystems,
+} from './rsync.ts';
+
+const verbs = { look, probe, warm, cold, hash, restore, ports, tables } satisfies Record<HelperVerb, unknown>;
+
+const mostNames = 5;
+/** Maximum number of files with several names that are remembered, to limit the memory. */
+const mostLinked = 50_000;
+const shownLength = 300;
+const everyMs = 500;
+const lowestShare = 0.05;
+const fullDisk = 'the disk is full or a quota is exceeded';
+
+/**
+ * rsync option for comparing files that a bad release may have written: the default checksum of rsync, xxHash, is easy
+ * to deceive.
+ */
+const untrusted = '--checksum-choice=md5';
+/**
+ * Options with which tar always creates the same archive from the same tree. Contents are packed without searching for
+ * holes.
+ */
+const tarArgs = [
+  ...'--create --sort=name --format=posix --numeric-owner --acls --xattrs --xattrs-include=* --file=-'.split(
+    ' ',
+  ),
+  '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
+];
+
+type FailureCode = Extract<HelperMessage, { error: string }>['code'];
+
+class Failure extends Error {
+  readonly code: FailureCode;
+  readonly at: string | undefined;
+
+  /** @param at path, in this container, of the mount that caused the error */
+  constructor(code: FailureCode, message: string, at?: string) {
+    super(message);
+    this.code = code;
+    this.at = at;
+  }
+}
+
+const say = (value: HelperMessage | HelperProgress, then?: () => void) =>
+  process.stdout.write(`${JSON.stringify(value)}\n`, then);
+
+async function look({ mounts }: HelperRequest): Promise<MountInspection[]> {
+  const looks: MountInspection[] = [];
+  for (const [at, mount] of mounts.entries()) looks.push(await lookAt(at, mount));
+  return looks;
+}
+
+async function lookAt(at: number, { excluded }: RequestedMount): Promise<MountInspection> {
+  const path = dataPath(at);
+  const own = fs.lstatSync(path);
+  const type = own.isDirectory() ? 'directory' : own.isFile() ? 'file' : 'other';
+  const { root, device, below } = readMountAt(path);
+  const found = { bytes: 0, length: 0, files: 0 };
+  const names = { inside: [] as string[], strange: [] as string[], tooLong: [] as string[] };
+  const add = (list: string[], name: string) =>
+    list.length < mostNames && !list.includes(name) && list.push(name);
+  const isExcluded = (name: string) => excluded.some((each) => `${name}/`.startsWith(`/${each}/`));
+  for (const name of below) if (!isExcluded(name)) add(names.inside, name);
+  const linked = new Set<number>();
+  for await (const { name, full, status } of type === 'other' ? [] : walk(path, excluded)) {
+    if (status === null) add(names.tooLong, shown(name));
+    else if (status.dev !== own.dev) add(names.inside, shown(name));
+    else {
+      found.files++;
+      if (findUnmappedOwner(full, status) !== null) add(names.strange, shown(name));
+      if (linked.has(status.ino)) continue;
+      const isLinked = !status.isDirectory() && status.nlink > 1;
+      const canRemember = linked.size < mostLinked;
+      // If a file with several names is not remembered, each name counts as a fraction of the file.
+      const share = isLinked && !canRemember ? 1 / status.nlink : 1;
+      const bytes = status.blocks * 512;
+      found.bytes += share * bytes;
+      found.length += share * (status.isFile() ? Math.max(status.size, bytes) : bytes);
+      if (isLinked && canRemember) linked.add(status.ino);
+    }
+  }
+  const [bytes, length] = [found.bytes, found.length].map(Math.ceil) as [number, number];
+  return { type, root, device, ...found, bytes, length, ...disk(path), ...names };
+}
+
+const shown = (name: Buffer): string => {
+  const text = name.toString() || '/';
+  return text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;
+};
+
+function disk(path: string): Pick<MountInspection, 'fileSystem' | 'size' | 'free' | 'freeFiles'> {
+  const { type, blocks, bavail, bsize, files, ffree } = fs.statfsSync(path);
+  // A file system that does not limit the number of files reports 0.
+  const freeFiles = files === 0 ? Number.MAX_SAFE_INTEGER : ffree;
+  return { fileSystem: type, size: blocks * bsize, free: bavail * bsize, freeFiles };
+}
+
+/**
+ * Rejects a mount that has changed since an earlier `look`. The engine follows symbolic links when it mounts a path,
+ * and the targets of these links may have changed.
+ */
+function refuseChanged({ mounts }: HelperRequest): void {
+  for (const [at, { root, device }] of mounts.entries()) {
+    const path = dataPath(at);
+    const now = readMountAt(path);
+    if (root !== null && root !== now.root)
+      throw new Failure('changed', `mount ${at} is now ${now.root} instead of ${root}`, path);
+    if (device !== null && device !== now.device)
+      throw new Failure('changed', `mount ${at} is now on device ${now.device} instead of ${device}`, path);
+  }
+}
+
+async function probe(): Promise<Probe> {
+  const folder = fs.mkdtempSync(`${restorePointPath}/.probe-`);
+  try {
+    const path = `${folder}/file`;
+    const fd = fs.openSync(path, 'wx', 0o600);
+    fs.writeSync(fd, 'x', 1 << 20);
+    fs.fsyncSync(fd);
+    fs.closeSync(fd);
+    const works = async (program: string, ...args: string[]) =>
+      (await runProgram(program, [...args, path])).code === 0;
+    const tries: Record<string, () => boolean | Promise<boolean>> = {
+      'sparse files': () => fs.statSync(path).blocks * 512 < fs.statSync(path).size,
+      'file owners': () => {
+        fs.chownSync(path, 12345, 12345);
+        return fs.statSync(path).uid === 12345 && fs.statSync(path).gid === 12345;
+      },
+      'file modes': () => {
+        fs.chmodSync(path, 0o640);
+        return (fs.statSync(path).mode & 0o7777) === 0o640;
+      },
+      'extended attributes': async () =>
+        (await works('setfattr', '--name=user.probe', '--value=x')) &&
+        (await works('getfattr', '--absolute-names', '--name=user.probe')),
+      'access-control lists': async () =>
+        (await works('setfacl', '--modify=u:12345:r')) &&
+        (await works('getfattr', '--absolute-names', '--name=system.posix_acl_access')),
+    };
+    const missing: string[] = [];
+    for (const [word, holds] of Object.entries(tries)) {
+      const isHeld = await Promise.resolve()
+        .then(holds)
+        .catch(() => false);
+      if (!isHeld) missing.push(word);
+    }
+    return { missing, device: readMountAt(restorePointPath).device, ...disk(restorePointPath) };
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function warm({ mounts }: HelperRequest): Promise<null> {
+  const full = new AbortController();
+  const watch = () => {
+    for (const path of [restorePointPath, ...mounts.map((_, at) => dataPath(at))]) {
+      const { size, free } = disk(path);
+      if (free < size * lowestShare) full.abort(noSpace(path, 'less than 5 % of the disk is free'));
+    }
+  };
+  watch();
+  const timer = setInterval(watch, everyMs);
+  const more = progress();
+  try {
+    for (const [at, mount] of mounts.entries()) {
+      full.signal.throwIfAborted();
+      const ended = await runRsync(mount, [dataPath(at), copyPath(at)], [], { more, signal: full.signal });
+      full.signal.throwIfAborted();
+      if (isFull(ended)) throw noSpace(restorePointPath, fullDisk);
+      // Exit codes 23 and 24 report files that changed or disappeared because the app is running. The cold copy
+      // includes these changes.
+      judge('rsync', ended, [0, 23, 24]);
+    }
+  } finally {
+    clearInterval(timer);
+  }
+  // Sync now, so that less must be written to the disk after the cold copy.
+  await syncFileSystems([restorePointPath]);
+  return null;
+}
+
+/**
+ * Copies the mounts while services are stopped. Waits for input first, because the container is started while services
+ * are still stopping.
+ */
+async function cold({ mounts }: HelperRequest): Promise<null> {
+  await once(process.stdin, 'data');
+  const more = progress();
+  for (const [at, mount] of mounts.entries()) {
+    const ends = [dataPath(at), copyPath(at)] as const;
+    await equalizeContents(mount, ends, true, more).catch((error: NodeJS.ErrnoException) => {
+      throw ['ENOSPC', 'EDQUOT'].includes(error.code ?? '') ? noSpace(restorePointPath, fullDisk) : error;
+    });
+    const ended = await runRsync(mount, ends, ['--size-only'], { more });
+    if (isFull(ended)) throw noSpace(restorePointPath, fullDisk);
+    judge('rsync', ended);
+  }
+  return null;
+}
+
+/** Returns up to five differences between the trees, as rsync lists them. */
+async function differences(
+  mount: RequestedMount,
+  ends: RsyncPaths,
+  args: readonly string[],
+): Promise<string[]> {
+  const lines: string[] = [];
+  const onLine = (line: string) => lines.length < mostNames && lines.push(line.slice(0, shownLength));
+  const all = ['--dry-run', '--itemize-changes', '--checksum', ...args];
+  judge('rsync', await runRsync(mount, ends, all, { onLine }));
+  return lines;
+}
+
+async function hash({ mounts }: HelperRequest): Promise<string[]> {
+  const more = progress();
+  const hashes: string[] = [];
+  for (const [at, { isFile }] of mounts.entries()) {
+    const sum = createHash('sha256');
+    const onOutput = (chunk: Buffer) => {
+      sum.update(chunk);
+      more(chunk.length);
+    };
+    const tree = isFile ? [`--directory=${restorePointPath}`, `${at}`] : [`--directory=${copyPath(at)}`, '.'];
+    judge('tar', await runProgram('tar', [...tarArgs, ...tree], { onOutput }));
+    hashes.push(sum.digest('hex'));
+  }
+  return hashes;
+}
+
+/** Restores all mounts, after checking all of them first. Returns up to five remaining differences for each mount. */
+async function restore({ mounts }: HelperRequest): Promise<string[][]> {
+  for (const [at, mount] of mounts.entries()) {
+    const copy = fs.lstatSync(copyPath(at));
+    const { type, inside, strange } = await lookAt(at, mount);
+    const path = dataPath(at);
+    const wanted = mount.isFile ? 'file' : 'directory';
+    if (type !== wanted || (mount.isFile ? !copy.isFile() : !copy.isDirectory()))
+      throw new Failure('failed', `mount ${at} or its copy is not a ${wanted}`, path);
+    if (inside[0] !== undefined)
+      throw new Failure('failed', `another file system or subvolume is mounted at ${inside[0]}`, path);
+    if (strange[0] !== undefined)
+      throw new Failure('failed', `the owner or group of ${strange[0]} is not mapped into containers`, path);
+  }
+  const more = progress();
+  const ends = (at: number) => [copyPath(at), dataPath(at)] as const;
+  // All files that the copies lack are removed before anything is written, because the disk may be full. For a restore
+  // point of an older updater, contents are written in place, to retain attributes that its copies lack.
+  for (const [at, mount] of mounts.entries())
+    await equalizeContents(mount, ends(at), mount.hasRsyncAttributes !== true, more);
+  for (const [at, mount] of mounts.entries())
+    judge('rsync', await runRsync(mount, ends(at), ['--size-only'], { more }));
+  await syncFileSystems(mounts.map((_, at) => dataPath(at)));
+  const found: string[][] = [];
+  for (const [at, mount] of mounts.entries()) found.push(await differences(mount, ends(at), [untrusted]));
+  return found;
+}
+
+/** Returns the TCP ports in the LISTEN state. */
+function ports(): number[] {
+  const lines = ['tcp', 'tcp6'].flatMap(
+    (name) => readIfExists(() => fs.readFileSync(`/proc/net/${name}`, 'utf8'))?.split('\n') ?? [],
+  );
+  const open = lines.flatMap((line) => {
+    const [, local = '', , state] = line.trim().split(/\s+/);
+    return state === '0A' ? [Number.parseInt(local.split(':').at(-1) ?? '', 16)] : [];
+  });
+  return [...new Set(open)].sort((a, b) => a - b);
+}
+
+function tables({ mounts, pids = [] }: HelperRequest): Tables {
+  const table = (process: number | string): string => {
+    try {
+      return fs.readFileSync(`/proc/${process}/mountinfo`, 'utf8');
+    } catch {
+      return '';
+    }
+  };
+  const directories = mounts.map((_, at) => fs.lstatSync(dataPath(at)).isDirectory());
+  return { tables: Object.fromEntries(['self', ...pids].map((each) => [each, table(each)])), directories };
+}
+
+function noSpace(path: string, why: string): Failure {
+  const { size, free } = disk(path);
+  const megabytes = (bytes: number) => `${Math.floor(bytes / 1_000_000)} MB`;
+  return new Failure('no-space', `${why}: ${megabytes(free)} of ${megabytes(size)} free`, path);
+}
+
+function judge(program: string, ended: RsyncResult, accepted: readonly number[] = [0]): void {
+  const failure = formatRsyncError(program, ended, accepted);
+  if (failure !== null) throw new Failure('failed', failure);
+}
+
+/**
+ * Returns a function that adds up the handled bytes and prints the sum: at its first call, then at most twice a second.
+ */
+function progress(): (more: number) => void {
+  let bytes = 0;
+  let saidAt = Number.NEGATIVE_INFINITY;
+  return (more) => {
+    bytes += more;
+    if (performance.now() - saidAt < everyMs) return;
+    saidAt = performance.now();
+    say({ bytes });
+  };
+}
+
+/**
+ * Kills all processes of the container. Called when standard input closes, because the updater, which holds its other
+ * end, was killed.
+ */
+function abandon(): void {
+  killPrograms();
+  process.exit(1);
+}
+
+const [verb = '', json = ''] = process.argv.slice(2);
+process.stdin.on('end', abandon).on('error', abandon).resume();
+try {
+  const asked = JSON.parse(json) as HelperRequest;
+  // The kernel derives the disk priority from the CPU priority.
+  if (asked.isIdle) setPriority(19);
+  refuseChanged(asked);
+  const result = (await verbs[verb as HelperVerb](asked)) ?? null;
+  say({ result }, () => process.exit(0));
+} catch (error) {
+  const { message, code, at } = error instanceof Failure ? error : new Failure('failed', String(error));
+  say({ error: message, code, ...(at !== undefined && { at }) }, () => process.exit(1));
+}

@@ -1,0 +1,152 @@
+// Runs rsync and other programs that read and write files, each in its own process group.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createLineSplitter } from '../../../engine/http/lines.ts';
+import type { RequestedMount } from './helper-request.ts';
+
+const keptLines = 20;
+const longestError = 1_000;
+const [lineFeed, carriageReturn] = [10, 13];
+
+/**
+ * Options for exact copies. The doubled `-X` also copies attributes named `user.rsync.%…`, which backup servers set and
+ * a single `-X` ignores. Without `--modify-window=-1`, rsync compares times only to the second.
+ */
+const exactly = ['-aHASXX', '--numeric-ids', '--modify-window=-1', '--one-file-system', '--delete'];
+
+/**
+ * Filters that leave attributes named `user.rsync.%…` unchanged; a single `-X` would remove them. ACLs are copied
+ * despite the second filter, because they are not attributes for rsync.
+ */
+const withoutRsyncAttributes = ['--filter=-x user.rsync.%*', '--filter=-x system.*'];
+
+const withProgress = ['--no-human-readable', '--info=progress2'];
+/** Exit codes of an rsync process whose partner process has failed. The partner's message may be lost. */
+const broken: readonly (number | null)[] = [10, 12];
+
+export type RsyncPaths = readonly [from: string, to: string];
+
+interface Copying {
+  more?: (bytes: number) => void;
+  onLine?: (line: string) => void;
+  signal?: AbortSignal;
+}
+
+/** Runs rsync on one mount. Excluded files are neither copied nor removed. */
+export async function runRsync(
+  { isFile, excluded, hasRsyncAttributes = false }: RequestedMount,
+  ends: RsyncPaths,
+  args: readonly string[],
+  { more, onLine, signal }: Copying,
+): Promise<RsyncResult> {
+  const excludes = excluded.map((path) => `--exclude=/${patternOf(path)}`);
+  const paths = ends.map((path) => (isFile ? path : `${path}/`));
+  let told = 0;
+  const onEach = (line: string) => {
+    onLine?.(line);
+    const bytes = Math.max(Number(/^\s*(\d+)\s/.exec(line)?.[1] ?? 0), told);
+    more?.(bytes - told);
+    told = bytes;
+  };
+  const filters = hasRsyncAttributes ? [] : withoutRsyncAttributes;
+  const all = [...exactly, ...filters, ...(more ? withProgress : []), ...args, ...excludes, '--', ...paths];
+  const start = () => runProgram('rsync', all, { onLine: onEach, ...(signal && { signal }) });
+  const ended = await start();
+  // rsync runs a second time if the reason for its failure may be lost, because the second run prints the reason.
+  return broken.includes(ended.code) && !signal?.aborted ? start() : ended;
+}
+
+/**
+ * Escapes the wildcards in a path. rsync treats a backslash as an escape character only in a pattern with a wildcard.
+ */
+const patternOf = (path: string): string =>
+  /[*?[]/.test(path) ? path.replaceAll(/[\\*?[]/g, String.raw`\$&`) : path;
+
+/**
+ * Checks whether rsync failed because of a full disk, by the error number at the end of a line, where a file name
+ * cannot be.
+ */
+export const isFull = ({ code, errors }: RsyncResult): boolean =>
+  code !== 0 && errors.some((line) => /\((?:28|122)\)$/.test(line));
+
+/**
+ * Returns the message of a failed program: its exit code with the most specific error in the first line, then its last
+ * lines of standard error. Null if the exit code is accepted.
+ */
+export function formatRsyncError(
+  program: string,
+  { code, errors }: RsyncResult,
+  accepted: readonly number[],
+): string | null {
+  if (code !== null && accepted.includes(code)) return null;
+  const isSummary = (line: string) =>
+    line.startsWith(`${program} error: `) || line.startsWith('IO error encountered');
+  const last = errors.findLast((line) => !isSummary(line)) ?? 'killed';
+  return [`${program} failed with exit code ${code}: ${last}`, ...errors].join('\n');
+}
+
+export interface RsyncResult {
+  code: number | null;
+  /** Last lines of standard error. */
+  errors: string[];
+}
+
+const running = new Set<ChildProcess>();
+
+interface Listeners {
+  onOutput?: (chunk: Buffer) => void;
+  /** Called for each line of standard output. */
+  onLine?: (line: string) => void;
+  signal?: AbortSignal;
+}
+
+/** Runs a program in its own process group: rsync consists of three processes, which must end together. */
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  { onOutput = () => {}, onLine, signal }: Listeners = {},
+): Promise<RsyncResult> {
+  const env = { PATH: process.env.PATH ?? '', LC_ALL: 'C' };
+  const child = spawn(program, args, { detached: true, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  running.add(child);
+  const onAbort = () => kill(child);
+  signal?.addEventListener('abort', onAbort);
+  const errors: string[] = [];
+  const stderr = createLineSplitter((line) => {
+    errors.push(line);
+    if (errors.length > keptLines) errors.shift();
+  }, longestError);
+  child.stderr.on('data', (chunk: Buffer) => stderr.write(chunk));
+  child.stdout.on('data', onOutput);
+  const stdout = onLine && createLineSplitter(onLine);
+  child.stdout.on('data', (chunk: Buffer) => stdout?.write(withLineEnds(chunk)));
+  const [code] = await once(child, 'close');
+  stderr.end();
+  stdout?.end();
+  signal?.removeEventListener('abort', onAbort);
+  running.delete(child);
+  return { code, errors };
+}
+
+/** Replaces the carriage return that ends a progress line of rsync with a line feed. */
+const withLineEnds = (chunk: Buffer): Buffer =>
+  chunk.map((byte) => (byte === carriageReturn ? lineFeed : byte)) as Buffer;
+
+/** Syncs the file systems of the paths to the disk. Syncs all file systems if they cannot be synced individually. */
+export async function syncFileSystems(paths: readonly string[]): Promise<void> {
+  if ((await runProgram('sync', ['-f', ...paths])).code !== 0) await runProgram('sync', []);
+}
+
+/** Kills all programs that `runProgram` has started and that are still running. */
+export function killPrograms(): void {
+  for (const child of running) kill(child);
+}
+
+function kill({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // The process has already ended.
+  }
+}

@@ -1,0 +1,252 @@
+// Chooses the mounts that a restore point saves, and finds mounts that rule out a restore point.
+
+import { join, relative } from 'node:path';
+import { isWithin, type Mount } from '../../../core/mounts/host-paths.ts';
+import { settingsFileName, stateDirectoryName } from '../../../core/names/state-directory-name.ts';
+import { cleanPath } from '../../../engine/containers/container-snapshot.ts';
+import { type Container, isUp, type StorageMount, serviceOf } from '../../../engine/objects/container.ts';
+import { type Json, toObject } from '../../../engine/objects/json.ts';
+import { composeLabels } from '../../../engine/objects/labels.ts';
+import type { DataDeclaration } from '../data-context.ts';
+import type { SavedMount } from '../restore-point.ts';
+
+export interface MountContext {
+  project: string;
+  /**
+   * Host path of the compose directory. `files` are the host paths of the compose and env files, and `points` is the
+   * host path of the directory of the restore points.
+   */
+  directory: string;
+  files: readonly string[];
+  points: string;
+  /** Data root directory of the engine; empty if the engine does not report it. */
+  dataRoot: string;
+  /** Volume options by volume name. */
+  options: ReadonlyMap<string, Json>;
+}
+
+/** Mount to save, before its contents have been checked. */
+export type UncheckedMount = Pick<
+  SavedMount,
+  'service' | 'where' | 'volume' | 'path' | 'subpath' | 'excluded'
+>;
+
+interface Chosen {
+  mounts: readonly UncheckedMount[];
+  /** Writable mounts that are not data, with the reason, such as `app:/tmp (in memory)`. */
+  notSaved: readonly string[];
+  refusals: readonly string[];
+  warnings: readonly string[];
+}
+
+/** Checks whether a container belongs to a service of the project. Containers of `docker compose run` do not count. */
+export const isOfService = ({ labels }: Pick<Container, 'labels'>, project: string): boolean =>
+  labels[composeLabels.project] === project && labels[composeLabels.oneOff] !== 'True';
+
+/** System paths on the host, which updates do not change. Only exact matches count: `/usr/local/svc/data` is data. */
+const systemPaths = new Set([
+  ...below('/etc', 'localtime timezone hosts hostname resolv.conf machine-id passwd group ssl/certs'),
+  ...['/run', '/var/run'].flatMap((run) => [
+    run,
+    ...below(run, 'docker.sock udev dbus systemd containerd/containerd.sock'),
+  ]),
+  ...['/lib/modules', '/usr/share/zoneinfo'],
+]);
+function below(directory: string, names: string): string[] {
+  return names.split(' ').map((name) => `${directory}/${name}`);
+}
+const isOfSystem = (path: string): boolean =>
+  systemPaths.has(path) || ['/dev', '/proc', '/sys'].some((root) => isWithin(path, root));
+
+const inMemory = 'in memory';
+const savedTypes: readonly string[] = ['volume', 'bind', 'cluster', 'tmpfs'];
+
+/**
+ * Returns the engine's directory of volumes. Administration tools for the engine mount this directory or a parent
+ * directory.
+ */
+const volumesOf = ({ dataRoot }: MountContext): string => join(dataRoot || '/var/lib/docker', 'volumes');
+
+/** Returns the reason why a mount is not saved, according to its type and path; null if the mount is data. */
+function noDataReason(type: string, path: string, files: readonly string[]): string | null {
+  if (type === 'tmpfs') return inMemory;
+  if (type !== 'bind') return null;
+  if (files.includes(path)) return 'compose and env files are backed up separately';
+  return isOfSystem(path) ? 'a system path' : null;
+}
+
+/**
+ * Checks whether a mount will probably be saved, according to its type and path, because its options and contents are
+ * not known yet.
+ */
+export const isSavableMount = ({ type, source, writable }: Mount, files: readonly string[]): boolean =>
+  writable &&
+  savedTypes.includes(type) &&
+  noDataReason(type, cleanPath(source), files) === null &&
+  !(type === 'bind' && source.endsWith('.sock'));
+
+/**
+ * Returns the host path of a mount, which is empty if there is none, and its volume, which is empty for a bind mount. A
+ * local volume with `o=bind` counts as a bind mount.
+ */
+export function mountOriginOf(
+  mount: StorageMount,
+  around: Pick<MountContext, 'options'>,
+): { path: string; volume: string } {
+  const { o, device } = optionsOf(mount, around);
+  const isBind = /(?:^|,)r?bind(?:,|$)/.test(String(o));
+  const source = isBind ? String(device) : mount.path;
+  return {
+    path: source === '' ? '' : cleanPath(join(source, mount.subpath)),
+    // A directory inside a volume is mounted as a volume: the engine then follows no link out of the volume.
+    volume: mount.type === 'volume' && !(isBind && mount.subpath === '') ? mount.source : '',
+  };
+}
+
+const optionsOf = ({ type, source }: Mount, { options }: Pick<MountContext, 'options'>): Json =>
+  toObject(type === 'volume' ? options.get(source) : {});
+
+/**
+ * Checks whether a host directory contains more than the data of one app: a restore would also replace everything else
+ * in it.
+ */
+export const isHostDirectory = (path: string, directory: string): boolean =>
+  /^\/[^/]*$|^\/var\/lib$|^\/(?:home|var\/home|Users)\/[^/]+$/.test(path) ||
+  (path !== '' && path !== directory && isWithin(directory, path));
+
+/**
+ * Chooses the mounts to save.
+ * @param containers at least the containers of the project
+ */
+export function chooseMounts(
+  containers: readonly Container[],
+  declared: DataDeclaration,
+  around: MountContext,
+): Chosen {
+  const own = containers.filter((each) => isOfService(each, around.project));
+  const isExcluded = (service: string, at: string | null) =>
+    declared.excluded.some((each) => each.service === service && each.path === at);
+  const found: UncheckedMount[] = [];
+  const [notSaved, refusals, warnings] = [new Set<string>(), new Set<string>(), new Set<string>()];
+  for (const service of declared.covered) {
+    const mounts = own.filter((each) => serviceOf(each) === service).flatMap(({ storage }) => storage);
+    for (const mount of mounts.toSorted((a, b) => (a.destination < b.destination ? -1 : 1))) {
+      if (!mount.writable || !savedTypes.includes(mount.type) || isExcluded(service, mount.destination))
+        continue;
+      const where = `${service}:${mount.destination}`;
+      const { volume, path } = mountOriginOf(mount, around);
+      const reason =
+        optionsOf(mount, around).type === 'tmpfs' ? inMemory : noDataReason(mount.type, path, around.files);
+      const refusal = refusalOf(where, mount, path, around);
+      if (reason !== null) notSaved.add(`${where} (${reason})`);
+      else if (path !== '' && isWithin(volumesOf(around), path))
+        (isHostDirectory(path, around.directory) ? refusals : warnings).add(
+          `${where} is not saved: ${JSON.stringify(path)} contains the data of all containers`,
+        );
+      else if (refusal !== null) refusals.add(refusal);
+      else {
+        const subpath = volume === '' ? '' : mount.subpath;
+        found.push({ service, where, volume, path, subpath, excluded: [] });
+      }
+    }
+  }
+  const excluded = own.flatMap((each) => {
+    const service = serviceOf(each);
+    return each.storage
+      .filter(
+        ({ destination, writable }) =>
+          isExcluded(service, destination) || (writable && isExcluded(service, null)),
+      )
+      .map((mount) => ({ service, mount, path: mountOriginOf(mount, around).path }));
+  });
+  for (const { service, mount, path } of excluded) {
+    const same = found.find((each) => each.path === path);
+    if (same && isExcluded(service, mount.destination))
+      refusals.add(
+        `${service}:${mount.destination} is excluded, but ${same.where} has the same source (${JSON.stringify(path)}): in ${settingsFileName}, set both mounts to "none", or remove the exclusion`,
+      );
+  }
+  const hidden = new Set([...excluded.map(({ path }) => path), ...around.files]);
+  const mounts = found.map((mount) => {
+    const below = [...hidden].filter((path) => path !== mount.path && isWithin(path, mount.path));
+    return { ...mount, excluded: below.map((path) => relative(mount.path, path)) };
+  });
+  return {
+    ...{ mounts: outermostMountsOf(mounts), notSaved: [...notSaved] },
+    ...{ refusals: [...refusals], warnings: [...warnings] },
+  };
+}
+
+const networkTypes = /^(?:nfs4?|cifs|smb\w*|9p|ceph|afs|glusterfs)$/;
+
+/** Returns the reason why a mount rules out a restore point, according to the engine; null if there is none. */
+function refusalOf(where: string, mount: StorageMount, path: string, around: MountContext): string | null {
+  const { type, driver } = mount;
+  const { type: options, o } = optionsOf(mount, around);
+  const exclude = `exclude it by setting "${where}: none" under data in ${settingsFileName}`;
+  if (type === 'cluster' || (type === 'volume' && driver !== '' && driver !== 'local'))
+    return `${where} uses the volume driver ${driver || type}, but only local volumes can be saved: move its data to a local volume, or ${exclude}`;
+  if (networkTypes.test(String(options)) || /(?:^|,)addr=/.test(String(o)))
+    return `${where} is a volume on a network file system (${options}): move its data to a local disk, or ${exclude}`;
+  if (!path.startsWith('/'))
+    return `the source of ${where} (${JSON.stringify(path)}) cannot be saved in a restore point: ${exclude}`;
+  const state = join(around.directory, stateDirectoryName);
+  const overlap = [state, around.points].find((each) => isWithin(each, path) || isWithin(path, each));
+  return overlap === undefined
+    ? null
+    : `the source of ${where} (${JSON.stringify(path)}) overlaps with ${overlap}, an updater directory: mount a directory that contains only data, or ${exclude}`;
+}
+
+interface Nested {
+  path: string;
+  excluded: readonly string[];
+}
+
+/**
+ * Removes mounts that are inside another mount and saved with it. Of two mounts with the same source, the first is
+ * retained.
+ */
+export const outermostMountsOf = <M extends Nested>(mounts: readonly M[]): M[] =>
+  mounts.filter(
+    (mount, at) =>
+      !mounts.some(
+        (other, before) => reaches(other, mount.path) && (other.path !== mount.path || before < at),
+      ),
+  );
+
+/** Checks whether a saved mount contains a path, and does not exclude the path. */
+const reaches = ({ path: root, excluded }: Nested, path: string): boolean =>
+  isWithin(path, root) && !excluded.some((each) => isWithin(path, join(root, each)));
+
+/**
+ * Finds running containers that can write to the source of a saved mount and are not stopped for the restore point.
+ * Administration tools cause only a warning.
+ */
+export function writersOf(
+  mounts: readonly UncheckedMount[],
+  containers: readonly Container[],
+  around: MountContext,
+  isStopped: (container: Container) => boolean,
+): { refusals: string[]; warnings: string[] } {
+  const [refusals, warnings] = [new Set<string>(), new Set<string>()];
+  for (const container of containers.filter((each) => isUp(each) && !isStopped(each))) {
+    for (const mount of container.storage.filter(({ writable }) => writable)) {
+      const { path } = mountOriginOf(mount, around);
+      const shared = mounts.find((each) => reaches(each, path) || (path && isWithin(each.path, path)));
+      if (!shared || noDataReason(mount.type, path, []) !== null) continue;
+      const sentence = `the running container ${container.name} can write to ${shared.where}, because ${JSON.stringify(path)} is mounted in it read-write`;
+      const save = `set "${serviceOf(container)}: save" under data in ${settingsFileName}`;
+      if ([volumesOf(around), around.directory].some((each) => isWithin(each, path)))
+        warnings.add(
+          `${sentence}; the container must not write to it while data is being copied or restored`,
+        );
+      else
+        refusals.add(
+          isOfService(container, around.project)
+            ? `${sentence}, and the update will not stop that container: stop it yourself, mount the path read-only, or ${save}`
+            : `${sentence}, and the update will not stop that container: stop it yourself or mount the path read-only`,
+        );
+    }
+  }
+  return { refusals: [...refusals], warnings: [...warnings] };
+}

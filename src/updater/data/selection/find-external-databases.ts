@@ -1,0 +1,147 @@
+// Finds databases outside the project that updated services use, because no restore point contains their data. Values
+// of variables may contain passwords, so only hosts and names of variables leave this file.
+
+import { isIPv6 } from 'node:net';
+import { type Container, serviceOf } from '../../../engine/objects/container.ts';
+
+interface OutsideDatabase {
+  host: string;
+  service: string;
+  variable: string;
+}
+
+/**
+ * Returns each database host outside the project once, with the alphabetically first variable that contains the host.
+ * @param services all services of the project
+ * @param containers containers of the project
+ */
+export function findExternalDatabases(
+  updated: readonly string[],
+  services: readonly string[],
+  containers: readonly Container[],
+): OutsideDatabase[] {
+  const isInside = insideOf(services, containers);
+  const found = new Map<string, OutsideDatabase>();
+  for (const container of containers.filter((each) => updated.includes(serviceOf(each)))) {
+    const variables = [...container.env].toSorted(([a], [b]) => (a < b ? -1 : 1));
+    for (const [variable, value] of variables) {
+      for (const host of hostsIn(variable, value)) {
+        if (!found.has(host) && !isInside(host, container))
+          found.set(host, { host, service: serviceOf(container), variable });
+      }
+    }
+  }
+  return [...found.values()];
+}
+
+/** Returns all database hosts in the variables of containers. */
+export const listDatabaseHosts = (containers: readonly Container[]): string[] =>
+  containers.flatMap(({ env }) => [...env].flatMap(([variable, value]) => hostsIn(variable, value)));
+
+/** Names of databases and brokers in URL schemes such as `jdbc:postgresql:`, `mysql+pymysql:` or `rediss:`. */
+const schemes =
+  /postgres|pgsql|mysql|mariadb|mongo|redis|valkey|amqp|sqlserver|mssql|oracle|clickhouse|cockroach|cassandra|couchdb|neo4j|nats|kafka|pulsar/i;
+const names = /DB|DATABASE|PG|POSTGRES|MYSQL|MARIADB|MONGO|REDIS/;
+/** Words that show, after HOST in the name of a variable, that the value is not a host but, for example, a password. */
+const otherThings = /PASS|SECRET|TOKEN|KEY|CERT|USER|PORT|SSL|AUTH/;
+
+/** Returns the database hosts in a variable, in lower case and without ports. Takes linear time. */
+export function hostsIn(variable: string, value: string): string[] {
+  const hasName = isNamed(variable.toUpperCase());
+  const text = value.trim().replace(/^["']/, '').replace(/["']$/, '');
+  // Splits a list of URLs. The length of the look-ahead is limited to keep the time linear.
+  const parts = text.split(/[\s,](?=[a-z][a-z0-9+.:_-]{1,60}@?\/\/)/i);
+  const hosts = parts.flatMap((part) => {
+    const url = urlOf(part);
+    if (url === null) return hasName ? part.split(/[\s,;]/) : [];
+    return hasName || schemes.test(url.scheme) ? url.hosts : [];
+  });
+  return [...new Set(hosts.map(hostOf).filter(isHost))];
+}
+
+function isNamed(variable: string): boolean {
+  const at = variable.search(names);
+  const host = at < 0 ? -1 : variable.indexOf('HOST', at + 1);
+  return host > 0 && !otherThings.test(variable.slice(host));
+}
+
+/** Parses a database URL; null if the text is no URL. The returned hosts may include a port. */
+function urlOf(text: string): { scheme: string; hosts: string[] } | null {
+  const at = text.indexOf('//');
+  const scheme = text.slice(0, Math.max(at, 0));
+  if (scheme.length > 61 || !/^[a-z][a-z0-9+.:_-]*:@?$/i.test(scheme)) return null;
+  const rest = text.slice(at + 2);
+  const end = rest.search(/[/?#;\\]/);
+  let authority = end < 0 ? rest : rest.slice(0, end);
+  // Some programs accept a slash in a password, so the authority may end only after that slash.
+  const isPlain = /^(?:[\w.-]*|\[[0-9a-f:.]*\])(?::\d*)?(?:,[\w.-]*(?::\d*)?)*$/i.test(authority);
+  if (!authority.includes('@') && !isPlain && rest.includes('@'))
+    authority = rest.slice(rest.lastIndexOf('@')).split(/[/?#;\\]/, 1)[0] ?? '';
+  const hosts = decoded(authority.slice(authority.lastIndexOf('@') + 1)).replace(/^\w+\(|\)$/g, '');
+  const query = rest.slice(Math.max(rest.indexOf('?'), 0)).split(/[?&#]/);
+  const named = query.flatMap((each) => /^host(?:addr)?=(.*)$/s.exec(each)?.[1] ?? []);
+  return { scheme, hosts: [hosts, ...named.map(decoded)].flatMap((each) => each.split(',')) };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function hostOf(text: string): string {
+  const bare = /^\[([^\]]*)\]/.exec(text)?.[1] ?? (isIPv6(text) ? text : text.split(':', 1)[0]);
+  return (bare ?? '').toLowerCase().replace(/\.$/, '');
+}
+
+/** Checks whether a text is a host, not a socket path, a number, a switch or a pattern. */
+const isHost = (text: string): boolean =>
+  isIPv6(text) ||
+  (/^[\p{L}\p{N}_][\p{L}\p{N}_.-]{0,252}$/u.test(text) &&
+    !/^(?:\d{1,5}|true|false|yes|no|on|off)$/.test(text));
+
+const isLoopback = (host: string): boolean =>
+  /^(?:localhost|localhost\.localdomain|ip6-localhost|127\.[\d.]+|0\.0\.0\.0|::1?)$/.test(host);
+
+/** Returns a function that checks whether a host belongs to the project when the given container resolves it. */
+function insideOf(
+  services: readonly string[],
+  containers: readonly Container[],
+): (host: string, by: Container) => boolean {
+  const known = new Set(
+    [...services, ...containers.flatMap(({ name, addresses }) => [name, ...addresses])].map((each) =>
+      each.toLowerCase(),
+    ),
+  );
+  const networks = new Set(containers.flatMap((each) => each.networks.map((name) => name.toLowerCase())));
+  const isKnown = (host: string): boolean => {
+    // The engine's DNS server also resolves names such as `db.svc_default`.
+    const dots = [...host.matchAll(/\./g)].map(({ index }) => index);
+    return (
+      known.has(host) || dots.some((at) => networks.has(host.slice(at + 1)) && known.has(host.slice(0, at)))
+    );
+  };
+  return (host, by) => {
+    const mapped = by.extraHosts.map((line) => parted(line, /[:=]/)).find(([name]) => name === host);
+    if (mapped) return isKnown(hostOf(mapped[1])) || isLoopback(hostOf(mapped[1]));
+    const linked = by.links
+      .map((link) => parted(link.replace(/^\//, ''), /:/))
+      .find(([, alias]) => alias.split('/').at(-1) === host);
+    if (linked) return known.has(linked[0]);
+    if (isKnown(host)) return true;
+    // For a container in the host network, a loopback address is the host itself. That address belongs to the project
+    // only if another service is reachable on the host.
+    const isShared = (each: Container) =>
+      serviceOf(each) !== serviceOf(by) && (each.networkMode === 'host' || each.published.length > 0);
+    return isLoopback(host) && (by.networkMode !== 'host' || containers.some(isShared));
+  };
+}
+
+function parted(text: string, at: RegExp): [name: string, rest: string] {
+  const index = text.search(at);
+  return index < 0
+    ? [text.toLowerCase(), '']
+    : [text.slice(0, index).toLowerCase(), text.slice(index + 1).toLowerCase()];
+}

@@ -1,0 +1,107 @@
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import * as z from 'zod/mini';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { Product } from '../../../core/names/product.ts';
+import { createJsonTextSchema } from '../../../core/text/json-text.ts';
+import { Engine } from '../../../engine/cli/engine.ts';
+import { createRejectionError } from '../../../engine/cli/rejection.ts';
+import { lastLine } from '../../../engine/cli/run-command.ts';
+import type { EngineFacts } from '../../../engine/engine-api.ts';
+import { isAtLeast } from '../../../engine/http/api-version.ts';
+import { parseObject } from '../../../engine/objects/json.ts';
+import { parseEngineAddress } from './engine-address.ts';
+
+/** Version of this build, set by the bundler. */
+export const version: string = process.env.SVC_UPDATER_BUILD_VERSION ?? 'dev';
+
+const versionText = z.string().check(z.regex(/^v?\d/));
+/** Versions of the docker CLI and compose in the image. */
+const programsSchema = z.object({
+  /** Version of the docker CLI: `29.7.2` */
+  cli: versionText,
+  /** Newest engine API version that the CLI supports: `1.55` */
+  api: versionText,
+  compose: versionText,
+});
+type Programs = z.infer<typeof programsSchema>;
+
+/**
+ * Path of the versions file, which the image build writes because running both programs takes a tenth of a second in
+ * each run.
+ */
+const noted = join(import.meta.dirname, 'programs.json');
+
+/**
+ * Newest known major version of the docker CLI. Up to this version, no CLI requires a newer engine API than `needed`.
+ */
+const lastKnown = 29;
+const needed = '1.44';
+
+/**
+ * Returns the versions of the docker CLI and compose after checking that both can use the engine.
+ * @throws UpdateError engine-version, no-compose
+ */
+export async function readProgramVersions(
+  engine: Engine,
+  facts: Promise<EngineFacts>,
+  file: string = noted,
+): Promise<Pick<Programs, 'cli' | 'compose'>> {
+  const found = await facts;
+  const known = await readPrograms(file);
+  if (known !== null && (await fits(engine, found, known))) return known;
+  const { exitCode, stdout, stderr } = await engine.call(['version', '--format', '{{.Client.Version}}']);
+  if (exitCode !== 0) {
+    const message = `the docker CLI of this image cannot use the engine: ${lastLine(stderr)}`;
+    // If HEAD /_ping fails, the docker CLI uses its own API version, which may be too new for the engine.
+    const advice = 'Update the engine. If a proxy is in front of the engine, allow HEAD /_ping.';
+    throw new UpdateError('engine-version', message, { advice });
+  }
+  const compose = await engine.call(['compose', 'version', '--short']);
+  if (compose.exitCode !== 0) throw createRejectionError(compose);
+  return { cli: stdout.trim(), compose: compose.stdout.trim() };
+}
+
+/** Reads the versions file; null if the image build did not write the file. */
+export async function readPrograms(file: string): Promise<Programs | null> {
+  const text = await readFile(file, 'utf8').catch(() => null);
+  return createJsonTextSchema(programsSchema).safeParse(text).data ?? null;
+}
+
+/** Checks whether the docker CLI can certainly use the engine, so that the CLI need not be run to find out. */
+async function fits(engine: Engine, { api }: EngineFacts, known: Programs): Promise<boolean> {
+  if (api === null || Number.parseInt(known.cli.replace(/^v/, ''), 10) > lastKnown) return false;
+  return isAtLeast(api.newest, needed) && isAtLeast(known.api, api.oldest) && (await engine.answersPing());
+}
+
+/**
+ * Time limit in ms for each version, because an engine that is shutting down may keep a connection open without
+ * responding.
+ */
+const deadlineMs = 4_000;
+
+/** Returns the output of `--version`: the updater, the programs in its image, and the engine if it responds. */
+export async function formatVersionLine(
+  { name }: Product,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<string> {
+  const configDirectory = join(homedir(), '.docker');
+  const engine = new Engine({ ...parseEngineAddress(env), configDirectory }, { home: homedir() });
+  const commandVersion = async (args: readonly string[]) =>
+    (await engine.call(args, { deadlineMs })).stdout.trim().split('\n', 1)[0] ?? '';
+  const engineVersion = () =>
+    engine
+      .request('getVersion', { deadlineMs })
+      .then(({ body }) => String(parseObject(body.toString())?.Version));
+  const parts = await Promise.all([
+    commandVersion(['version', '--format', '{{.Client.Version}}']),
+    commandVersion(['compose', 'version', '--short']),
+    engineVersion().catch(() => ''),
+  ]);
+  // A version is empty if the program is missing or the engine does not respond.
+  const found = ['docker CLI', 'compose', 'engine'].flatMap((part, at) =>
+    /^v?\d/.test(parts[at] ?? '') ? [`${part} ${parts[at]}`] : [],
+  );
+  return `${name}-updater ${[version, ...found].join(', ')}\n`;
+}

@@ -1,0 +1,68 @@
+import * as z from 'zod/mini';
+import type { Product } from '../../../core/names/product.ts';
+import type { ComposeProject } from '../../../engine/cli/compose.ts';
+import { joinWithAnd } from './format-values.ts';
+
+/** Facts about the instance for the last line of a run. */
+export interface OutcomeFacts {
+  /** Running version, such as `v1.4.2`; null until it is found. */
+  version: string | null;
+  project: ComposeProject | null;
+  services: readonly string[];
+  /**
+   * Services that can be recreated safely. Set only if another service must not be recreated without a dump of its
+   * data.
+   */
+  safeServices?: readonly string[];
+  /**
+   * Whether a restore point is complete and the new version has not been rolled back, so that a rollback is possible.
+   */
+  canRollBack?: boolean;
+  /** Services that a restore point covers but the run does not update. They are stopped while data is restored. */
+  dataServices?: readonly string[];
+  /** Description of the state that an interrupted run has left; null if no run was interrupted. */
+  halfDone: string | null;
+  /** Whether containers may have been replaced. */
+  touched: boolean;
+  /** Whether the app has no running container, and had none before the run. */
+  isStopped?: boolean;
+  /** Whether all app containers were restarting or unhealthy before the run. */
+  isUnwell?: boolean;
+  /** Files that the run has written but not restored, because they were edited during the update. */
+  leftAlone?: UserEdits;
+  /** Name of the last executed step. */
+  step?: string | null;
+  /** Whether the run is a requested rollback. */
+  isRollback?: boolean;
+  /** Product whose name is used in messages; svc if missing. */
+  product?: Product;
+}
+
+const texts = z.readonly(z.array(z.string()));
+export const userEditsSchema = z.object({
+  paths: texts,
+  /** Images that `docker compose up` would start with the current files; null if compose rejects the files. */
+  next: z.nullable(texts),
+});
+export interface UserEdits extends z.infer<typeof userEditsSchema> {}
+
+export const describeEditedFiles = (paths: readonly string[]): string =>
+  `another user or process edited ${joinWithAnd(paths)} during the update`;
+
+/** Formats a sentence about edits that were made during the update: they were kept, and affect the next `up`. */
+export function describeUserEdits({ paths, next }: UserEdits): string {
+  const then =
+    next === null
+      ? 'docker compose rejects the edited files'
+      : `the next docker compose up will start ${next.length > 0 ? joinWithAnd(next) : 'none of the services'}`;
+  return `${describeEditedFiles(paths)}; the edits were kept, and ${then}`;
+}
+
+/** Facts for a run that has not found the instance yet, and for commands without an instance. */
+export const unknownOutcomeFacts: OutcomeFacts = {
+  version: null,
+  project: null,
+  services: [],
+  halfDone: null,
+  touched: false,
+};

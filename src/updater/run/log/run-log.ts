@@ -1,0 +1,138 @@
+import { appendFileSync, existsSync, lstatSync, unlinkSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import pino from 'pino';
+import { chownLikeDirectory } from '../../../core/files/file-system.ts';
+import type { LogLevel, Phase, ProgressEvent } from '../../../core/progress/event.ts';
+import { formatLine } from '../../../core/progress/log-line.ts';
+import { escapeUnprintable, mapTexts } from '../../../core/text/plain-text.ts';
+import { Mask, type MaskRules } from './mask.ts';
+
+export type LogFields = Readonly<Record<string, unknown>>;
+type Sink = (event: ProgressEvent, fields: LogFields) => void;
+
+/** Log of a run, with one event per line. All output is masked. */
+export class Log {
+  #phase: Phase = 'inspect';
+  readonly #mask = new Mask();
+  readonly #sinks: Sink[];
+  /** All lines since the start, because a copy of the log may begin during the run. */
+  readonly #lines: string[] = [];
+
+  #lastAt = performance.now();
+  /** Last logged error message; null if there is none. */
+  lastError: string | null = null;
+
+  constructor(sink: Sink) {
+    this.#sinks = [sink, (event) => this.#lines.push(formatLine(event))];
+  }
+
+  /**
+   * Adds a source of mask rules. The source is called before the next line is printed; from then on, its secrets are
+   * masked, and no later rule removes them.
+   */
+  addMaskRules(source: () => MaskRules): void {
+    this.#mask.add(source);
+  }
+
+  /** Sets the phase that is printed with the following lines. No code depends on the phase. */
+  enter(phase: Phase): void {
+    this.#phase = phase;
+  }
+
+  info(message: string, fields: LogFields = {}): void {
+    this.#emit('info', message, fields);
+  }
+
+  warn(message: string, fields: LogFields = {}): void {
+    this.#emit('warn', message, fields);
+  }
+
+  error(message: string, fields: LogFields = {}): void {
+    this.#emit('error', message, fields);
+  }
+
+  progress(percent: number, message: string, fields: LogFields = {}): void {
+    this.#emit('info', message, fields, percent);
+  }
+
+  /** Returns the time in ms since the last line was logged. */
+  quietMs(): number {
+    return performance.now() - this.#lastAt;
+  }
+
+  /** Masks a text as if it were logged. */
+  masked(text: string): string {
+    return this.#mask.apply(text);
+  }
+
+  /**
+   * Copies the whole log, from its first line, to a file that remains after the container is removed. With `add`, the
+   * log is appended to the file, because the run resumes another run.
+   */
+  copyTo(path: string, { add = false }: { add?: boolean } = {}): void {
+    let works = true;
+    // The copy is optional: if the disk is full, the run continues, and the container's own log has all lines.
+    const keep = (write: () => void) => {
+      try {
+        if (works) write();
+      } catch (error) {
+        works = false;
+        this.warn(`the log can no longer be copied to ${path}: ${(error as Error).message}`);
+      }
+    };
+    const whole = (flag: 'w' | 'a') => {
+      // Unlink the old copy instead of overwriting it, because a backup may contain a hard link to the copy. Only a
+      // regular file is unlinked.
+      if (flag === 'w' && lstatSync(path, { throwIfNoEntry: false })?.isFile()) unlinkSync(path);
+      writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600, flag });
+      chownLikeDirectory(path).catch(() => {});
+    };
+    keep(() => whole(add ? 'a' : 'w'));
+    this.#sinks.push((event) =>
+      keep(() => {
+        if (existsSync(path)) appendFileSync(path, `${formatLine(event)}\n`);
+        // If the copy was removed, the whole log is written again, as soon as the directory of the copy exists.
+        else if (existsSync(dirname(path))) whole('w');
+      }),
+    );
+  }
+
+  #emit(level: LogLevel, message: string, fields: LogFields, percent?: number): void {
+    this.#lastAt = performance.now();
+    const time = new Date().toISOString();
+    const mask = (text: string) => this.masked(text);
+    const shown = mapTexts(fields, mask);
+    for (const line of mask(message).split(/\r?\n/)) {
+      const event: ProgressEvent = {
+        time,
+        level,
+        phase: this.#phase,
+        ...(percent === undefined ? {} : { percent }),
+        message: line,
+      };
+      if (level === 'error') this.lastError = line;
+      for (const sink of this.#sinks) sink(event, shown);
+    }
+  }
+}
+
+/**
+ * Creates a sink that writes to standard output (fd 1) or standard error (fd 2). Writes are synchronous, so that no
+ * line is lost if the process is killed.
+ */
+export function stdoutSink(format: LogFormat, fd = 1): Sink {
+  const destination = pino.destination({ fd, sync: true });
+  if (format === 'line') return (event) => destination.write(`${formatLine(event)}\n`);
+  let time = '';
+  // Pino does not escape most characters that a terminal interprets. A JSON parser decodes the escape `\u009b` to the
+  // original character.
+  const write = (line: string) => destination.write(`${escapeUnprintable(line.trimEnd())}\n`);
+  const logger = pino({ base: null, timestamp: () => `,"time":"${time}"` }, { write });
+  return (event, fields) => {
+    time = event.time;
+    const { level, phase, percent, message } = event;
+    logger[level]({ ...fields, phase, ...(percent === undefined ? {} : { percent }) }, message);
+  };
+}
+
+export type LogFormat = 'line' | 'json';

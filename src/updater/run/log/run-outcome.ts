@@ -1,0 +1,234 @@
+import * as z from 'zod/mini';
+import { Cancelled, Interrupted } from '../../../core/cancellation/cancelled.ts';
+import {
+  formatComposeCommand,
+  formatShortComposeCommand,
+} from '../../../core/command-line/compose-command.ts';
+import { formatAdvice } from '../../../core/errors/advice.ts';
+import { generalAdviceOf, UpdateError } from '../../../core/errors/update-error.ts';
+import { svcProduct } from '../../../core/names/product.ts';
+import { exitCodes, isSuccess, outcomes } from '../../../core/progress/outcome.ts';
+import { formatLastLine, type RunResult } from '../../../core/progress/run-result.ts';
+import { mapTexts } from '../../../core/text/plain-text.ts';
+import { joinWithAnd } from './format-values.ts';
+import { maskedText } from './mask.ts';
+import { describeUserEdits, type OutcomeFacts } from './outcome-details.ts';
+import type { Log, LogFields } from './run-log.ts';
+
+export const runOutcomeSchema = z.object({
+  outcome: z.enum(outcomes),
+  exitCode: z.number(),
+  /** Last line of the log. */
+  message: z.string(),
+  /** Additional fields of the last line, for programs. */
+  fields: z.exactOptional(z.record(z.string(), z.unknown())),
+});
+/** Outcome of a run, with the last line of its log. */
+export interface RunOutcome extends z.infer<typeof runOutcomeSchema> {}
+
+/**
+ * Returns the outcome of an unsuccessful run, with the state of the instance and the next command to type.
+ * @param cancelledBy number of the signal that cancelled the run
+ */
+export function createFailedOutcome(
+  error: unknown,
+  facts: OutcomeFacts,
+  log: Log,
+  cancelledBy = 15,
+): RunOutcome & { lines: readonly string[] } {
+  const {
+    touched,
+    project,
+    product = svcProduct,
+    isRollback = false,
+    canRollBack,
+    step,
+    safeServices,
+  } = facts;
+  const compose = project === null ? 'docker compose' : formatShortComposeCommand(project);
+  const words = {
+    command: isRollback ? 'rollback --yes' : 'the update',
+    compose,
+    ...(safeServices && { up: `${compose} up -d --no-deps ${safeServices.join(' ')}` }),
+    product,
+  };
+  const endingFor = (known: Omit<RunResult, 'detail'>, exitCode: number, lines: readonly string[]) => ({
+    ...createOutcome({ ...known, detail: lastErrorOf(log, lines) }, exitCode),
+    lines,
+  });
+  if (error instanceof Cancelled || error instanceof Interrupted) {
+    const message = nothingChanged(facts);
+    const advice = shownAdvice(`Run ${words.command} again when you are ready.`, log);
+    const known = { outcome: 'cancelled', code: null, message, advice, facts: {} } as const;
+    return endingFor(known, 128 + cancelledBy, []);
+  }
+  if (!(error instanceof UpdateError)) {
+    const stands = touched
+      ? `some containers may not have been replaced; check them with ${words.compose} ps`
+      : 'no container was changed, and the original files are in place';
+    const message = `this is a bug in the updater${step ? `, which crashed in ${step}` : ''}; ${stands}`;
+    const result = canRollBack
+      ? `if the new version has started, this restores ${facts.version} with its data`
+      : 'this undoes the update if the new version has not started';
+    const again = touched ? `Run ${words.command} again: ${result}. ` : '';
+    const advice = shownAdvice(`${again}Please report the lines above.`, log);
+    const known = { outcome: 'crashed', code: null, message, advice, facts: {} } as const;
+    const lines = [error instanceof Error ? (error.stack ?? error.message) : String(error)];
+    return endingFor(known, exitCodes.crashed, lines);
+  }
+  const template = ['broken', 'unhealthy', 'containers-not-restored'].includes(error.code)
+    ? adviceWhenBroken(facts, error)
+    : error.advice;
+  const { outcome, code, requiredRelease } = error;
+  const stands = stateAfter(error, facts);
+  const message = requiredRelease === null ? stands : `${stands}; ${requiredRelease} must be installed first`;
+  const lines = [...error.detail, ...(error.isLogged ? [] : [error.message + sentenceOfCause(error)])];
+  const general = formatAdvice(generalAdviceOf(code), words);
+  const advice = shownAdvice(general, log, formatAdvice(template, words));
+  const known = { ...error.fields, ...(requiredRelease !== null && { requiredRelease }) };
+  return endingFor({ outcome, code, message, advice, facts: known }, exitCodes[outcome], lines);
+}
+
+/**
+ * Replaces specific advice with the general advice if the mask would hide a part of the specific advice. The general
+ * advice is never masked.
+ */
+function shownAdvice(general: string, log: Log, specific = general): string {
+  if (!log.masked(specific).includes(maskedText)) return specific;
+  log.addMaskRules(() => ({ shown: [general] }));
+  return general;
+}
+
+/** Converts a result to an outcome: the last line of the log and its fields. */
+export function createOutcome(result: RunResult, exitCode: number): RunOutcome {
+  const { outcome, code, advice, facts } = result;
+  const fields = { ...facts, ...(code !== null && { code }), ...(advice !== null && { advice }), result };
+  return { outcome, exitCode, message: isSuccess(outcome) ? result.message : formatLastLine(result), fields };
+}
+
+/**
+ * Maximum length of the last error in characters: it may come from a release, and a stack stores its outcome in a
+ * label.
+ */
+const maxDetailLength = 2_000;
+
+/** Returns the last error of the log, which may be one of the given lines that have not been logged yet. */
+const lastErrorOf = (log: Log, lines: readonly string[]): string | null => {
+  const last = lines.flatMap((line) => log.masked(line).split(/\r?\n/)).at(-1) ?? log.lastError;
+  return last?.slice(0, maxDetailLength) ?? null;
+};
+
+/** Masks an outcome for the journal. */
+export function maskOutcome(log: Log, { outcome, exitCode, message, fields = {} }: RunOutcome): RunOutcome {
+  const masked = (text: string) => log.masked(text);
+  return { outcome, exitCode, message: masked(message), fields: mapTexts(fields, masked) };
+}
+
+/** Logs the outcome of an unsuccessful run. */
+export function logFailure(error: unknown, log: Log, facts: OutcomeFacts, cancelledBy?: number): RunOutcome {
+  const { lines, ...ending } = createFailedOutcome(error, facts, log, cancelledBy);
+  for (const line of lines) log.error(line);
+  return maskOutcome(log, logLastLine(ending, log));
+}
+
+/** Logs the last line of a successful run. */
+export function logSuccess(
+  log: Log,
+  outcome: 'updated' | 'unchanged' | 'fetched',
+  message: string,
+  facts: LogFields,
+): RunOutcome {
+  const result = { outcome, code: null, message, detail: null, advice: null, facts };
+  return maskOutcome(log, logLastLine(createOutcome(result, exitCodes[outcome]), log));
+}
+
+/**
+ * Logs the last line of a run and returns the outcome. A restarted container whose run has already ended logs the line
+ * again.
+ */
+export function logLastLine(ending: RunOutcome, log: Log): RunOutcome {
+  const { outcome, message, fields } = ending;
+  log.enter('done');
+  log[outcome === 'cancelled' ? 'warn' : isSuccess(outcome) ? 'info' : 'error'](message, {
+    outcome,
+    ...fields,
+  });
+  return ending;
+}
+
+const sentenceOfCause = (error: UpdateError): string => {
+  const code = (error.cause as NodeJS.ErrnoException | undefined)?.code;
+  return typeof code === 'string' && /^E[A-Z]+$/.test(code) && !error.message.includes(code)
+    ? ` (${code})`
+    : '';
+};
+
+function stateAfter({ code, outcome, state }: UpdateError, facts: OutcomeFacts): string {
+  if (state !== null) return `${state}${saved(facts)}`;
+  if (code === 'files-not-restored') return 'some files could not be restored';
+  if (code === 'data-not-restored' || (code === 'no-space' && outcome === 'broken')) {
+    const stopped = [...facts.services, ...(facts.dataServices ?? [])];
+    return `the data of ${running(facts)} has not been restored yet, so these services remain stopped: ${joinWithAnd(stopped)}`;
+  }
+  if (code === 'engine-lost') {
+    return `the connection to the engine was lost while containers were being replaced; the files are already updated, and ${joinWithAnd(facts.services)} may have been only partly replaced`;
+  }
+  if (code === 'containers-not-restored') {
+    return `${files(facts)}, but ${running(facts)} could not be restored; no container of the new version has started${saved(facts)}`;
+  }
+  if (code === 'unhealthy')
+    return `nothing was changed; ${running(facts)} is already running, but it is unhealthy`;
+  if (outcome === 'broken') {
+    const why = facts.canRollBack ? '' : ', because its migrations may have run';
+    return `the new version has started, but it is unhealthy; it was not rolled back${why}${saved(facts)}`;
+  }
+  // Another process has changed the containers, so the running version is not the result of this run.
+  if (code === 'containers-changed')
+    return 'nothing was changed by this run; the changes that another process made during the update were kept';
+  if (facts.touched) {
+    return `${files(facts)}, and ${standing(running(facts), facts, 'running again')}${saved(facts)}`;
+  }
+  return nothingChanged(facts);
+}
+
+/** Describes the version: still stopped if it was stopped before the run, otherwise with the given `state`. */
+const standing = (version: string, { isStopped, isRollback }: OutcomeFacts, state: string): string =>
+  isStopped
+    ? `${version} is still stopped, as before the ${isRollback ? 'rollback' : 'update'}`
+    : `${version} is ${state}`;
+
+const files = ({ leftAlone }: OutcomeFacts): string =>
+  leftAlone ? 'the other files have been restored' : 'the original files are in place';
+
+const saved = ({ leftAlone }: OutcomeFacts): string => (leftAlone ? `; ${describeUserEdits(leftAlone)}` : '');
+
+/**
+ * Reports that nothing was changed. The version is null for `bump`, and if the run ends before the running version is
+ * found.
+ */
+function nothingChanged(facts: OutcomeFacts): string {
+  const { version, halfDone } = facts;
+  if (halfDone) return `nothing was changed by this run; ${halfDone}`;
+  const what =
+    version === null
+      ? 'nothing was changed'
+      : `nothing was changed; ${standing(version, facts, facts.isUnwell ? 'still unhealthy' : 'still running')}`;
+  return `${what}${saved(facts)}`;
+}
+
+const running = ({ version }: OutcomeFacts): string => version ?? 'the old version';
+
+function adviceWhenBroken(facts: OutcomeFacts, { code, advice, state }: UpdateError): string {
+  if (!facts.project) return advice;
+  const compose = `docker compose -p ${facts.project.name}`;
+  const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
+  const fix = `Check the output of ${compose} ps and ${compose} logs ${names}. Fix the cause, then run {command} again`;
+  // Do not suggest `up`: with the edited files, compose may start a version older than the one whose migrations have
+  // run.
+  if (facts.leftAlone) return `${fix}.`;
+  const rollback =
+    code === 'broken' && state === null && facts.canRollBack
+      ? ' To restore the previous version and its data, run the updater with rollback --yes.'
+      : '';
+  return `${fix}, or run ${formatComposeCommand(facts.project)} up -d --no-deps ${names} in the compose directory.${rollback}`;
+}

@@ -1,0 +1,309 @@
+import type { OptionRow, OptionTable } from '../../../core/command-line/option-row.ts';
+import { isDataKeyword } from '../../../core/names/product.ts';
+import { settingsFileName, stateDirectoryName } from '../../../core/names/state-directory-name.ts';
+import { parseTarget, targetDescription } from '../../../core/release/target.ts';
+import { notifyAddressDescription, parseNotifyAddress } from '../../../notify/address.ts';
+
+/** An option of the updater. A switch can also be turned on by setting its environment variable to 1. */
+interface UpdaterOption extends OptionRow {
+  /**
+   * Whether the option has no environment variable, although another command has an option with this name that does.
+   */
+  isTyped?: boolean;
+  /** Whether a settings file may set the option, because the option describes the instance and not a single run. */
+  inFile?: boolean;
+}
+
+/** Default timeouts in seconds. */
+export const usualSeconds = { wait: 300, pull: 3600 };
+
+const release = {
+  value: 'RELEASE',
+  form: [{ test: (text: string) => parseTarget(text) !== null }, targetDescription],
+} as const;
+const service = {
+  value: 'NAME',
+  isList: true,
+  inFile: true,
+  form: [/^[A-Za-z0-9._][A-Za-z0-9._-]*$/, 'the name of a service'],
+} as const;
+const seconds = {
+  value: 'SECONDS',
+  inFile: true,
+  form: [/^[1-9]\d{0,5}$/, 'a whole number of seconds from 1 to 999999'],
+} as const;
+const proven = (form: RegExp, name: string) =>
+  ({
+    value: `${name}=sha256:…`,
+    isList: true,
+    form: [form, `${name}=sha256:<64 hex digits>`],
+  }) as const;
+const absolute = [/^\//, 'an absolute path'] as const;
+const directory = { value: 'DIR', form: absolute } as const;
+const absoluteFile = { value: 'FILE', form: absolute } as const;
+const log = { value: 'line|json', choices: ['line', 'json'] } as const;
+
+export const updateTable = {
+  target: {
+    ...release,
+    help: `Release to install, e.g. v1.2.3, 2025.8.4 or 32.0.1-apache; or canary; or a
+floating tag, e.g. stable []
+(default: pull floating tags again)`,
+  },
+  project: {
+    value: 'NAME',
+    form: [/^[a-z0-9][a-z0-9_-]*$/, 'the name of a compose project'],
+    help: 'Compose project []',
+  },
+  dir: {
+    ...directory,
+    help: 'Compose directory, as a path inside the container []',
+  },
+  stack: {
+    value: 'NAME',
+    form: [/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'the name of a stack'],
+    help: `Swarm stack to update []
+(default: the stack that contains the app, if no compose project is mounted)`,
+  },
+  file: {
+    value: 'FILE',
+    isList: true,
+    inFile: true,
+    help: `Swarm only: stack file as passed to docker stack deploy -c, relative to the
+compose directory, repeatable []
+(default: the files that docker compose finds)`,
+  },
+  'stop-first': {
+    inFile: true,
+    help: 'Swarm only: stop all old app tasks before starting new ones []',
+  },
+  container: {
+    value: 'ID',
+    form: [/^[0-9a-f]{64}$/, 'the full id of a container (64 hex digits)'],
+    help: `Full id of a container of the instance; only its labels are trusted []
+(default: the labels of all containers of a service must agree)`,
+  },
+  service: {
+    ...service,
+    help: `Service to update, repeatable; the first is the app, the others are workers []
+(default: {services})`,
+  },
+  exclude: {
+    ...service,
+    form: [/^(?:[A-Za-z0-9._][A-Za-z0-9._-]*|\*)$/, 'the name of a service, or *'],
+    help: `App service to exclude from the update, repeatable []
+(* excludes every app service that is not selected for the update)`,
+  },
+  'version-var': {
+    value: 'NAME',
+    inFile: true,
+    form: [/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable'],
+    help: 'Variable that contains the version [] (default: {versionVariable})',
+  },
+  'wait-timeout': {
+    ...seconds,
+    help: `Time limit for the new version to become healthy [] (default: ${usualSeconds.wait})`,
+  },
+  'pull-timeout': { ...seconds, help: `Time limit for pulling images [] (default: ${usualSeconds.pull})` },
+  set: {
+    value: 'NAME[=VALUE]',
+    isList: true,
+    isSecret: true,
+    form: [/^[A-Za-z_]\w*(?:=.*)?$/s, 'NAME=VALUE or NAME'],
+    help: `Value for a setting that is new in the release, repeatable; without =VALUE,
+the value is read from the terminal`,
+  },
+  'set-file': {
+    ...absoluteFile,
+    help: `File with NAME=VALUE lines for new settings, as a path inside the container []`,
+  },
+  'accept-drift': {
+    help: 'Update even if containers differ from the compose files []',
+  },
+  'accept-own-build': {
+    inFile: true,
+    help: 'Replace an image that was built from the compose file with that of the registry []',
+  },
+  'accept-recalled': {
+    help: 'Install a release even if the channel file lists it as recalled []',
+  },
+  'restore-point': {
+    inFile: true,
+    help: 'Save the data before the update, and restore it if the update fails []',
+  },
+  'restore-dir': {
+    ...directory,
+    help: `Directory for restore points, as a path inside the container []
+(default: ${stateDirectoryName}/restore)`,
+  },
+  'max-downtime': {
+    ...seconds,
+    help: `Maximum downtime while the data is saved; a second copy that takes twice as
+long is ended, and the old version is started again [] (default: none)`,
+  },
+  'remove-old-images': {
+    inFile: true,
+    help: 'After the update, remove all unused images in the repositories of the services []',
+  },
+  'no-rollback': { help: 'Do not roll back version and data after a failed update []' },
+  expect: {
+    ...proven(/^[\w./:-]+=sha256:[0-9a-f]{64}$/, 'NAME'),
+    help: `Expected image digest for a service or a repository, repeatable;
+one of the digests for the same NAME must match []`,
+  },
+  'expect-file': {
+    ...proven(/^[\w.-]+=sha256:[0-9a-f]{64}$/, 'FILE'),
+    help: 'Expected digest of a file in the release, repeatable []',
+  },
+  release: {
+    ...directory,
+    help: `Directory that contains a signed release.json, as a path inside the container;
+no other release is installed []`,
+  },
+  archive: {
+    ...absoluteFile,
+    help: `Release archive to install instead of pulling from a registry, as a path
+inside the container []`,
+  },
+  trust: {
+    ...absoluteFile,
+    help: 'Trust file that lists who may sign releases, as a path inside the container []',
+  },
+  'channel-file': {
+    ...absoluteFile,
+    help: `Channel file of the publisher, as a path inside the container; the releases that
+it lists as recalled are not installed. With --trust, it must be signed []`,
+  },
+  notify: {
+    value: 'URL',
+    isList: true,
+    inFile: true,
+    isSecret: true,
+    form: [
+      { test: (text: string) => text === 'none' || parseNotifyAddress(text) !== null },
+      `${notifyAddressDescription}; or none`,
+    ],
+    help: `Address to notify of the start and the end of the run, repeatable []
+(none: notify nothing, even if ${settingsFileName} contains addresses)`,
+  },
+  log: { ...log, help: 'Log format [] (default: line)' },
+} satisfies Record<string, UpdaterOption>;
+
+export const rollbackTable = {
+  yes: { help: 'Roll back; without this option, only print what would be restored' },
+  'discard-current': { help: 'Do not save the current data before the rollback' },
+} satisfies Record<string, UpdaterOption>;
+
+export const bumpTable = {
+  to: { ...release, help: 'Release to pin the services to, in any form that --target accepts' },
+  service: {
+    ...service,
+    help: `Service to pin to the new version, repeatable (default: the services in ${settingsFileName})`,
+  },
+  dir: {
+    value: 'DIR',
+    help: 'Compose directory (default: the directory of the first --file, or the working directory)',
+  },
+  file: {
+    value: 'FILE',
+    isList: true,
+    isTyped: true,
+    inFile: true,
+    help: 'Compose file, relative to DIR, repeatable (default: the files that docker compose finds)',
+  },
+  'env-file': { value: 'FILE', isList: true, help: 'Environment file, repeatable (default: .env)' },
+  digest: {
+    value: 'sha256:…',
+    form: [/^sha256:[0-9a-f]{64}$/, 'sha256:<64 hex digits>'],
+    help: 'Digest of the new image, for a pin that contains both a tag and a digest',
+  },
+  'dry-run': { help: 'Print a diff instead of changing files' },
+  log: { ...log, help: 'Log format (default: line)' },
+} satisfies Record<string, UpdaterOption>;
+
+export type UpdaterOptions = OptionTable<UpdaterOption>;
+
+/** Returns the named options of `update`, for another command. */
+const shared = (...names: (keyof typeof updateTable)[]): UpdaterOptions =>
+  Object.fromEntries(names.map((name) => [name, updateTable[name]]));
+
+const ofServices = ['service', 'exclude', 'version-var', 'wait-timeout'] as const;
+
+/** Commands that may be the first argument of a command line. */
+export const commandNames = [
+  'update',
+  'plan',
+  'fetch',
+  'rollback',
+  'restore-point',
+  'bump',
+  'explain',
+  'report',
+  'serve',
+] as const;
+
+/** All commands. Only `help` and `version` may be anywhere on a command line. */
+export type Command = (typeof commandNames)[number] | 'help' | 'version';
+
+/** Options of each command. */
+export const optionsByCommand: Readonly<Record<Command, UpdaterOptions>> = {
+  update: updateTable,
+  plan: updateTable,
+  // `fetch` has no data options: without the lock, inspecting data could disturb a database that an update is using.
+  fetch: {
+    ...shared('target', 'project', 'dir', 'container', ...ofServices, 'pull-timeout', 'accept-drift'),
+    ...shared(
+      'accept-own-build',
+      'accept-recalled',
+      'expect',
+      'expect-file',
+      'release',
+      'trust',
+      'channel-file',
+      'log',
+    ),
+  },
+  rollback: {
+    ...shared('project', 'dir', 'container', ...ofServices, 'restore-dir', 'notify', 'log'),
+    ...rollbackTable,
+  },
+  'restore-point': shared('project', 'dir', 'container', 'restore-dir', 'log'),
+  bump: bumpTable,
+  explain: {},
+  // `report` has no data options, for the same reason as `fetch`.
+  report: {
+    ...shared('target', 'project', 'dir', 'stack', 'file', 'container', ...ofServices, 'log'),
+    base64: { help: 'Write the archive as lines of base64, for a server that reads the log' },
+  },
+  serve: {},
+  help: {},
+  version: {},
+};
+
+/** Check and description of the values in `data`, which only a settings file sets. */
+export const dataForm = [{ test: isDataKeyword }, '"save" or "none"'] as const;
+
+/** Returns the settings key of an option: `services` for `--service`. */
+export const settingsKeyOf = (name: string): string =>
+  name === 'service' || name === 'file' ? `${name}s` : name;
+
+/**
+ * Returns the environment variable of an option; null for `--set` and for options that only exist for `rollback` or
+ * `bump`.
+ */
+export const environmentVariableOf = (name: string): string | null =>
+  name in updateTable && name !== 'set'
+    ? `SVC_UPDATER_${settingsKeyOf(name).toUpperCase().replaceAll('-', '_')}`
+    : null;
+
+/** Form of a setting. `pairs` is a mapping of services to keywords. */
+export type SettingForm = 'value' | 'list' | 'switch' | 'pairs';
+
+/** Settings by their key in a settings file: options, and `data`, which selects the data in a restore point. */
+export const settingsByKey = new Map<string, { name: string; form: SettingForm }>([
+  ...Object.entries<UpdaterOption>({ ...updateTable, ...bumpTable }).flatMap(([name, row]) => {
+    const form: SettingForm = row.isList ? 'list' : row.value === undefined ? 'switch' : 'value';
+    return row.inFile ? [[settingsKeyOf(name), { name, form }] as const] : [];
+  }),
+  ['data', { name: 'data', form: 'pairs' }],
+]);

@@ -1,0 +1,175 @@
+import { constants } from 'node:fs';
+import { access, type FileHandle, open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { isMap, isScalar, isSeq } from 'yaml';
+import { formatOffsetLocation } from '../../../core/compose/project-files.ts';
+import { parseYaml } from '../../../core/compose/yaml-document.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { TextFile } from '../../../core/files/text-file.ts';
+import { settingsFileName } from '../../../core/names/state-directory-name.ts';
+import type { Log } from '../log/run-log.ts';
+import { type CommandLine, type GivenValue, mistakesIn, type OptionValues } from './command-line.ts';
+import { settingsByKey as known, optionsByCommand, type SettingForm, settingsKeyOf } from './option-table.ts';
+
+const maxBytes = 64 * 1024;
+
+/**
+ * Completes the command line with the settings file of the compose directory. Options and variables override settings.
+ * @throws UpdateError settings-invalid, with all mistakes
+ */
+export async function addFileSettings(line: CommandLine, directory: string, log: Log): Promise<CommandLine> {
+  const file = await readSmallFile(join(directory, settingsFileName), settingsFileName);
+  if (file === null) return line;
+  const settings = settingsOf(file);
+  const words = [...settings].map(
+    ([flag, said]) => `${settingsKeyOf(flag)} ${said.map(wordsOf(flag)).join(', ')}`,
+  );
+  if (words.length > 0) log.info(`${settingsFileName}: ${words.join('; ')}`);
+  const values = completeCommandLine(line, settings);
+  const mistakes = mistakesIn(line.command, values);
+  if (mistakes.length > 0) throw invalid(mistakes);
+  return { ...line, values };
+}
+
+/** Adds the settings that the command supports and that are not set on the command line. */
+export function completeCommandLine({ command, values }: CommandLine, settings: OptionValues): OptionValues {
+  const all = new Map(values);
+  const services = (values.get('service') ?? []).map(({ value }) => value);
+  for (const [name, given] of settings) {
+    const isOption = name in optionsByCommand[command] || (name === 'data' && command !== 'bump');
+    if (all.has(name) || !isOption) continue;
+    // A service on the command line is updated even if the file excludes it.
+    const kept = given.filter(({ value }) => name !== 'exclude' || !services.includes(value));
+    if (kept.length > 0) all.set(name, kept);
+  }
+  return all;
+}
+
+/**
+ * Reads the values of a settings file by option.
+ * @throws UpdateError settings-invalid
+ */
+export function settingsOf(file: TextFile): OptionValues {
+  const [document, ...others] = parsed(file);
+  const at = (node: unknown): string =>
+    formatOffsetLocation(file, (node as { range?: number[] } | null)?.range?.[0] ?? 0);
+  const contents = document?.contents ?? null;
+  if (others.length > 0)
+    throw invalid([`${settingsFileName} contains several YAML documents, but only one is allowed`]);
+  if (contents === null) return new Map();
+  if (!isMap(contents))
+    throw invalid([
+      `${at(contents)}: ${settingsFileName} must contain keys and values, such as "services: [app]"`,
+    ]);
+  const mistakes: string[] = [];
+  const values = new Map<string, GivenValue[]>();
+  const follow = (node: unknown) => document?.follow(node) ?? null;
+  for (const { key, value: written } of contents.items) {
+    const name = textOf(key) ?? '';
+    const where = `${at(key)}: ${name}`;
+    const setting = known.get(name);
+    const value = follow(written);
+    if (setting === undefined)
+      mistakes.push(`${at(key)}: unknown key "${name}"; known keys are ${[...known.keys()].join(', ')}`);
+    else {
+      const said = readers[setting.form](value, { name, where, at, follow });
+      if (typeof said === 'string') mistakes.push(`${where} ${said}`);
+      else if (said.length > 0) values.set(setting.name, said);
+    }
+  }
+  if (mistakes.length > 0) throw invalid(mistakes);
+  return values;
+}
+
+interface Place {
+  name: string;
+  where: string;
+  at(node: unknown): string;
+  follow(node: unknown): unknown;
+}
+
+/**
+ * Functions that read a setting, by its form. They return the values, or the second part of an error message, such as
+ * `must be a single value`.
+ */
+const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[] | string> = {
+  value: (node, { where }) => {
+    const value = textOf(node);
+    return value ? [{ value, where }] : 'must be a single value';
+  },
+  list: (node, { name, where, follow }) => {
+    if (!isSeq(node)) return 'must be a list, such as [app, worker]';
+    const values = node.items.map((item) => textOf(follow(item)) ?? '');
+    if (values.length === 0 || values.includes(''))
+      return `must be a list of ${{ files: 'files', notify: 'addresses' }[name] ?? 'service names'}`;
+    return values.map((value) => ({ value, where }));
+  },
+  switch: (node, { where }) => {
+    const value = isScalar(node) ? node.value : null;
+    return typeof value === 'boolean' ? [{ value: value ? '1' : '0', where }] : 'must be true or false';
+  },
+  pairs: (node, { name, at, follow }) => {
+    if (!isMap(node)) return 'must specify "save" or "none" for each service, such as {db: save}';
+    return node.items.map(({ key: written, value }) => {
+      const key = textOf(follow(written)) ?? '';
+      return { key, value: textOf(follow(value)) ?? '', where: `${at(written)}: ${name} of ${key}` };
+    });
+  },
+};
+
+/** Formats a value as it is written in the file. */
+const wordsOf =
+  (flag: string) =>
+  ({ value, key }: GivenValue): string => {
+    if (key !== undefined) return `${key}: ${value}`;
+    if (optionsByCommand.update[flag]?.isSecret) return '***';
+    return known.get(settingsKeyOf(flag))?.form === 'switch' ? String(value === '1') : value;
+  };
+
+function parsed(file: TextFile) {
+  try {
+    return parseYaml(file);
+  } catch (error) {
+    throw error instanceof UpdateError ? invalid([error.message]) : error;
+  }
+}
+
+/** Returns a scalar as it is written in the file, because a service may be called `no`, and `007` must not become 7. */
+const textOf = (node: unknown): string | null => {
+  if (!isScalar(node) || node.value === null) return null;
+  return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
+};
+
+const invalid = (mistakes: readonly string[]): UpdateError =>
+  new UpdateError('settings-invalid', mistakes.at(-1) ?? '', { detail: mistakes.slice(0, -1) });
+
+/**
+ * Reads a text file of at most 64 KiB; null if the file does not exist. A symbolic link is not followed, because
+ * another user could point the link at any file of the host.
+ * @throws UpdateError settings-invalid
+ */
+export async function readSmallFile(path: string, name: string): Promise<TextFile | null> {
+  let file: FileHandle;
+  try {
+    // Without O_NONBLOCK, opening a named pipe would block.
+    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // If the directory cannot be read either, a later check fails with a clearer message.
+    if (code === 'ENOENT' || (await access(dirname(path), constants.X_OK).catch(() => true))) return null;
+    if (code === 'ELOOP') throw invalid([`${name} is a symbolic link, but must be a regular file`]);
+    throw invalid([`${name} cannot be read (${code ?? (error as Error).message})`]);
+  }
+  try {
+    const found = await file.stat();
+    if (!found.isFile()) throw invalid([`${name} is not a regular file`]);
+    if (found.size > maxBytes) throw invalid([`${name} is larger than 64 KiB`]);
+    const bytes = await file.readFile();
+    return { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+  } catch (error) {
+    if (error instanceof TypeError) throw invalid([`${name} is not valid UTF-8 text`]);
+    throw error;
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,124 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import { parseTarget } from '../../../core/release/target.ts';
+import { type ArchiveHead, openArchive } from '../../../provenance/release-archive.ts';
+import { createPlatformFilter, type ReleaseFile } from '../../../provenance/release-file.ts';
+import { parseTrust } from '../../../provenance/trust.ts';
+import { Unproven, verifyRelease } from '../../../provenance/verify-release.ts';
+import type { ProofOptions, UpdateOptions } from '../options/update-options.ts';
+
+/** Digests that the images and files of a verified release must have (docs/contract.md 3.21). */
+export interface ExpectedDigests {
+  /** Accepted digests (of an image index, a manifest or an image configuration), by service or repository. */
+  images: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Digests (`sha256:…`) of release files, by file name. */
+  files: ReadonlyMap<string, string>;
+  /** Compressed sizes in bytes of the known image layers: for each service or repository, the size by layer digest. */
+  layers: ReadonlyMap<string, Readonly<Record<string, number>>>;
+  /** New settings from a `release.json`. */
+  settings?: ReleaseFile['settings'];
+}
+
+type Asked = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
+
+/**
+ * Sets the target to the release of an archive if no target is specified. An archive that cannot be verified is ignored
+ * here, because `readExpectedDigests` reports the error.
+ */
+export async function addArchiveTarget(options: UpdateOptions): Promise<UpdateOptions> {
+  const { proof, target } = options;
+  if (proof.archive === null || proof.trust === null || target !== null) return options;
+  const told = await provenIn(options).catch(() => null);
+  return told === null ? options : { ...options, target: parseTarget(told.version) };
+}
+
+/**
+ * Collects the expected digests from the options and from the `release.json` of a directory or an archive; null if
+ * there are none.
+ * @param platform the engine's platform: `linux/amd64`
+ * @throws UpdateError not-proven
+ */
+export async function readExpectedDigests(options: Asked, platform: string): Promise<ExpectedDigests | null> {
+  const images = new Map<string, Set<string>>();
+  const add = (name: string, digests: readonly string[]) =>
+    images.set(name, new Set([...(images.get(name) ?? []), ...digests]));
+  const files = new Map(options.proof.expectFiles.map(halves));
+  const layers = new Map<string, Readonly<Record<string, number>>>();
+  for (const [name, digest] of options.proof.expect.map(halves)) add(name, [digest]);
+  const { release, archive, trust } = options.proof;
+  let settings: ReleaseFile['settings'];
+  // Without a release directory or archive, the trust file is only used for the channel file.
+  if (trust !== null && (release !== null || archive !== null)) {
+    const told = await provenIn(options);
+    for (const [name, { digest, platforms }] of Object.entries(told.images)) {
+      const own = Object.keys(platforms).filter(createPlatformFilter(platform));
+      if (own.length === 0)
+        throw new UpdateError(
+          'not-proven',
+          `${fileOf(options.proof)} lists no image of ${name} for ${platform}`,
+        );
+      const parts = own.flatMap((each) => {
+        const { manifest, config } = platforms[each] ?? {};
+        return [manifest ?? [], config ?? []].flat();
+      });
+      add(name, [digest, ...parts]);
+      const known = platforms[own[0] ?? '']?.layers;
+      if (known !== undefined) layers.set(name, known);
+    }
+    for (const [name, digest] of Object.entries(told.files)) files.set(name, digest);
+    settings = told.settings;
+  }
+  return images.size === 0 && files.size === 0 ? null : { images, files, layers, settings };
+}
+
+const halves = (text: string): [string, string] => {
+  const at = text.lastIndexOf('=');
+  return [text.slice(0, at), text.slice(at + 1)];
+};
+
+/** Returns the path of the `release.json` or the archive, for messages. */
+const fileOf = ({ release, archive }: ProofOptions): string =>
+  archive === null ? `${release}/release.json` : archive;
+
+/** Verifies the signed `release.json` against the trust file and the target. @throws UpdateError not-proven */
+async function provenIn(options: Asked): Promise<ReleaseFile> {
+  const { proof, product, target } = options;
+  const [{ file, bundle }, trust] = await Promise.all([headOf(proof), read(proof.trust ?? '')]);
+  const told = (version: string | null) =>
+    verifyRelease(file, bundle, parseTrust(trust.toString()), { product: product.name, version });
+  try {
+    const { version } = await told(null);
+    const isIt = target?.kind !== 'release' || bare(target.tag) === bare(version);
+    return await told(isIt ? version : (target?.tag ?? null));
+  } catch (cause) {
+    const where = cause instanceof Unproven ? fileOf(proof) : proof.trust;
+    throw new UpdateError('not-proven', `${where}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+async function headOf({ release, archive }: ProofOptions): Promise<ArchiveHead> {
+  if (archive !== null) {
+    const opened = await requireArchive(archive);
+    await opened.close();
+    return opened;
+  }
+  const [file, bundle] = await Promise.all(
+    ['release.json', 'release.json.sigstore.json'].map((name) => read(join(release ?? '', name))),
+  );
+  return { file: file as Buffer, bundle: String(bundle) };
+}
+
+/** Opens a release archive. @throws UpdateError not-proven */
+export const requireArchive = (path: string) =>
+  openArchive(path).catch((cause: NodeJS.ErrnoException) => {
+    const why = cause.code === undefined ? cause.message : `the archive cannot be read (${cause.code})`;
+    throw new UpdateError('not-proven', `${path}: ${why}`, { cause });
+  });
+
+const bare = (tag: string): string => tag.replace(/^v/, '');
+
+const read = (path: string): Promise<Buffer> =>
+  readFile(path).catch((cause: NodeJS.ErrnoException) => {
+    throw new UpdateError('not-proven', `${path} cannot be read (${cause.code})`, { cause });
+  });

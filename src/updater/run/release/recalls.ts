@@ -1,0 +1,95 @@
+import { readFile } from 'node:fs/promises';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { Target } from '../../../core/release/target.ts';
+import {
+  type ChannelFile,
+  findRecall,
+  formatRecall,
+  isExpired,
+  parseUnverifiedChannelFile,
+  verifyChannelFile,
+} from '../../../provenance/channel-file.ts';
+import { parseTrust } from '../../../provenance/trust.ts';
+import type { UpdateOptions } from '../options/update-options.ts';
+import type { RunContext } from '../run-context.ts';
+
+/** Releases that the publisher recalled, from `--channel-file`. */
+export interface Recalls extends Pick<ChannelFile, 'recalled'> {
+  /** Whether the operator accepts an update to a recalled release. */
+  accepted: boolean;
+}
+
+/**
+ * Reads the channel file and checks whether the target is recalled (docs/contract.md 3.24); null without a channel
+ * file. Warns about an expired file, and about a recall that the operator accepts.
+ * @throws UpdateError not-proven, recalled
+ */
+export async function readRecalls({
+  options,
+  log,
+  startedAt,
+}: Pick<RunContext, 'options' | 'log' | 'startedAt'>): Promise<Recalls | null> {
+  const { target, proof } = options;
+  if (proof.channelFile === null) return null;
+  const file = await channelFileAt(proof.channelFile, options);
+  if (isExpired(file, startedAt))
+    log.warn(
+      `${proof.channelFile} expired at ${file.expires}, so newer recalls may be missing; get the current channel file from the publisher`,
+    );
+  const recalls = { recalled: file.recalled, accepted: options.acceptRecalled };
+  for (const warning of checkRecalled(recalls, target?.kind === 'release' ? target.version : null))
+    log.warn(warning);
+  return recalls;
+}
+
+/**
+ * Checks whether a version is recalled. Returns a warning if it is and the operator accepts recalled releases.
+ * @throws UpdateError recalled
+ */
+export function checkRecalled(recalls: Recalls | null, version: string | null): string[] {
+  const recall = recalls === null || version === null ? null : findRecall(recalls, version);
+  if (recall === null) return [];
+  const page = recall.url === undefined ? '' : ` (${recall.url})`;
+  const message = `${formatRecall(recall)}${page}`;
+  if (recalls?.accepted) return [message];
+  throw new UpdateError('recalled', message);
+}
+
+/** Reads the channel file, and verifies its signature if there is a trust file. @throws UpdateError not-proven */
+async function channelFileAt(path: string, { proof, product, target }: UpdateOptions): Promise<ChannelFile> {
+  try {
+    const bytes = await read(path);
+    const told =
+      proof.trust === null
+        ? parseUnverifiedChannelFile(bytes, product.name)
+        : await verifyChannelFile(
+            bytes,
+            String(await read(`${path}.sigstore.json`)),
+            parseTrust(String(await read(proof.trust))),
+            { product: product.name },
+          );
+    const channel = channelOfTarget(target);
+    if (channel !== null && told.channel !== channel)
+      throw new Error(
+        `it is the file of the ${told.channel} channel, but the target is on the ${channel} channel`,
+      );
+    return told;
+  } catch (cause) {
+    throw new UpdateError('not-proven', `${path}: ${(cause as Error).message}`, {
+      advice:
+        'Get the channel file and its signature bundle from the publisher again, then run {command} again.',
+      cause,
+    });
+  }
+}
+
+/** Returns the channel of a target; null for a floating tag, which can belong to either channel. */
+function channelOfTarget(target: Target | null): ChannelFile['channel'] | null {
+  if (target?.kind === 'canary') return 'canary';
+  return target?.kind === 'release' ? 'stable' : null;
+}
+
+const read = (path: string): Promise<Buffer> =>
+  readFile(path).catch((cause: NodeJS.ErrnoException) => {
+    throw new Error(`${path} cannot be read (${cause.code})`, { cause });
+  });

@@ -1,0 +1,174 @@
+import { hasSameImage, isContainerOfImage } from '../../../engine/comparison/same-image.ts';
+import { hasTemporaryName } from '../../../engine/containers/project-containers.ts';
+import {
+  type Container,
+  hasStarted,
+  hasSucceeded,
+  isUp,
+  numberOf,
+  serviceOf,
+} from '../../../engine/objects/container.ts';
+import type { ContainerRecord, Rollout, UpdatedService } from './journal-schema.ts';
+
+export type {
+  ContainerRecord,
+  Rollout as Changeover,
+  UpdatedService as MovedService,
+} from './journal-schema.ts';
+
+/** Checks whether a stopped container was stopped by an interruption and not on purpose. */
+export type InterruptionTest = (container: Container) => boolean;
+
+/** Minimum uptime in ms after a restart by the engine. A container with a shorter uptime may be crashing repeatedly. */
+const steadyMs = 15_000;
+
+/**
+ * Checks whether the engine has restarted a container that has not become healthy since. Whether the container is
+ * crashing depends on its uptime, which can only be calculated with the engine's clock.
+ */
+export const mayBeCrashing = ({ restartCount, status, health }: Container): boolean =>
+  restartCount > 0 && status === 'running' && health !== 'healthy';
+
+/**
+ * Records the state of a container before the update.
+ * @param engineTime current time of the engine's clock, in milliseconds; required if a container may be crashing
+ */
+export function recordOf(
+  container: Container,
+  wasInterrupted: InterruptionTest,
+  engineTime = Number.NaN,
+): ContainerRecord {
+  const { id, name, imageId, imageManifest, imageReference: reference, startedAt } = container;
+  const down = !isUp(container);
+  const runs = !down || wasInterrupted(container);
+  const place = { service: serviceOf(container), number: numberOf(container) };
+  // A paused container does not respond, so it is restored as paused, and no run waits until it is healthy.
+  const isCrashing =
+    mayBeCrashing(container) &&
+    (container.health === 'starting' || engineTime - Date.parse(startedAt) < steadyMs);
+  const well =
+    runs &&
+    !isCrashing &&
+    container.health !== 'unhealthy' &&
+    !['restarting', 'paused'].includes(container.status);
+  const image = { imageId, ...(imageManifest !== null && { imageManifest }) };
+  const { failing } = container.healthCheck;
+  const failed = container.health === 'unhealthy' && failing !== null && { failing };
+  return { id, name, ...place, ...image, reference, startedAt, runs, down, well, ...failed };
+}
+
+export const isPreviousContainer = ({ containers }: Rollout, { id }: Container): boolean =>
+  containers.some((record) => record.id === id);
+
+export const recordsOf = (changeover: Rollout | null, name: string): ContainerRecord[] =>
+  (changeover?.containers ?? []).filter((record) => record.service === name);
+
+/**
+ * Checks whether a container is of the new version: the container did not exist before the update, and its service did
+ * not use the container's image.
+ */
+export function isNewContainer(changeover: Rollout, container: Container): boolean {
+  if (isPreviousContainer(changeover, container)) return false;
+  const name = serviceOf(container);
+  return (
+    changeover.moved.some((moved) => moved.name === name && !moved.added?.isSeparate) &&
+    !recordsOf(changeover, name).some((record) => hasSameImage(record, container))
+  );
+}
+
+/** Checks whether only the target version is running or has run, so there is no older version to roll back to. */
+export const isAlreadyReached = ({ moved }: Rollout, now: readonly Container[]): boolean =>
+  moved.every(({ name, isApp, image }) =>
+    now
+      .filter((container) => serviceOf(container) === name)
+      .every((each) => (image === null || isContainerOfImage(each, image)) && (!isApp || hasStarted(each))),
+  );
+
+/** Checks whether any container of the new version has run. If so, a rollback requires the restore point. */
+export const hasNewVersionStarted = (changeover: Rollout, now: readonly Container[]): boolean =>
+  now.some(
+    (container) =>
+      hasStarted(container) && (isNewContainer(changeover, container) || hasRun(changeover, container)),
+  );
+
+/**
+ * Checks whether a migration has been started since the update was planned. The container may be an old one, because
+ * `up` starts an existing container if its image is already correct.
+ */
+const hasRun = (changeover: Rollout, container: Container): boolean =>
+  changeover.moved.some(({ name, runsOnce }) => runsOnce && name === serviceOf(container)) &&
+  !changeover.containers.some(
+    ({ id, startedAt }) => id === container.id && startedAt === container.startedAt,
+  );
+
+/**
+ * Checks whether a replica must be running after the update: true for each replica of the app, and for a replica of
+ * another service that was running before. Migrations and removed services must not run.
+ */
+export const shouldRunContainer = (moved: UpdatedService, { runs }: Pick<ContainerRecord, 'runs'>): boolean =>
+  !moved.runsOnce && !moved.isRemoved && (moved.isApp || runs);
+
+/** Finds the record of the replaced container, which has the same service and number as the given container. */
+export const replacedRecordOf = (
+  { containers }: Rollout,
+  container: Container,
+): ContainerRecord | undefined =>
+  containers.find(
+    ({ service, number }) => service === serviceOf(container) && number === numberOf(container),
+  );
+
+/**
+ * Checks whether a new container must not be started after its creation, because the container that it replaces was not
+ * running.
+ */
+export function shouldStayStopped(changeover: Rollout, container: Container): boolean {
+  const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
+  const record = replacedRecordOf(changeover, container);
+  return (
+    moved !== undefined &&
+    (moved.runsOnce === true || (record !== undefined && !shouldRunContainer(moved, record)))
+  );
+}
+
+/** Checks whether the update of a service is complete. */
+export function isDone(changeover: Rollout, moved: UpdatedService, now: readonly Container[]): boolean {
+  const own = now.filter((container) => serviceOf(container) === moved.name);
+  return (
+    own.length === requiredContainerCountOf(changeover, moved) &&
+    own.every((container) => {
+      if (moved.image !== null && !isContainerOfImage(container, moved.image)) return false;
+      if (moved.runsOnce) return hasRun(changeover, container) && hasSucceeded(container);
+      if (moved.added) return hasStarted(container) && !hasTemporaryName(container);
+      const record = replacedRecordOf(changeover, container);
+      if (!record || record.id === container.id || hasTemporaryName(container)) return false;
+      return shouldRunContainer(moved, record) ? hasStarted(container) : !isUp(container);
+    })
+  );
+}
+
+/**
+ * Returns the number of containers that a service must have after the update. A migration may have had no container
+ * before, because any clean-up removes its exited containers.
+ */
+export const requiredContainerCountOf = (
+  changeover: Rollout,
+  { name, runsOnce, added, isRemoved }: UpdatedService,
+): number => (isRemoved ? 0 : recordsOf(changeover, name).length || (added?.replicas ?? (runsOnce ? 1 : 0)));
+
+/** Returns the ids of current containers that must run, by service. */
+export function requiredContainerIdsOf(
+  changeover: Rollout,
+  now: readonly Container[],
+): Map<string, string[]> {
+  return new Map(
+    changeover.moved.flatMap((moved) => {
+      const ids = now
+        .filter((container) => serviceOf(container) === moved.name)
+        .filter((container) =>
+          shouldRunContainer(moved, replacedRecordOf(changeover, container) ?? { runs: true }),
+        )
+        .map(({ id }) => id);
+      return ids.length > 0 ? [[moved.name, ids] as const] : [];
+    }),
+  );
+}

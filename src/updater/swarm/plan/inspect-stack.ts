@@ -1,0 +1,114 @@
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import { HostPaths } from '../../../core/mounts/host-paths.ts';
+import type { Container } from '../../../engine/objects/container.ts';
+import { swarmLabels } from '../../../engine/objects/labels.ts';
+import {
+  listNodes,
+  listServices,
+  listTasks,
+  readSwarmMembership,
+  type SwarmMembership,
+} from '../../../engine/swarm/swarm-requests.ts';
+import type { SwarmNode } from '../../../engine/swarm/swarm-service.ts';
+import { requireOwnContainer } from '../../compose/inspect/find-project/find-instance.ts';
+import { readProgramVersions, version } from '../../run/environment/program-versions.ts';
+import { requireEngine } from '../../run/environment/require-engine.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import { addFileSettings } from '../../run/options/settings-file.ts';
+import { updateOptionsOf } from '../../run/options/update-options.ts';
+import type { FirstContext, RunContext } from '../../run/run-context.ts';
+import type { RecordHolder } from '../record/stack-record.ts';
+import { type ChosenStack, chooseStack, type SwarmFacts, shortName } from '../services/choose-stack.ts';
+import { maskRulesOfServices } from '../services/service-mask-rules.ts';
+import { findStackDirectory } from './stack-files.ts';
+
+/** State of a stack before any decision is made. */
+export interface FoundStack extends SwarmFacts {
+  /** Run context, with the options from the settings file in the stack's directory if that directory is mounted. */
+  context: RunContext;
+  chosen: ChosenStack;
+  place: SwarmMembership;
+  own: Container;
+  paths: HostPaths;
+  /** Directory of the stack's files; null if none is mounted. */
+  directory: string | null;
+  who: RecordHolder;
+}
+
+/** Runs the phase `inspect`. @throws UpdateError not-manager */
+export async function inspectStack(given: FirstContext): Promise<FoundStack> {
+  const { line, ...first } = given;
+  const { engine, log, options } = first;
+  const facts = requireEngine(engine);
+  const programs = await readProgramVersions(engine, facts);
+  const { version: engineVersion } = await facts;
+  const place = await readSwarmMembership(engine);
+  if (place === null) {
+    const message = 'this engine is not a Swarm manager, or access to the Swarm API is denied';
+    throw new UpdateError('not-manager', message);
+  }
+  const own = await requireOwnContainer(engine);
+  const paths = new HostPaths(own.mounts);
+  const directory = await findStackDirectory(paths, options);
+  const context =
+    directory === null
+      ? first
+      : { ...first, options: updateOptionsOf(await addFileSettings(line, directory, log)) };
+  context.notifier.addresses = context.options.notify;
+  requireStackOptions(context);
+  const { chosen, tasks, nodes } = await observeStack(context);
+  const moved = [chosen.app, ...chosen.workers];
+  const { cli, compose } = programs;
+  log.info(
+    `${options.product.name}-updater ${version}, engine ${engineVersion}, docker CLI ${cli}, compose ${compose}; stack ${chosen.name}${directory === null ? '' : ` of ${directory}`}`,
+    { engine: engineVersion, cli, compose, stack: chosen.name, directory },
+  );
+  const here = nodes.find(({ id }) => id === place.node)?.name ?? place.node;
+  log.info(
+    `services to update: ${joinWithAnd(moved.map((each) => shortName(chosen.name, each)))} (of ${chosen.services.length}); nodes: ${nodes.map(nodeWord).join(', ')}; running on ${here}`,
+  );
+  const holder = own.labels[swarmLabels.serviceId] ?? own.id;
+  const who = { holder, container: own.id, node: place.node };
+  return { context, chosen, tasks, nodes, place, own, paths, directory, who };
+}
+
+/** Rejects options that are not supported for stacks. */
+export function requireStackOptions({ options, log }: RunContext): void {
+  const { expect, expectFiles, release, archive } = options.proof;
+  // A trust file alone is not rejected: without a release, it applies only to the channel file.
+  if (release !== null || archive !== null || expect.length + expectFiles.length > 0) {
+    const message = 'stack images cannot be verified, because every node pulls them itself';
+    const advice = 'Verify the release yourself, then update without verification.';
+    throw new UpdateError('not-proven', message, { advice });
+  }
+  if (options.data.restorePoint) {
+    const message = 'restore points are not supported for stacks, because the data may be on any node';
+    const advice = 'Back up the database yourself, then run the update without --restore-point.';
+    throw new UpdateError('data-unsupported', message, { advice });
+  }
+  const ignored = {
+    'accept-drift': options.acceptDrift,
+    'accept-own-build': options.acceptOwnBuild,
+    'remove-old-images': options.removeOldImages,
+    set: options.settings !== null && options.settings.size > 0,
+  };
+  for (const [name, isOn] of Object.entries(ignored))
+    if (isOn) log.warn(`--${name} is ignored, because it applies only to compose projects`);
+}
+
+/**
+ * Fetches the current services, tasks and nodes. Called a second time after the previous run has ended or was taken
+ * over, because the first result may be from the middle of that run.
+ */
+export async function observeStack(context: RunContext): Promise<SwarmFacts & Pick<FoundStack, 'chosen'>> {
+  const { engine, log, options } = context;
+  const services = await listServices(engine, { label: [swarmLabels.stack] });
+  const chosen = chooseStack(services, options);
+  log.addMaskRules(() => maskRulesOfServices(chosen.services));
+  const ids = [chosen.app, ...chosen.workers].map(({ id }) => id);
+  const [tasks, nodes] = await Promise.all([listTasks(engine, ids), listNodes(engine)]);
+  return { chosen, tasks, nodes };
+}
+
+const nodeWord = ({ name, role, state, availability }: SwarmNode): string =>
+  `${name} (${[role, ...(state === 'ready' ? [] : [state]), ...(availability === 'active' ? [] : [availability])].join(', ')})`;

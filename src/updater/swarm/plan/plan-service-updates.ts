@@ -1,0 +1,74 @@
+import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import type { Pin } from '../../../core/compose/pins/pin.ts';
+import { createSourceMappedText } from '../../../core/compose/source-map.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import { compareVersions } from '../../../core/release/compare-versions.ts';
+import { isNumbered, type PinTag, parsePinTag } from '../../../core/release/pin-tag.ts';
+import { planTagUpdate } from '../../../core/release/plan-tag-update.ts';
+import type { PlannedTarget } from '../../../core/release/target.ts';
+import { type SwarmService, type SwarmTask, serviceImageOf } from '../../../engine/swarm/swarm-service.ts';
+import { isOfProduct, planRelease, type ReleasePlan } from '../../plan/release-plan.ts';
+import type { ReleaseRequest, UpdateOptions } from '../../run/options/update-options.ts';
+import { type ChosenStack, shortName, writtenImageOf } from '../services/choose-stack.ts';
+import { isAlive } from '../services/tasks.ts';
+
+/**
+ * Plans the new tag of each service; changes nothing.
+ * @param tasks tasks of the updated services, because old tasks may still be running although the spec already has the
+ * new image
+ * @throws UpdateError pin-digest, pin-unsupported
+ */
+export function planServiceUpdates(
+  { app, workers }: Pick<ChosenStack, 'app' | 'workers'>,
+  tasks: readonly SwarmTask[],
+  request: ReleaseRequest & Pick<UpdateOptions, 'product'>,
+): ReleasePlan {
+  const { product } = request;
+  const pin = pinOf(app);
+  const pins = [pin, ...workers.map(pinOf)];
+  const images = [
+    ...[app, ...workers].flatMap((service) => [serviceImageOf(service.spec), writtenImageOf(service)]),
+    ...tasks.filter(isAlive).map(({ image }) => image),
+  ];
+  const versions = images.map(tagOf).flatMap((tag) => (isNumbered(tag) ? [tag.version] : []));
+  const runningVersion = versions.sort(compareVersions).at(-1) ?? null;
+  const ownPrefix = isNumbered(pin.tag) ? pin.tag.prefix : null;
+  const prefix = isOfProduct(pin, product) ? 'v' : ownPrefix;
+  const services = pins.map((each) => ({
+    pin: each,
+    pull: true,
+    // The version label is not used for a release tag, because the tag already contains the version.
+    trustsLabel: each.tag.kind !== 'release' || request.target?.kind === 'canary',
+  }));
+  const nextTag = ({ tag }: Pin, to: PlannedTarget | null) =>
+    to === null ? ({ kind: 'stays' } as const) : planTagUpdate(tag, to);
+  const own = tagOf(serviceImageOf(app.spec));
+  const from = isNumbered(own) ? `${prefix ?? ''}${own.version}` : own.text;
+  const pinned = { services, from, defaultTarget: null, nextTag };
+  return planRelease({ product, runningVersion, prefix }, pinned, request);
+}
+
+/** Returns the tag of an image reference, which may also have a digest. */
+export const tagOf = (image: string): PinTag => parsePinTag(parseReference(image)?.tag ?? '');
+
+/** Returns the image of a service as written in the stack file. */
+function pinOf(service: SwarmService): Pin {
+  const { name, stack } = service;
+  const referenceText = writtenImageOf(service);
+  const reference = parseReference(referenceText);
+  if (reference?.tag) {
+    const description = `image of ${shortName(stack ?? '', service)} in the stack file`;
+    return {
+      ...{ service: name, reference, referenceText, tag: parsePinTag(reference.tag) },
+      place: { kind: 'stack', file: '', description },
+      resolved: createSourceMappedText(referenceText, '', -1, { via: 'text' }),
+    };
+  }
+  if (reference?.digest)
+    throw new UpdateError('pin-digest', `${name} is pinned to a digest without a tag (${referenceText})`);
+  const advice =
+    'Set a release tag such as v1.2.3 in the stack file and deploy the stack, then run {command} again.';
+  throw new UpdateError('pin-unsupported', `the image used by ${name} has no tag (${referenceText})`, {
+    advice,
+  });
+}

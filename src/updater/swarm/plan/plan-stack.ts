@@ -1,0 +1,139 @@
+import type { ProjectDraft } from '../../../core/compose/draft.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import { compareSharedNumbers } from '../../../core/release/compare-versions.ts';
+import { isNumbered } from '../../../core/release/pin-tag.ts';
+import { replicasOf, type SwarmNode } from '../../../engine/swarm/swarm-service.ts';
+import { fetchPublishedImages, type PublishedImage } from '../../compose/pull/fetch-published-images.ts';
+import { checkPublished } from '../../plan/check-published.ts';
+import type { ReleasePlan } from '../../plan/release-plan.ts';
+import { createTagLookup } from '../../plan/tag-lookup.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import { type Recalls, readRecalls } from '../../run/release/recalls.ts';
+import { endingOfState } from '../../run/state/run-state.ts';
+import type { Inheritance } from '../record/plan-stack-recovery.ts';
+import type { FoundRecord } from '../record/stack-record.ts';
+import { type ChosenStack, nodesFor, shortName, writtenImageOf } from '../services/choose-stack.ts';
+import { imageSideOf, isActive, type StackServiceUpdate } from '../services/specs.ts';
+import { isAlive, isRunOnceService } from '../services/tasks.ts';
+import type { FoundStack } from './inspect-stack.ts';
+import { tagOf } from './plan-service-updates.ts';
+import { draftStackFiles, formatImagesToChange, readStackFiles, type StackFiles } from './stack-files.ts';
+
+/** Plan of a stack update: all decisions made before the first change. */
+export interface PlannedStack extends ReleasePlan {
+  /**
+   * Whether all old app tasks are stopped before new app tasks start: because of `--stop-first`, because an app task is
+   * not running, or because the previous run left services half updated.
+   */
+  stopFirst: boolean;
+  moves: readonly StackServiceUpdate[];
+  published: readonly PublishedImage[];
+  /** Stack files and their planned changes; null if no directory is mounted. */
+  files: (StackFiles & { draft: ProjectDraft }) | null;
+  /** Recalls from the channel file; null without a channel file. */
+  recalls: Recalls | null;
+}
+
+/**
+ * Runs the phase `plan`, which queries registries and reads files, but changes nothing.
+ * @param earlier record of the previous run
+ */
+export async function planStack(
+  { context, chosen, tasks, nodes, directory }: Omit<FoundStack, 'place' | 'own' | 'paths' | 'who'>,
+  earlier: FoundRecord | null,
+  { plan, inherits }: { plan: ReleasePlan; inherits: Inheritance },
+): Promise<PlannedStack> {
+  refuseOlder(plan, earlier, chosen);
+  const recalls = await readRecalls(context);
+  const before = inherits === 'nothing' ? [] : (earlier?.data.moves ?? []);
+  const left = before.flatMap((move) => [move.label, writtenImageOf({ spec: move.before })]);
+  const read = directory === null ? null : await readStackFiles(context, directory, { chosen, plan, left });
+  const published = new Map<string, PublishedImage>();
+  await checkPublished(plan, createTagLookup(context.engine));
+  for (const { to, pin } of plan.updates) {
+    if (!published.has(to))
+      published.set(to, await fetchPublishedImages(context, pin.reference.repository, to));
+  }
+  const moves = [chosen.app, ...chosen.workers].map((service, at): StackServiceUpdate => {
+    const { pin, to } = plan.updates[at] ?? plan.app;
+    const { digest = '', platforms = [] } = published.get(to) ?? {};
+    const move = before.find(({ id }) => id === service.id);
+    const base = move && imageSideOf(move, service.spec) !== null ? move : undefined;
+    const isOnce =
+      base?.role === 'once' || isRunOnceService(service, tasks, context.options.limits.waitTimeoutMs);
+    return {
+      id: service.id,
+      name: service.name,
+      role: at === 0 ? 'app' : isOnce ? 'once' : 'worker',
+      before: service.spec,
+      wanted: base?.wanted ?? service.spec,
+      image: `${to}@${digest}`,
+      label: pin.reference.digest === null ? to : `${to}@${digest}`,
+      platforms,
+    };
+  });
+  const digests = new Map([...published].map(([to, { digest }]) => [to, digest] as const));
+  const files = read && { ...read, draft: await draftStackFiles(context, read, { chosen, plan, digests }) };
+  // If an app task waits for its restart, all old tasks must stop first: otherwise, this task could start while new
+  // tasks are running.
+  const isIll = tasks.some(
+    (task) => task.service === chosen.app.id && isAlive(task) && task.state !== 'running',
+  );
+  const stopFirst = context.options.stack.stopFirst || inherits === 'halfway' || isIll;
+  const away = nodesFor(chosen, nodes).filter((node) => !isActive(node));
+  const changed = formatImagesToChange(plan);
+  const warnings = [
+    ...plan.warnings,
+    ...(stopFirst && !context.options.stack.stopFirst
+      ? [
+          `not all tasks of ${chosen.app.name} are running, so all old tasks will be stopped before new tasks start`,
+        ]
+      : []),
+    ...(away.length > 0
+      ? [`the images will not be pulled in advance on ${joinWithAnd(away.map(awayWord))}`]
+      : []),
+    ...(directory === null
+      ? [
+          changed === ''
+            ? `the stack directory is not mounted: deploying the stack file would start ${plan.from} on migrated data`
+            : `the stack directory is not mounted: before the next deployment, change ${changed} in the stack file, or ${plan.from} will start on migrated data`,
+        ]
+      : []),
+  ];
+  return { ...plan, stopFirst, moves, published: [...published.values()], files, recalls, warnings };
+}
+
+/**
+ * Rejects the update if an older version was started after a newer version, because the older version may have changed
+ * migrated data.
+ */
+function refuseOlder(
+  { installation: { runningVersion: running }, from }: ReleasePlan,
+  earlier: FoundRecord | null,
+  { name: stack, app }: ChosenStack,
+): void {
+  // A stack that was removed and deployed again has new service ids and is not checked.
+  if (earlier?.data.moves[0]?.id !== app.id) return;
+  const { labels, data } = earlier;
+  if (!running || (endingOfState(labels.state)?.outcome !== 'updated' && !labels.started)) return;
+  const tag = tagOf(data.moves[0]?.image ?? '');
+  if (!isNumbered(tag) || compareSharedNumbers(running, tag.version) >= 0) return;
+  const message = `${data.to} was installed, but ${from} is running again: an old stack file was deployed`;
+  const advice = `Deploy ${data.to} or a newer release manually. If you have restored the data of ${from}, remove the config svc-updater.${stack} instead and run {command} again.`;
+  throw new UpdateError('downgrade', message, { advice });
+}
+
+/** Returns the line that `plan` prints for a service. */
+export const describeServiceUpdate = (
+  stack: string,
+  { name, role, wanted, label, image }: StackServiceUpdate,
+): string => {
+  const replicas = replicasOf(wanted);
+  const many =
+    replicas === null ? 'one task per node' : replicas === 1 ? 'one replica' : `${replicas} replicas`;
+  const how = role === 'once' ? 'runs once, before the app' : many;
+  return `image of ${shortName(stack, { name })} (${how}): ${label}${label.includes('@') ? '' : `, digest ${image.slice(image.indexOf('@') + 1)}`}`;
+};
+
+const awayWord = ({ name, state, availability }: SwarmNode): string =>
+  `${name} (${state === 'ready' ? availability : state})`;

@@ -1,0 +1,110 @@
+import { type Json, toObject } from '../../../engine/objects/json.ts';
+import type { SwarmNode, SwarmTask } from '../../../engine/swarm/swarm-service.ts';
+import {
+  amountsOf,
+  isActive,
+  isDeepEqual,
+  isEligibleNode,
+  isUnreachable,
+  type StackServiceUpdate,
+  specOf,
+} from '../services/specs.ts';
+
+/** Temporary service that makes nodes pull an image without running its programs. */
+export interface PullService {
+  name: string;
+  image: string;
+  spec: Json;
+  /** Nodes that must pull the image. */
+  nodes: readonly SwarmNode[];
+}
+
+const pullPrefix = 'svc-updater-pull-';
+/** Label of pull services; its value is the name of the stack. */
+export const pullLabel = 'svc-updater.pull';
+
+/**
+ * Command of a pull service. The engine adds this program to every container with `Init`, whatever the image contains.
+ */
+const probe = ['/sbin/docker-init', '--version'];
+
+/**
+ * Plans one service for each combination of image and placement (docs/contract.md 11.3).
+ * @param moves services that get new images
+ */
+export function createPullServices(
+  run: string,
+  stack: string,
+  moves: readonly StackServiceUpdate[],
+  nodes: readonly SwarmNode[],
+): PullService[] {
+  const specs = moves.map((move) => {
+    const after = specOf(move, 'after', amountsOf(move.wanted));
+    return { image: move.image, placement: placementOf(after), after };
+  });
+  const unlike = specs.filter(
+    ({ image, placement }, at) =>
+      specs.findIndex((each) => each.image === image && isDeepEqual(each.placement, placement)) === at,
+  );
+  return unlike.map(({ image, placement, after }, at) => {
+    // The name also contains the stack, because two stacks may be updated in the same second.
+    const name = `${pullPrefix}${run.toLowerCase()}-${stack.slice(0, 24).replace(/[^A-Za-z0-9]+$/, '')}${at === 0 ? '' : `-${at + 1}`}`;
+    const spec: Json = {
+      Name: name,
+      Labels: { [pullLabel]: stack },
+      TaskTemplate: {
+        ContainerSpec: { Image: image, Command: probe, Init: true, Healthcheck: { Test: ['NONE'] } },
+        RestartPolicy: { Condition: 'none' },
+        Placement: placement,
+      },
+      Mode: { Global: {} },
+    };
+    return {
+      name,
+      image,
+      spec,
+      nodes: nodes.filter((node) => isActive(node) && isEligibleNode(after, node)),
+    };
+  });
+}
+
+function placementOf(spec: Json): Json {
+  const { Constraints, Platforms } = toObject(toObject(spec.TaskTemplate).Placement);
+  return { ...(Constraints !== undefined && { Constraints }), ...(Platforms !== undefined && { Platforms }) };
+}
+
+/**
+ * Returns which nodes have pulled the image of a pull service, which nodes have failed, and which are still waiting.
+ * @param nodes current nodes, because a node that has become unavailable since the plan is not waited for
+ */
+export function summarizePullState(
+  { nodes: wanted }: PullService,
+  tasks: readonly SwarmTask[],
+  nodes: readonly SwarmNode[],
+) {
+  /** Names of nodes that have the image. */
+  const done: string[] = [];
+  /** Names of nodes that failed to pull the image, with the error message of Swarm. */
+  const failed: { node: string; error: string }[] = [];
+  const waiting: { node: string; state: string }[] = [];
+  for (const { id, name } of wanted) {
+    const task = tasks.find(({ node }) => node === id);
+    const now = nodes.find((node) => node.id === id);
+    if (task && hasPulled(task)) done.push(name);
+    // A node that no longer accepts tasks needs no image.
+    else if (now?.state === 'ready' && !isActive(now)) continue;
+    else if (task && ['failed', 'rejected', 'orphaned'].includes(task.state))
+      failed.push({ node: name, error: task.error || task.state });
+    else if (now === undefined || isUnreachable(now))
+      failed.push({ node: name, error: 'the node went down' });
+    else waiting.push({ node: name, state: task?.state ?? 'new' });
+  }
+  return { done, failed, waiting };
+}
+
+/**
+ * Checks whether the node of a task has pulled the image: the task has completed, or only the start of its container
+ * has failed.
+ */
+const hasPulled = ({ state, error }: SwarmTask): boolean =>
+  state === 'complete' || (state === 'failed' && error.startsWith('starting container failed'));

@@ -1,0 +1,198 @@
+import { waitUntil } from '../../../core/cancellation/wait-until.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import { parsePinTag } from '../../../core/release/pin-tag.ts';
+import { planTagUpdate } from '../../../core/release/plan-tag-update.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { EngineError } from '../../../engine/http/engine-error.ts';
+import type { Image } from '../../../engine/objects/container.ts';
+import { credentialHeaders } from '../../../engine/registry/registry-credentials.ts';
+import {
+  createService,
+  listNodes,
+  listServices,
+  listTasks,
+  removeService,
+} from '../../../engine/swarm/swarm-requests.ts';
+import { awaitRetry, type PublishedImage } from '../../compose/pull/fetch-published-images.ts';
+import { createPullReporter, createPullTimeoutError } from '../../compose/pull/pull-images.ts';
+import { checkPulled } from '../../plan/check-pulled.ts';
+import type { RunningApp } from '../../plan/check-required-release.ts';
+import {
+  hasInheritedVersion,
+  labelledVersionOf,
+  type ReleasePlan,
+  requireNoDowngrade,
+  type ServiceUpdate,
+} from '../../plan/release-plan.ts';
+import { createTagLookup } from '../../plan/tag-lookup.ts';
+import { formatSeconds, joinWithAnd } from '../../run/log/format-values.ts';
+import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { PlannedStack } from '../plan/plan-stack.ts';
+import type { RecordData } from '../record/stack-record.ts';
+import { createPullServices, type PullService, pullLabel, summarizePullState } from './pull-services.ts';
+
+const lookMs = 500;
+
+/** Pulls all images of an update on all nodes; changes nothing else. @throws UpdateError pull-… */
+export async function pullStack(
+  context: RunContext,
+  planned: PlannedStack,
+  data: Pick<RecordData, 'run' | 'stack' | 'moves'>,
+): Promise<void> {
+  const { log, options } = context;
+  const { published } = planned;
+  const deadline = performance.now() + options.limits.pullTimeoutMs;
+  const images = new Map<string, Image>();
+  for (const each of published) images.set(each.reference, await pullHere(context, each, deadline));
+  for (const warning of await checkImages(context, planned, images)) log.warn(warning);
+  await pullEverywhere(context, data, published, deadline);
+}
+
+/** Checks the release by the labels of the pulled images, and returns warnings. @throws UpdateError downgrade */
+export async function checkImages(
+  { engine }: Pick<RunContext, 'engine'>,
+  planned: ReleasePlan & Pick<PlannedStack, 'recalls'>,
+  images: ReadonlyMap<string, Image>,
+): Promise<string[]> {
+  const { runningVersion } = planned.installation;
+  const [app, ...workers] = [planned.app, ...planned.updates.slice(1)].map((update) =>
+    hasInheritedVersion(parsePinTag(update.tag), images.get(update.to)?.labels ?? {})
+      ? { ...update, trustsLabel: false }
+      : update,
+  ) as [ServiceUpdate, ...ServiceUpdate[]];
+  const updates = [app, ...workers];
+  const versionOf = (update: ServiceUpdate) => labelledVersionOf(update, images.get(update.to));
+  for (const update of updates) requireNoDowngrade(planned, update, versionOf(update), runningVersion);
+  const running: RunningApp = {
+    ...{ oldestVersion: runningVersion, isInstalled: false },
+    nextTag: (required) => planTagUpdate(app.pin.tag, required),
+  };
+  return checkPulled({ ...planned, app, updates }, images, {
+    version: versionOf(app),
+    running,
+    lookUp: createTagLookup(engine),
+  });
+}
+
+/**
+ * Pulls an image on this node, to log the progress in percent and to read the image's labels. @throws UpdateError
+ * pull-…
+ */
+async function pullHere(
+  { engine, log, cancellation }: RunContext,
+  { reference, digest, login }: PublishedImage,
+  deadline: number,
+): Promise<Image> {
+  const name = `${reference}@${digest}`;
+  const repository = reference.replace(/:[^:/]*$/, '');
+  const [there] = await engine.inspectImages([`${repository}@${digest}`]);
+  if (there) {
+    log.progress(100, `${name} is already on this node`);
+    return there;
+  }
+  const onProgress = createPullReporter(reference, log);
+  const late = AbortSignal.timeout(Math.max(1, Math.ceil(deadline - performance.now())));
+  const signal = AbortSignal.any([engine.aborted, late]);
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await engine.pullImage({ repository, tag: digest, login, onProgress, signal });
+      break;
+    } catch (error) {
+      if (cancellation.signal.aborted || engine.aborted.aborted) throw engine.abortion;
+      if (late.aborted) throw createPullTimeoutError(name);
+      if (!(error instanceof EngineError)) throw error;
+      await awaitRetry({ said: error.message, status: error.status }, { reference, attempt, engine, log });
+    }
+  }
+  log.progress(100, `${name} was pulled`);
+  const [image] = await engine.inspectImages([`${repository}@${digest}`]);
+  if (!image) throw new UpdateError('pull-failed', `${name} was removed right after it was pulled`);
+  return image;
+}
+
+/**
+ * Returns the headers of a Swarm request for an image, with the credentials that the image's registry has just
+ * accepted.
+ */
+export const swarmCredentialsFor = (
+  published: readonly PublishedImage[],
+  image: string,
+): Record<string, string> =>
+  credentialHeaders(published.find(({ digest }) => image.endsWith(digest))?.login ?? null);
+
+/**
+ * Makes all nodes that may need the new images pull them before any service is changed (docs/contract.md 11.3).
+ * @throws UpdateError pull-failed, which lists the nodes that lack an image
+ */
+async function pullEverywhere(
+  context: RunContext,
+  { run, stack, moves }: Pick<RecordData, 'run' | 'stack' | 'moves'>,
+  published: readonly PublishedImage[],
+  deadline: number,
+): Promise<void> {
+  const { engine, log } = context;
+  await removePullServices(engine, stack);
+  const services = createPullServices(run, stack, moves, await listNodes(engine));
+  const begun = performance.now();
+  try {
+    for (const service of services) {
+      await createService(engine, service.spec, swarmCredentialsFor(published, service.image));
+    }
+    await Promise.all(services.map((service) => awaitPulls(context, service, deadline)));
+    const names = [...new Set(services.flatMap(({ nodes }) => nodes.map(({ name }) => name)))].sort();
+    log.info(
+      `${joinWithAnd(names)} ${names.length > 1 ? 'have' : 'has'} pulled all images (${formatSeconds(performance.now() - begun)})`,
+    );
+  } finally {
+    await removePullServices(engine.uncancellable(), stack).catch(() => {});
+  }
+}
+
+async function awaitPulls(
+  { engine, log }: RunContext,
+  service: PullService,
+  deadline: number,
+): Promise<void> {
+  const told = new Set<string>();
+  const observe = async () =>
+    summarizePullState(
+      service,
+      ...(await Promise.all([listTasks(engine, [service.name]), listNodes(engine)])),
+    );
+  const evaluate = ({ done, failed, waiting }: ReturnType<typeof summarizePullState>) => {
+    for (const name of done.filter((each) => !told.has(each))) {
+      told.add(name);
+      log.info(`${name} has pulled ${service.image.replace(/@.*$/, '')}`);
+    }
+    const isLate = performance.now() > deadline;
+    if (waiting.length === 0 || isLate) {
+      const late = waiting.map(({ node, state }) => ({
+        node,
+        error: `still ${state} when the timeout expired`,
+      }));
+      const missing = [...failed, ...late];
+      if (missing.length === 0) return true;
+      const names = missing.map(({ node }) => node);
+      throw new UpdateError(
+        isLate && failed.length === 0 ? 'pull-timeout' : 'pull-failed',
+        `${joinWithAnd(names)} did not pull ${service.image}`,
+        {
+          detail: missing.map(({ node, error }) => `${node}: ${error}`),
+          advice: `Find out why docker pull ${service.image} fails on ${joinWithAnd(names)} (see the engine log on ${names.length > 1 ? 'these nodes' : 'this node'}), or drain ${names.length > 1 ? 'them' : 'it'}. Then run {command} again.`,
+        },
+      );
+    }
+    logWaitIfQuiet(
+      log,
+      `waiting for the images to be pulled on ${waiting.map(({ node, state }) => `${node} (${state})`).join(', ')}`,
+    );
+  };
+  await waitUntil(observe, evaluate, { pause: lookMs, signal: engine.aborted });
+}
+
+/** Removes the pull services of a stack, including those of a killed run. */
+export async function removePullServices(engine: Engine, stack: string): Promise<void> {
+  const left = await listServices(engine, { label: [`${pullLabel}=${stack}`] });
+  for (const { id } of left) await removeService(engine, id);
+}

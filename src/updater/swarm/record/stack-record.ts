@@ -1,0 +1,343 @@
+import { hash } from 'node:crypto';
+import * as z from 'zod/mini';
+import { waitUntil } from '../../../core/cancellation/wait-until.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import {
+  compareJsonFormat,
+  createJsonTextSchema,
+  describeSchemaMistake,
+} from '../../../core/text/json-text.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import {
+  createConfig,
+  findConfig,
+  relabelConfig,
+  removeConfig,
+} from '../../../engine/swarm/swarm-requests.ts';
+import type { SwarmConfig } from '../../../engine/swarm/swarm-service.ts';
+import type { RunOutcome } from '../../run/log/run-outcome.ts';
+import {
+  checkTransition,
+  endedState,
+  type JournalState,
+  loggedPhaseOf,
+  type OpenState,
+  openOf,
+  runStateSchema,
+} from '../../run/state/run-state.ts';
+import { storedFieldSchemas } from '../../run/state/stored-fields.ts';
+import { stackServiceUpdateSchema, swarmIdSchema } from '../services/specs.ts';
+
+/**
+ * Part of the record of a stack update that does not change during the run, and from which a later run on any manager
+ * can resume the update. Contains environment values of the services. New fields must be optional, because records of
+ * earlier versions lack them.
+ */
+const recordDataSchema = z.strictObject({
+  format: z.literal(2),
+  run: storedFieldSchemas.run,
+  stack: storedFieldSchemas.name,
+  /** Requested target; null if floating tags were pulled again. */
+  target: z.nullable(z.string()),
+  /** Installed version, such as `v1.4.2`; `to` is the target version, such as `v1.5.0`. */
+  from: z.string(),
+  to: z.string(),
+  stopFirst: z.boolean(),
+  moves: storedFieldSchemas.list(stackServiceUpdateSchema),
+  /** Ids of the tasks that existed before the update. */
+  tasks: storedFieldSchemas.list(swarmIdSchema),
+  files: storedFieldSchemas.list(
+    z.strictObject({
+      path: storedFieldSchemas.path,
+      before: storedFieldSchemas.hash,
+      after: storedFieldSchemas.hash,
+    }),
+  ),
+});
+export interface RecordData extends z.infer<typeof recordDataSchema> {}
+
+const labelNumber = z.pipe(storedFieldSchemas.like(/^\d+$/), z.transform(Number));
+
+/** Part of the record that changes during the run, stored in the labels of the config. */
+const recordLabelsSchema = z.strictObject({
+  run: storedFieldSchemas.run,
+  /** Id of the updater's Swarm service, or of its container if it has no service. */
+  holder: swarmIdSchema,
+  /**
+   * Id of the updater's container. `node` is the id of its node: another updater on that node can check whether the
+   * container is running.
+   */
+  container: swarmIdSchema,
+  node: z.string(),
+  /** Whether a new task has started. */
+  started: z.pipe(
+    z.enum(['0', '1']),
+    z.transform((word) => word === '1'),
+  ),
+  beat: labelNumber,
+  state: createJsonTextSchema(runStateSchema),
+});
+interface RecordLabels extends z.infer<typeof recordLabelsSchema> {}
+
+const prefix = 'svc-updater.';
+const beatMs = 10_000;
+/** Time in ms without a write of a record after which its run is considered dead. */
+const deadMs = 45_000;
+/**
+ * Time in ms since the last write of the record after which its holder must write the record again before it changes a
+ * service.
+ */
+const staleMs = 30_000;
+const lookMs = 1_000;
+/** Maximum size of a record in bytes, below Swarm's limit of 1,024,000 bytes for a config. */
+const maxBytes = 1_000_000;
+const longestName = 64;
+
+export function recordName(stack: string): string {
+  const name = `${prefix}${stack}`;
+  return name.length <= longestName ? name : `${name.slice(0, 48)}.${hash('sha256', stack).slice(0, 12)}`;
+}
+
+function writeLabels({ started, beat, state, ...who }: RecordLabels): Record<string, string> {
+  const texts = { ...who, started: started ? '1' : '0', beat: String(beat), state: JSON.stringify(state) };
+  return Object.fromEntries(Object.entries(texts).map(([key, text]) => [`${prefix}${key}`, text]));
+}
+
+function readLabels(labels: SwarmConfig['labels']) {
+  const own = Object.entries(labels).filter(([key]) => key.startsWith(prefix));
+  const texts = Object.fromEntries(own.map(([key, text]) => [key.slice(prefix.length), text]));
+  return recordLabelsSchema.safeParse(texts);
+}
+
+/** Record that was read from a Swarm config. */
+export interface FoundRecord {
+  config: SwarmConfig;
+  labels: RecordLabels;
+  data: RecordData;
+}
+
+/**
+ * Result of reading a record; null if there is none. `mistake` is the reason why the record cannot be read, such as
+ * `moves.0.role is not valid`, for example because another version wrote the record or a user changed it.
+ */
+type Look = FoundRecord | { config: SwarmConfig; mistake: string } | null;
+
+async function lookForRecord(engine: Engine, stack: string): Promise<Look> {
+  const config = await findConfig(engine, recordName(stack));
+  if (config === null) return null;
+  const { data: labels, error } = readLabels(config.labels);
+  if (error) return { config, mistake: `label ${prefix}${describeSchemaMistake(error)}` };
+  const found = createJsonTextSchema(recordDataSchema).safeParse(config.data);
+  if (found.error) return { config, mistake: describeSchemaMistake(found.error) };
+  const { data } = found;
+  return data.stack === stack ? { config, labels, data } : { config, mistake: `stack is not ${stack}` };
+}
+
+/** Reads the record of a stack; null if there is none. @throws UpdateError stack-busy if the record cannot be read */
+export async function readRecord(engine: Engine, stack: string): Promise<FoundRecord | null> {
+  const found = await lookForRecord(engine, stack);
+  if (found === null || 'labels' in found) return found;
+  const { config, mistake } = found;
+  const message = `the config ${config.name} is the record of another update, which this updater version cannot read (${mistake})`;
+  const advice = `${compareJsonFormat(config.data, 2) ? 'Finish that update with the version of the updater that started it' : 'Make sure that no updater is running'}, remove the config (docker config rm ${config.name}), then run {command} again.`;
+  throw new UpdateError('stack-busy', message, { advice });
+}
+
+/**
+ * State of a rollback. If the run is killed in this state, a later run completes the rollback before it starts its own
+ * update.
+ */
+export const rollingBackState: OpenState = { at: 'rolling-back', from: 'replacing', ending: null };
+
+/** Returns the phase of a run as named in the log, such as `pull` or `recreate`; `back` during a rollback. */
+export const phaseOf = ({ state }: Pick<RecordLabels, 'state'>): string =>
+  openOf(state)?.at === 'rolling-back' ? 'back' : loggedPhaseOf(state);
+
+/** Identity of the updater that holds a record. */
+export type RecordHolder = Pick<RecordLabels, 'holder' | 'container' | 'node'>;
+
+/**
+ * Record of a stack update, which is the lock of the stack and the journal of the run. Renewed periodically until it is
+ * released.
+ */
+export class StackRecord {
+  readonly data: RecordData;
+  #config: SwarmConfig;
+  #labels: RecordLabels;
+  readonly #engine: Engine;
+  /** Last queued write. Each write waits for the preceding one. */
+  #queue: Promise<unknown> = Promise.resolve();
+  #writtenAt = performance.now();
+  #lost: UpdateError | null = null;
+  #timer: NodeJS.Timeout | undefined;
+
+  private constructor(engine: Engine, config: SwarmConfig, data: RecordData, labels: RecordLabels) {
+    this.#engine = engine;
+    this.#config = config;
+    this.data = data;
+    this.#labels = labels;
+    this.#timer = setInterval(() => void this.note().catch(() => {}), beatMs);
+    this.#timer.unref();
+  }
+
+  get state(): JournalState {
+    return this.#labels.state;
+  }
+
+  get hasStarted(): boolean {
+    return this.#labels.started;
+  }
+
+  /**
+   * Creates the record of a run, after removing the record of the previous run, if any.
+   * @throws UpdateError update-running if another run was faster; stack-unsupported if the record is too large
+   */
+  static async make(
+    engine: Engine,
+    data: RecordData,
+    who: RecordHolder,
+    ended: FoundRecord | null,
+  ): Promise<StackRecord> {
+    const text = JSON.stringify(data);
+    const size = Buffer.byteLength(text);
+    if (size > maxBytes) {
+      const message = `the update record of ${data.stack} needs ${size} bytes, but a Swarm config can hold only ${maxBytes} bytes`;
+      const advice = "Update the stack's services manually.";
+      throw new UpdateError('stack-unsupported', message, { advice });
+    }
+    const labels: RecordLabels = {
+      ...{ ...who, run: data.run, started: false, beat: 0, state: { at: 'pulling' } },
+    };
+    const name = recordName(data.stack);
+    if (ended !== null) await removeConfig(engine, ended.config);
+    const made = await createConfig(engine, { name, labels: writeLabels(labels), data: text });
+    const found = await lookForRecord(engine, data.stack);
+    // Only the record that was read back counts: a leader election may have lost the response to a successful creation.
+    if (!isOf(found, labels)) throw isHeld(found, made === 'taken');
+    return new StackRecord(engine, found.config, data, labels);
+  }
+
+  /**
+   * Takes over the record of another run and continues from the given state.
+   * @throws UpdateError update-running if the other run is active, or a third run was faster
+   */
+  static async takeOver(
+    engine: Engine,
+    found: FoundRecord,
+    who: RecordHolder,
+    state: OpenState,
+  ): Promise<StackRecord> {
+    const labels: RecordLabels = { ...found.labels, ...who };
+    const record = new StackRecord(engine, found.config, found.data, labels);
+    await record.note({ state }).catch((error) => {
+      record.release();
+      throw error;
+    });
+    return record;
+  }
+
+  /**
+   * Writes the changes to the record, which also renews it. @throws UpdateError update-running if another run has taken
+   * over the record
+   */
+  note(change: Partial<Pick<RecordLabels, 'state' | 'started'>> = {}): Promise<void> {
+    const next = this.#queue.then(() => this.#write(change));
+    this.#queue = next.catch(() => {});
+    return next;
+  }
+
+  /** Records the outcome of the run. */
+  end(ending: RunOutcome): Promise<void> {
+    return this.note({ state: endedState(this.state, ending) });
+  }
+
+  async #write(change: Partial<RecordLabels>): Promise<void> {
+    this.check();
+    if (change.state) checkTransition(this.state, change.state);
+    const labels = { ...this.#labels, ...change, beat: this.#labels.beat + 1 };
+    for (;;) {
+      const done = await relabelConfig(this.#engine, this.#config, writeLabels(labels));
+      const found = await lookForRecord(this.#engine, this.data.stack);
+      if (!isOf(found, labels, this.#config)) throw this.#lose(found);
+      this.#config = found.config;
+      if (done === 'moved' && found.labels.beat !== labels.beat) continue;
+      this.#labels = labels;
+      this.#writtenAt = performance.now();
+      return;
+    }
+  }
+
+  #lose(found: Look): UpdateError {
+    this.release();
+    this.#lost ??= isHeld(found, true);
+    return this.#lost;
+  }
+
+  /**
+   * Requires that this run still owns the record; called right before each write to a service. A run that was suspended
+   * for a while detects here that another run has taken over the record. @throws UpdateError update-running
+   */
+  async confirm(): Promise<void> {
+    this.check();
+    if (performance.now() - this.#writtenAt > staleMs) await this.note();
+    for (;;) {
+      const askedAt = performance.now();
+      const found = await lookForRecord(this.#engine, this.data.stack);
+      if (!isOf(found, this.#labels, this.#config)) throw this.#lose(found);
+      // A response that took longer may be outdated, so the record is read again.
+      if (performance.now() - askedAt < beatMs) return;
+    }
+  }
+
+  /** Throws an error if this run has lost the record. @throws UpdateError update-running */
+  check(): void {
+    if (this.#lost !== null) throw this.#lost;
+  }
+
+  release(): void {
+    clearInterval(this.#timer);
+  }
+}
+
+/**
+ * Checks whether a record belongs to the given run and container and, if a config is given, is stored in that config.
+ */
+const isOf = (
+  found: Look,
+  { run, container }: Pick<RecordLabels, 'run' | 'container'>,
+  config: Pick<SwarmConfig, 'id'> | null = null,
+): found is FoundRecord =>
+  found !== null &&
+  'labels' in found &&
+  (config === null || found.config.id === config.id) &&
+  found.labels.run === run &&
+  found.labels.container === container;
+
+const isHeld = (found: Look, isOthers: boolean): UpdateError =>
+  new UpdateError(
+    'update-running',
+    found !== null && 'labels' in found && isOthers
+      ? `another update of this stack is in progress in container ${found.labels.container.slice(0, 12)} (run ${found.labels.run})`
+      : `the update record of this run, a Swarm config, was removed`,
+    { advice: 'Wait until no other update is running, then run {command} again.', state: stepsAside },
+  );
+
+const stepsAside = 'this run will make no further changes';
+
+/**
+ * Waits until the holder of a record has written it, which proves that the holder is active, or has not written it for
+ * 45 s. Returns the current record; null if it was removed. @throws UpdateError update-running if the holder is active;
+ * stack-busy if the record cannot be read
+ */
+export async function awaitLeaseEnd(engine: Engine, found: FoundRecord): Promise<FoundRecord | null> {
+  const { stack } = found.data;
+  const { version } = found.config;
+  const evaluate = (now: FoundRecord | null, isLate: boolean) => {
+    if (now !== null && now.config.id === found.config.id && now.config.version === version)
+      return isLate ? found : undefined;
+    if (now === null || now.labels.state.at === 'ended') return now;
+    throw isHeld(now, true);
+  };
+  const wait = { pause: lookMs, deadlineMs: deadMs, signal: engine.aborted };
+  return waitUntil(() => readRecord(engine, stack), evaluate, wait);
+}

@@ -1,0 +1,126 @@
+import { isUp } from '../../engine/objects/container.ts';
+import type { OutcomeFacts } from '../run/log/outcome-details.ts';
+import { logLastLine } from '../run/log/run-outcome.ts';
+import type { FirstContext, RunContext } from '../run/run-context.ts';
+import { runSteps } from '../run/run-steps.ts';
+import type { PreviousRun } from '../run/run-update.ts';
+import { endingOfState, openOf } from '../run/state/run-state.ts';
+import { type FoundStack, inspectStack, observeStack } from './plan/inspect-stack.ts';
+import { removePullServices } from './pull/pull-stack.ts';
+import { type Inheritance, inheritanceOf, planStackRecovery } from './record/plan-stack-recovery.ts';
+import { awaitLeaseEnd, type FoundRecord, phaseOf, readRecord, StackRecord } from './record/stack-record.ts';
+import { StackRun } from './rollout/stack-run.ts';
+import { restoreStackFiles } from './rollout/write-stack-files.ts';
+import { maskRulesOfUpdates } from './services/service-mask-rules.ts';
+
+/** Current state of a run, needed for its last log line and its cleanup. */
+export interface StackRunState {
+  found: FoundStack | null;
+  facts: OutcomeFacts;
+  /** Record of this run; before it is created, the record taken over from the previous run. */
+  record: StackRecord | null;
+  /** Run whose changes have not been rolled back; null if there is none. */
+  run: StackRun | null;
+}
+
+/** Starting point of an update. */
+export interface StackStart {
+  found: FoundStack;
+  /** Record of the previous run, which the record of this run replaces. */
+  ended: FoundRecord | null;
+  inherits: Inheritance;
+}
+
+/** Finds the stack, and resumes or undoes the previous run if necessary. */
+export async function recoverStack(
+  given: FirstContext,
+  soFar: StackRunState,
+): Promise<PreviousRun<StackStart, StackRun>> {
+  const first = await inspectStack(given);
+  soFar.found = first;
+  const { context, who, directory } = first;
+  const { engine, log, cancellation, options } = context;
+  const ended = await endedOrDead(context, first, await readRecord(engine, first.chosen.name));
+  const found = { ...first, ...(await observeStack(context)) };
+  const { chosen } = found;
+  soFar.facts = { ...soFar.facts, services: [chosen.app, ...chosen.workers].map(({ name }) => name) };
+  const settled = (left: Partial<StackStart> = {}) =>
+    ({ kind: 'settled', left: { found, ended, inherits: 'nothing', ...left } }) as const;
+  const step = planStackRecovery(ended, { holder: who.holder, services: chosen.services }, options);
+  if (ended === null || step.kind === 'none') return settled();
+  const { data, labels } = ended;
+  log.addMaskRules(() => maskRulesOfUpdates(data.moves));
+  const story = storyOf(ended);
+  switch (step.kind) {
+    case 'repeat':
+      return { kind: 'ended', ending: logLastLine({ ...step.ending, exitCode: 0 }, log) };
+    case 'set-aside':
+      log.warn(
+        `${story}; the stack was changed after that, so nothing is undone, and the record of that run is discarded`,
+      );
+      return settled({ inherits: step.inherits });
+    case 'succeed':
+      log.warn(`${story}; this run keeps the changes made so far and continues the update`);
+      soFar.facts = {
+        ...soFar.facts,
+        halfDone: `the changes made by run ${data.run} (to ${data.to}) were kept`,
+      };
+      return settled({ inherits: step.inherits });
+    case 'files-back':
+      log.warn(`${story}; no service was changed, so the update starts again from the beginning`);
+      await restoreStackFiles(context, data, directory);
+      return settled({ inherits: step.inherits });
+    case 'go-on':
+    case 'back': {
+      log.warn(`${story}; ${step.kind === 'back' ? 'undoing its changes first' : 'resuming it'}`);
+      const record = await StackRecord.takeOver(engine, ended, who, step.state);
+      const run = new StackRun(found, record, { earlier: labels.state });
+      soFar.record = record;
+      soFar.run = run;
+      soFar.facts = { ...soFar.facts, version: data.from };
+      await removePullServices(engine, data.stack);
+      cancellation.tooLate();
+      log.enter('recreate');
+      if (step.kind === 'go-on') return { kind: 'resume', run };
+      await runSteps(run, 'rollback', log);
+      soFar.run = null;
+      // The record of the previous run is kept until this run replaces it. If this run is killed before that, the next
+      // run sees that the rollback is complete.
+      return settled({
+        found: { ...found, ...(await observeStack(context)) },
+        ended: await readRecord(engine, data.stack),
+        inherits: inheritanceOf(data),
+      });
+    }
+  }
+}
+
+function storyOf({ data, labels }: FoundRecord): string {
+  const name = `the run ${data.run} (${data.from} → ${data.to})`;
+  const ending = endingOfState(labels.state);
+  const during = openOf(labels.state) === null ? '' : ` during the ${phaseOf(labels)} phase`;
+  return ending
+    ? `${name} ended with the outcome ${ending.outcome}${during}`
+    : `${name} was interrupted${during}`;
+}
+
+/**
+ * Returns the record of the previous run once that run has ended or is considered dead; null if there is none. @throws
+ * UpdateError update-running, stack-busy
+ */
+async function endedOrDead(
+  { engine, log }: RunContext,
+  { who }: FoundStack,
+  found: FoundRecord | null,
+): Promise<FoundRecord | null> {
+  if (found === null) return found;
+  const { state, run, holder, container, node } = found.labels;
+  if (state.at === 'ended' || holder === who.holder || container === who.container) return found;
+  // An updater on the same node can check whether the other updater is running.
+  if (node === who.node) {
+    const [other] = await engine.inspectContainers([container]);
+    if (!other || !isUp(other)) return found;
+  }
+  log.info(`the run ${run} has locked the stack; waiting up to 45 s to see whether it is still active`);
+  return awaitLeaseEnd(engine, found);
+}

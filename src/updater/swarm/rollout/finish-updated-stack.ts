@@ -1,0 +1,43 @@
+import { replicasOf } from '../../../engine/swarm/swarm-service.ts';
+import { logUpdated } from '../../run/last-lines.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import type { RunOutcome } from '../../run/log/run-outcome.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { PlannedStack } from '../plan/plan-stack.ts';
+import { formatDeployCommand, formatImagesToChange } from '../plan/stack-files.ts';
+import type { RecordData } from '../record/stack-record.ts';
+import { shortName } from '../services/choose-stack.ts';
+
+/** Logs the last line of an update. @param planned plan of the update; null if the run has resumed a previous run */
+export function finishUpdatedStack(
+  context: RunContext,
+  data: Pick<RecordData, 'stack' | 'from' | 'to' | 'moves' | 'files'>,
+  planned: PlannedStack | null,
+): RunOutcome {
+  const { stack, from, to, moves } = data;
+  const { files } = planned ?? {};
+  const next =
+    files && (files.withEnv || files.reader === 'compose')
+      ? `to deploy these files later, run ${formatDeployCommand(stack, files)}`
+      : files || data.files.length > 0
+        ? `to check it, run docker stack services ${stack}`
+        : `the stack file still specifies ${from}: before the next deployment, change ${planned ? formatImagesToChange(planned) : 'the images'} in that file, or ${from} will start on migrated data`;
+  const images = moves.map(({ image }) => image);
+  const runs = formatServiceVersions({ stack, to, moves });
+  return logUpdated(context, { from, to, images }, { reached: to, next: `: ${runs}; ${next}` });
+}
+
+/**
+ * Returns a text about the services and the version that they run. Omits services that run once, and services with 0
+ * replicas unless all have 0.
+ */
+export function formatServiceVersions({
+  stack,
+  to,
+  moves,
+}: Pick<RecordData, 'stack' | 'to' | 'moves'>): string {
+  const lasting = moves.filter(({ role }) => role !== 'once');
+  const on = lasting.filter(({ wanted }) => replicasOf(wanted) !== 0);
+  const names = joinWithAnd((on.length > 0 ? on : lasting).map((move) => shortName(stack, move)));
+  return on.length > 0 ? `${names} run${on.length > 1 ? '' : 's'} ${to}` : `${to} for ${names} (0 replicas)`;
+}

@@ -1,0 +1,287 @@
+import { sleepFor, waitUntil } from '../../../core/cancellation/wait-until.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { updateService } from '../../../engine/swarm/swarm-requests.ts';
+import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
+import type { Log } from '../../run/log/run-log.ts';
+import type { RunOutcome } from '../../run/log/run-outcome.ts';
+import type { DrivenRun, Goal, NextStep } from '../../run/run-steps.ts';
+import type { JournalState } from '../../run/state/run-state.ts';
+import type { FoundStack } from '../plan/inspect-stack.ts';
+import type { PlannedStack } from '../plan/plan-stack.ts';
+import { pullStack, swarmCredentialsFor } from '../pull/pull-stack.ts';
+import { rollingBackState, type StackRecord } from '../record/stack-record.ts';
+import { finishUpdatedStack } from './finish-updated-stack.ts';
+import { logOpenTasks, logWaiting, writeSentences } from './log-waiting.ts';
+import {
+  nextRollbackWrite,
+  nextUpdateWrite,
+  type ServiceView,
+  type StackStep,
+  type StackView,
+  type SwarmWrite,
+  swarmWrites,
+  type WaitStep,
+} from './next-write.ts';
+import {
+  createNotRolledBackError,
+  createRolledBackError,
+  createServiceChangedError,
+  createSwarmLostError,
+  createTaskFailureError,
+  findWaitError,
+  lastTaskLogLines,
+} from './stack-errors.ts';
+import { StackWatch } from './stack-watch.ts';
+import { restoreStackFiles, writeFiles } from './write-stack-files.ts';
+
+/** Minimum time in ms between two polls, short enough to see even a new task that starts and exits at once. */
+const lookMs = 100;
+/**
+ * Number of writes of one kind per service after which the run gives up, because another user keeps changing a service.
+ */
+const maxRewrites = 5;
+
+type StackToUpdate = Pick<FoundStack, 'context' | 'place' | 'paths' | 'directory'>;
+
+/**
+ * View of a run that has not changed any service yet. It contains only the run state, because the engine is not polled
+ * yet.
+ */
+interface Prepared {
+  at: 'pulling' | 'writing';
+  planned: PlannedStack;
+}
+
+type StackRunView = (StackView & { areFilesBack: boolean }) | Prepared;
+type StackRunStep =
+  | Exclude<StackStep, { kind: 'done' }>
+  | { kind: 'pull' | 'write-files'; planned: PlannedStack }
+  | { kind: 'restore-files' };
+type Executors = { [K in StackRunStep['kind']]: (step: Extract<StackRunStep, { kind: K }>) => Promise<void> };
+
+/** Update of a stack. Each decision to write to a service is based on the latest poll of the stack. */
+export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
+  readonly record: StackRecord;
+  /** Whether services may have been changed. */
+  isReplacing: boolean;
+  readonly #stack: StackToUpdate;
+  readonly #engine: Engine;
+  readonly #log: Log;
+  readonly #planned: PlannedStack | null;
+  readonly #watch: StackWatch;
+  readonly #writes = new Map<SwarmWrite, number>();
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  /** Current wait: `key` identifies its condition, and `since` is the time in ms at which the wait began. */
+  #wait = { key: '', since: 0 };
+  #areFilesBack = false;
+
+  /**
+   * @param earlier state in which the resumed run was killed; null for a new run
+   * @param planned plan of a new run; null for a resumed run, whose record contains everything that the run needs
+   */
+  constructor(
+    stack: StackToUpdate,
+    record: StackRecord,
+    { earlier = null, planned = null }: { earlier?: JournalState | null; planned?: PlannedStack | null },
+  ) {
+    this.record = record;
+    this.isReplacing = record.state.at !== 'pulling';
+    this.#stack = stack;
+    this.#engine = stack.context.engine.uncancellable();
+    this.#log = stack.context.log;
+    this.#planned = planned;
+    this.#watch = new StackWatch(stack, record, earlier);
+  }
+
+  async look(): Promise<StackRunView> {
+    const { at } = this.record.state;
+    const planned = this.#planned;
+    if (planned !== null && (at === 'pulling' || at === 'writing')) return { at, planned };
+    const view = await this.#orRestore(() => this.#lookAtStack());
+    return { ...view, areFilesBack: this.#areFilesBack };
+  }
+
+  next(view: StackRunView, goal: Goal): NextStep<StackRunStep> {
+    if ('at' in view) return { kind: view.at === 'pulling' ? 'pull' : 'write-files', planned: view.planned };
+    if (goal === 'update') return nextUpdateWrite(view);
+    if (view.areFilesBack) return { kind: 'done' };
+    const step = nextRollbackWrite(view);
+    return step.kind === 'done' ? { kind: 'restore-files' } : step;
+  }
+
+  execute(step: StackRunStep): Promise<void> {
+    const executor = this.#executors[step.kind] as (step: StackRunStep) => Promise<void>;
+    return this.#orRestore(() => executor(step));
+  }
+
+  readonly #executors: Executors = {
+    pull: ({ planned }) => this.#pull(planned),
+    'write-files': ({ planned }) => this.#writeFiles(planned),
+    write: (step) => this.#write(step),
+    wait: async (step) => this.#goOnWaiting(step),
+    foreign: async ({ service }) => {
+      throw createServiceChangedError(this.#watch, service);
+    },
+    started: () => this.#stayNew(),
+    'restore-files': () => this.#restoreFiles(),
+  };
+
+  signalFor(goal: Goal): AbortSignal {
+    const isCancellable = goal === 'update' && !this.isReplacing;
+    return (isCancellable ? this.#stack.context.engine : this.#engine).aborted;
+  }
+
+  async turnBack(error: unknown): Promise<() => unknown> {
+    if (!this.isReplacing) throw error;
+    const log = this.#log;
+    const { data } = this.record;
+    logOpenTasks(log, this.#watch);
+    if (!(error instanceof UpdateError) || error.code === 'update-running') throw error;
+    if (error.code === 'engine-unavailable') throw createSwarmLostError(error);
+    const detail = [...error.detail, ...(await lastTaskLogLines(this.#engine, this.#watch))];
+    if (this.#watch.hasStarted) throw createNotRolledBackError(data, error, detail);
+    log.error(error.message);
+    for (const line of detail) log.error(line);
+    log.warn(`no task of ${data.to} has started; undoing all changes`);
+    await this.record.note({ state: rollingBackState });
+    this.#wait.since = performance.now();
+    return () => createRolledBackError(data, error);
+  }
+
+  async end(): Promise<RunOutcome> {
+    const { context } = this.#stack;
+    context.log.enter('done');
+    logOpenTasks(context.log, this.#watch);
+    return finishUpdatedStack(context, this.record.data, this.#planned);
+  }
+
+  close(): void {
+    this.record.release();
+  }
+
+  async #lookAtStack(): Promise<StackView> {
+    const { record } = this;
+    const signal = this.#engine.aborted;
+    const observe = async () => {
+      await sleepFor(Math.max(1, lookMs - (performance.now() - this.#lookedAt)), signal);
+      this.#lookedAt = performance.now();
+      record.check();
+      return this.#watch.look();
+    };
+    const evaluate = (seen: StackView) => {
+      if (!this.#watch.isOutdated) return seen;
+      logWaitIfQuiet(this.#log, 'waiting for the new Swarm leader to receive the state of all nodes');
+      this.#wait.since = performance.now();
+    };
+    const view = await waitUntil(observe, evaluate, { pause: 0, signal });
+    // Record the start of a new task before any decision depends on it, because a later run must not roll back after
+    // it.
+    if (this.#watch.hasStarted !== record.hasStarted) await record.note({ started: this.#watch.hasStarted });
+    this.#enterVerify(view);
+    return view;
+  }
+
+  /** Enters the phase `verify` once all services have their new definition. */
+  #enterVerify({ app, workers }: StackView): void {
+    const isTold = ({ side, isStopped, isOff }: ServiceView) => side === 'new' && (!isStopped || isOff);
+    if (!this.#watch.isBack && [app, ...workers].every(isTold)) this.#log.enter('verify');
+  }
+
+  /**
+   * Does the given work. If it fails during a rollback, the files are restored anyway, unless a new task has started.
+   */
+  async #orRestore<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (cause) {
+      if (!this.#watch.isBack) throw cause;
+      const { hasStarted } = this.#watch;
+      if (!hasStarted) await this.#restoreFiles();
+      if (!(cause instanceof UpdateError)) throw cause;
+      // The next run continues the rollback, because the record retains the remaining work.
+      if (cause.code === 'engine-unavailable') throw createSwarmLostError(cause);
+      throw hasStarted ? createNotRolledBackError(this.record.data, cause, []) : cause;
+    }
+  }
+
+  async #pull(planned: PlannedStack): Promise<void> {
+    const { context } = this.#stack;
+    this.#log.enter('pull');
+    await pullStack(context, planned, this.record.data);
+    if (planned.files?.draft.changes.length) await this.record.note({ state: { at: 'writing' } });
+    else await this.#beginReplacing();
+  }
+
+  async #writeFiles({ files }: PlannedStack): Promise<void> {
+    const { context, paths } = this.#stack;
+    this.#log.enter('write');
+    if (files) await writeFiles(context, files, { paths, run: this.record.data.run });
+    await this.#beginReplacing();
+  }
+
+  async #beginReplacing(): Promise<void> {
+    const { engine, cancellation } = this.#stack.context;
+    // Last moment at which a signal can cancel the run.
+    if (cancellation.signal.aborted) {
+      await this.#restoreFiles();
+      throw engine.abortion;
+    }
+    cancellation.tooLate();
+    this.isReplacing = true;
+    this.#log.enter('recreate');
+    await this.record.note({ state: { at: 'replacing' } });
+  }
+
+  async #write({ write, service }: Extract<StackStep, { kind: 'write' }>): Promise<void> {
+    const { record } = this;
+    const watch = this.#watch;
+    const each = watch.followed.find(({ move }) => move === service.move);
+    const { form, from } = swarmWrites[write];
+    if (!each || each.version === null || service.side === null) return;
+    if (!(from as readonly string[]).includes(service.side)) throw createServiceChangedError(watch, service);
+    const count = (this.#writes.get(write) ?? 0) + 1;
+    this.#writes.set(write, count);
+    if (count > maxRewrites * watch.followed.length) throw createServiceChangedError(watch, service);
+    if (write === 'restore' && record.state.at !== 'restoring')
+      await record.note({ state: { at: 'restoring', ending: null } });
+    await record.confirm();
+    const spec = watch.specOf(each, form);
+    each.tried = spec;
+    const { id, name, image } = service.move;
+    const isMoved = form === 'moving' || form === 'after';
+    const headers = isMoved ? swarmCredentialsFor(this.#planned?.published ?? [], image) : {};
+    const done = await updateService(this.#engine, { id, name, version: each.version }, spec, headers);
+    this.#wait.since = performance.now();
+    // `moved` means that another write came first or that a leader election lost the response. The next poll shows
+    // which.
+    if (done === 'moved') return;
+    this.#log.info(writeSentences[write](service), { write, service: name });
+    each.known = spec;
+    for (const { id } of service.tasks.stuck) each.seen.passed.add(id);
+  }
+
+  #goOnWaiting(step: WaitStep): void {
+    const now = performance.now();
+    const key = `${step.service.move.name} ${step.what} ${step.progress}`;
+    if (key !== this.#wait.key) this.#wait = { key, since: now };
+    const waitedMs = now - this.#wait.since;
+    logWaiting(this.#log, this.#watch, step, waitedMs);
+    const { waitTimeoutMs } = this.#stack.context.options.limits;
+    const failure = findWaitError(this.#watch, step, { waitedMs, timeoutMs: waitTimeoutMs });
+    if (failure) throw failure;
+  }
+
+  /** Sets the app to the new version and fails, because it is too late to roll back. The worker stays stopped. */
+  async #stayNew(): Promise<void> {
+    const [app] = this.#watch.views;
+    if (app?.side === 'old') await this.#write({ kind: 'write', write: 'move-app', service: app });
+    throw createTaskFailureError(this.#watch, `a task of the new version of ${app?.move.name} has started`);
+  }
+
+  async #restoreFiles(): Promise<void> {
+    if (this.#areFilesBack) return;
+    this.#areFilesBack = true;
+    await restoreStackFiles(this.#stack.context, this.record.data, this.#stack.directory);
+  }
+}

@@ -1,0 +1,283 @@
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { Json } from '../../../engine/objects/json.ts';
+import {
+  listNodes,
+  listServices,
+  listTasks,
+  type SwarmMembership,
+} from '../../../engine/swarm/swarm-requests.ts';
+import {
+  type SwarmNode,
+  type SwarmService,
+  type SwarmTask,
+  serviceImageOf,
+} from '../../../engine/swarm/swarm-service.ts';
+import type { Log } from '../../run/log/run-log.ts';
+import type { EngineContext } from '../../run/run-context.ts';
+import { type JournalState, openOf, rollbackOf } from '../../run/state/run-state.ts';
+import type { StackRecord } from '../record/stack-record.ts';
+import {
+  type Amounts,
+  amountsOf,
+  hadNewImage,
+  imageSideOf,
+  isDeepEqual,
+  isEligibleNode,
+  isStopped,
+  type SpecForm,
+  type StackServiceUpdate,
+  specOf,
+} from '../services/specs.ts';
+import {
+  createObservedTasks,
+  isAlive,
+  mayHaveMissedTasks,
+  type ObservedTasks,
+  recordObservation,
+  summariseTasks,
+} from '../services/tasks.ts';
+import type { ServiceView, StackView } from './next-write.ts';
+
+const nodesEveryMs = 1_000;
+const forms: readonly SpecForm[] = ['before', 'after', 'moving', 'nudged', 'stopped', 'held'];
+
+/** Updated service, with the observations so far. */
+interface Followed {
+  move: StackServiceUpdate;
+  seen: ObservedTasks;
+  amounts: Amounts;
+  /**
+   * Counter of forced updates in specs with the old image. Another number would make Swarm replace the old tasks again.
+   */
+  forcedOld: number;
+  /** Version index of the service; null before the first poll. Swarm's own writes change it, too. */
+  version: number | null;
+  /** Last known spec: written by this run, or found after a change by another user. */
+  known: Json | null;
+  /**
+   * Spec that this run last tried to write. The write may have succeeded even if a leader election lost the response.
+   */
+  tried: Json | null;
+}
+
+interface WatchedStack {
+  context: EngineContext;
+  /** `history` is the number of ended tasks that Swarm retains per slot. */
+  place: Pick<SwarmMembership, 'history'>;
+}
+
+/** Polls the updated services, their tasks and the nodes. */
+export class StackWatch {
+  readonly followed: readonly Followed[];
+  nodes: readonly SwarmNode[] = [];
+  /** Result of the last poll. */
+  views: readonly ServiceView[] = [];
+  /** New task that failed last. Its log contains the reason. */
+  failure: SwarmTask | null = null;
+  readonly #stack: WatchedStack;
+  readonly #record: StackRecord;
+  readonly #earlier: JournalState | null;
+  readonly #told = new Map<string, string>();
+  #nodesAt = Number.NEGATIVE_INFINITY;
+  #isFirstLook = true;
+  #hasBeenWell = false;
+
+  /**
+   * @param earlier state of the resumed run, or null. The tasks of a resumed run are known only if Swarm still retains
+   * them.
+   */
+  constructor(stack: WatchedStack, record: StackRecord, earlier: JournalState | null) {
+    this.#stack = stack;
+    this.#record = record;
+    this.#earlier = earlier;
+    const { moves, tasks } = record.data;
+    this.followed = moves.map((move) => ({
+      move,
+      seen: createObservedTasks(tasks, move.role === 'app' && record.hasStarted),
+      amounts: amountsOf(move.wanted),
+      version: null,
+      known: null,
+      tried: null,
+      forcedOld: amountsOf(move.before).forced,
+    }));
+  }
+
+  get hasStarted(): boolean {
+    return this.followed.some(({ seen }) => seen.started.size > 0);
+  }
+
+  /**
+   * Counts all tasks in the state `starting` as started from now on. Returns whether no task had started before and one
+   * has started now.
+   */
+  countStarting(): boolean {
+    const had = this.hasStarted;
+    for (const { seen } of this.followed) for (const id of seen.starting) seen.started.add(id);
+    return this.hasStarted !== had;
+  }
+
+  get isBack(): boolean {
+    return rollbackOf(this.#record.state) !== null;
+  }
+
+  /** Whether the managers report an outdated state of nodes and tasks, as they do right after a leader election. */
+  get isOutdated(): boolean {
+    return this.nodes.some(({ state }) => state === 'unknown');
+  }
+
+  nodeName(id: string): string {
+    return this.nodes.find((node) => node.id === id)?.name ?? id;
+  }
+
+  /** Checks whether a text differs from the last text about the same subject, and remembers the text. */
+  isNews(of: string, what: string): boolean {
+    const isNews = this.#told.get(of) !== what;
+    this.#told.set(of, what);
+    return isNews;
+  }
+
+  specOf({ move, amounts, forcedOld }: Followed, form: SpecForm): Json {
+    const isNew = form === 'moving' || form === 'nudged' || form === 'after';
+    return specOf(move, form, isNew ? amounts : { ...amounts, forced: forcedOld });
+  }
+
+  /** Polls the stack once. @throws UpdateError containers-changed if a service was removed */
+  async look(): Promise<StackView> {
+    const engine = this.#stack.context.engine.uncancellable();
+    const ids = this.followed.map(({ move }) => move.id);
+    const askedAt = performance.now();
+    const isDue = askedAt - this.#nodesAt > nodesEveryMs;
+    const [found, tasks, nodes] = await Promise.all([
+      listServices(engine, { id: ids }),
+      listTasks(engine, ids),
+      isDue ? listNodes(engine) : this.nodes,
+    ]);
+    if (isDue) this.#nodesAt = performance.now();
+    this.nodes = nodes;
+    const at = performance.now();
+    const views = this.followed.map((each) => {
+      const service = found.find(({ id }) => id === each.move.id);
+      if (service === undefined)
+        throw new UpdateError(
+          'containers-changed',
+          `the service ${each.move.name} was removed during the update`,
+        );
+      return this.#viewOf(each, service, tasks, { at, askedAt });
+    });
+    this.views = views;
+    const [app, ...workers] = views as [ServiceView, ...ServiceView[]];
+    // An updated worker shows that the app was healthy, because the killed run updated workers only after that.
+    const wasWell =
+      this.#isFirstLook &&
+      this.#earlier !== null &&
+      workers.some(({ move, side, isStopped: is }) => move.role !== 'once' && side === 'new' && !is);
+    this.#hasBeenWell ||= app.side === 'new' && (app.tasks.isWell || wasWell);
+    this.#tellTasks(tasks);
+    this.#isFirstLook = false;
+    const { stopFirst } = this.#record.data;
+    return { app, workers, stopFirst, hasBeenWell: this.#hasBeenWell };
+  }
+
+  /** Logs tasks whose state has changed since the last poll. The first poll logs nothing. */
+  #tellTasks(tasks: readonly SwarmTask[]): void {
+    for (const task of tasks) {
+      const move = this.followed.find((each) => each.move.id === task.service)?.move;
+      if (!this.isNews(task.id, `${task.state} ${task.error}`) || !move || this.#isFirstLook) continue;
+      if (hasFailed(task) && task.image === move.image) this.failure = task;
+      tellTask(
+        this.#stack.context.log,
+        task,
+        move,
+        task.node === '' ? '' : ` on ${this.nodeName(task.node)}`,
+      );
+    }
+  }
+
+  #viewOf(
+    each: Followed,
+    service: SwarmService,
+    all: readonly SwarmTask[],
+    { at, askedAt }: { at: number; askedAt: number },
+  ): ServiceView {
+    const { move, seen } = each;
+    const { spec } = service;
+    const { nodes } = this;
+    const tasks = all.filter((task) => task.service === move.id);
+    recordObservation(seen, move, { tasks, nodes }, at, askedAt);
+    const side = imageSideOf(move, spec);
+    const isSettled = service.previous !== null && imageSideOf(move, service.previous) === 'new';
+    if (this.#isFirstLook && this.#earlier !== null) {
+      if (mayHaveMissedTasks(seen, move, tasks, this.#stack.place.history)) seen.started.add('forgotten');
+      // The previous run was killed during its rollback. A new task that was about to start may have started unseen,
+      // because Swarm deletes the tasks that it removes.
+      const wasHolding = openOf(this.#earlier)?.at === 'rolling-back';
+      if (wasHolding && side === 'old' && isSettled) seen.started.add('missed');
+    }
+    if (side !== null && service.version !== each.version) this.#adopt(each, service, side);
+    // Spec that the service must have when the run is complete.
+    const wanted = this.specOf(each, this.isBack ? 'before' : 'after');
+    const summary = summariseTasks(seen, move, { spec: wanted, tasks, nodes }, at);
+    const withOld = new Set(summary.oldRunning.map(({ node }) => node));
+    each.amounts = {
+      ...each.amounts,
+      held: summary.held,
+      nodesWithout: nodes
+        .filter((node) => isEligibleNode(move.before, node) && !withOld.has(node.id))
+        .map(({ id }) => id),
+    };
+    return {
+      move,
+      side,
+      image: serviceImageOf(spec),
+      isStopped: isStopped(spec),
+      forms: new Set(forms.filter((form) => isDeepEqual(this.specOf(each, form), spec))),
+      isSettled,
+      isPaused: service.updateState === 'paused',
+      isOff: each.amounts.replicas === 0,
+      tasks: summary,
+    };
+  }
+
+  /**
+   * Adopts the number of replicas and the counter of forced updates from the current spec, because the owner may change
+   * them during the update.
+   */
+  #adopt(each: Followed, { spec, version }: SwarmService, side: 'old' | 'new'): void {
+    const isFirst = each.version === null;
+    each.version = version;
+    if ([each.known, each.tried].some((own) => own !== null && isDeepEqual(own, spec))) return;
+    each.known = spec;
+    const { log } = this.#stack.context;
+    const { replicas, forced } = amountsOf(spec);
+    if (!isFirst) log.warn(`${each.move.name} was changed by another user or process during the update`);
+    // In the first poll, the number of replicas was not set by the owner if a killed run had stopped or held the
+    // service.
+    const wasBack = this.#earlier !== null && rollbackOf(this.#earlier) !== null;
+    const isOurs = isFirst && (isStopped(spec) || this.isBack || wasBack);
+    const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;
+    // A service with 0 replicas was stopped by this updater, not by its owner, if its spec has the old image or already
+    // had the new one.
+    if (isScaled && (replicas > 0 || (side === 'new' && !hadNewImage(each.move)))) {
+      log.warn(`${each.move.name} was scaled to ${replicas} replicas; keeping this number`);
+      each.amounts = { ...each.amounts, replicas };
+    }
+    if (side === 'old') each.forcedOld = Math.max(forced, each.forcedOld);
+    each.amounts = { ...each.amounts, forced: Math.max(forced, each.amounts.forced) };
+  }
+}
+
+const endedInOrder = ['shutdown', 'complete', 'orphaned', 'remove'];
+
+/** Logs a line about the state of a task: its node, its state, and the error message of Swarm if it failed. */
+function tellTask(log: Log, task: SwarmTask, { name, image }: StackServiceUpdate, where: string): void {
+  const isNew = task.image === image;
+  const slot = task.slot > 0 ? `.${task.slot}` : '';
+  const what = `${isNew ? 'new' : 'old'} task ${name}${slot}${where}: ${task.state}`;
+  const fields = { task: task.id, state: task.state };
+  if (hasFailed(task) && (isNew || task.wanted === 'running'))
+    log.warn(`${what} (${task.error || 'no reason given'})`, fields);
+  else if (['running', ...endedInOrder].includes(task.state)) log.info(what, fields);
+  else if (task.error !== '' && isAlive(task)) log.info(`${what} (${task.error})`, fields);
+}
+
+const hasFailed = ({ state }: SwarmTask): boolean => state === 'failed' || state === 'rejected';

@@ -1,0 +1,92 @@
+import { hash } from 'node:crypto';
+import { basename, dirname, join } from 'node:path';
+import type { ProjectDraft } from '../../../core/compose/draft.ts';
+import { isExistingPath } from '../../../core/files/file-system.ts';
+import { checkReplaceableFiles } from '../../../core/files/transaction/check-replaceable-files.ts';
+import {
+  type FileRecord,
+  replaceFiles,
+  restoreFiles,
+  temporaryOf,
+} from '../../../core/files/transaction/replace-files.ts';
+import type { HostPaths } from '../../../core/mounts/host-paths.ts';
+import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import { pruneBackups } from '../../run/state/run-names.ts';
+import { backupDirectoryOf, openStateDirectory, requireOwnState } from '../../run/state/state-directory.ts';
+import type { PlannedStack } from '../plan/plan-stack.ts';
+import type { RecordData } from '../record/stack-record.ts';
+
+export const hashesOf = ({ changes }: ProjectDraft): RecordData['files'] =>
+  changes.map(({ path, before, after }) => ({
+    path,
+    before: hash('sha256', before ?? ''),
+    after: hash('sha256', after),
+  }));
+
+/** Runs the phase `write`: writes all files or none. @throws UpdateError file-changed, write-failed, rights-lost */
+export async function writeFiles(
+  { log }: Pick<RunContext, 'log'>,
+  { project, directory, draft: { changes } }: NonNullable<PlannedStack['files']>,
+  { paths, run }: { paths: HostPaths; run: string },
+): Promise<void> {
+  for (const warning of await checkReplaceableFiles(
+    changes.map(({ path }) => path),
+    paths,
+  ))
+    log.warn(warning);
+  await openStateDirectory(directory);
+  const backups = backupDirectoryOf(directory);
+  const records = await replaceFiles(changes, {
+    run,
+    backup: join(backups, run),
+    planned: project.composeFiles,
+    warn: (sentence) => log.warn(sentence),
+  });
+  for (const { path, description } of changes) {
+    const backup = records.find((record) => record.path === path)?.backup ?? '';
+    log.info(`${description} (backup: ${stateDirectoryName}/backup/${run}/${basename(backup)})`, {
+      file: path,
+    });
+  }
+  await pruneBackups(backups, run);
+}
+
+/**
+ * Restores the files that a run has written, from the backups of that run. Skips files that were edited in the
+ * meantime, and all files if their directory is not mounted, and logs a warning. @throws UpdateError
+ * files-not-restored, unexpected-file
+ */
+export async function restoreStackFiles(
+  { log }: Pick<RunContext, 'log'>,
+  { run, files }: Pick<RecordData, 'run' | 'files'>,
+  directory: string | null,
+): Promise<void> {
+  if (files.length === 0) return;
+  const names = joinWithAnd(files.map(({ path }) => path));
+  if (directory === null || !(await isExistingPath(files[0]?.path ?? ''))) {
+    log.warn(
+      `cannot restore ${names} because the stack directory is not mounted; the backup is in ${stateDirectoryName}/backup/${run} in that directory`,
+    );
+    return;
+  }
+  await requireOwnState(directory);
+  const kept = join(backupDirectoryOf(directory), run);
+  const changed = await restoreFiles(
+    files.map(({ path, before, after }): FileRecord => {
+      const name = basename(path);
+      return {
+        path,
+        real: path,
+        before,
+        after,
+        backup: join(kept, name),
+        owner: null,
+        temporary: temporaryOf(join(dirname(path), name), run),
+      };
+    }),
+  );
+  for (const path of changed)
+    log.warn(`${path} was changed by another user or process, so the original is not restored`);
+}

@@ -1,0 +1,21 @@
+import type { Json } from '../../../engine/objects/json.ts';
+import { containerSpecOf, type SwarmService, serviceImageOf } from '../../../engine/swarm/swarm-service.ts';
+import type { MaskRules } from '../../run/log/mask.ts';
+import { imageNamesOf, secretsOfBody } from '../../run/log/mask-rules.ts';
+import type { StackServiceUpdate } from './specs.ts';
+
+const secretsOfSpec = (spec: Json) => secretsOfBody(containerSpecOf(spec));
+
+export const maskRulesOfServices = (services: readonly SwarmService[]): MaskRules => ({
+  secrets: services.flatMap(({ spec, previous }) => [spec, previous ?? {}]).flatMap(secretsOfSpec),
+  shown: services.flatMap(({ id, name, stack, spec }) => [
+    ...[id, name, stack ?? ''],
+    ...imageNamesOf(serviceImageOf(spec)),
+  ]),
+});
+
+/** Returns the mask rules for the services in a record, which contains their complete specs. */
+export const maskRulesOfUpdates = (moves: readonly StackServiceUpdate[]): MaskRules => ({
+  secrets: moves.flatMap(({ before, wanted }) => [before, wanted]).flatMap(secretsOfSpec),
+  shown: moves.flatMap(({ id, name, image, label }) => [id, name, image, ...imageNamesOf(label)]),
+});

@@ -1,0 +1,284 @@
+import * as z from 'zod/mini';
+import { type Json, toList, toObject, toStrings } from '../../../engine/objects/json.ts';
+import { swarmLabels } from '../../../engine/objects/labels.ts';
+import { parsePlatform } from '../../../engine/objects/platform.ts';
+import {
+  constraintsOf,
+  replicasOf,
+  type SwarmNode,
+  serviceImageOf,
+  serviceLabelsOf,
+} from '../../../engine/swarm/swarm-service.ts';
+import { storedFieldSchemas } from '../../run/state/stored-fields.ts';
+
+/** Variants of a service spec that a run may write. `before` is the original spec, and `after` is the final spec. */
+export type SpecForm = 'before' | 'after' | 'moving' | 'nudged' | 'stopped' | 'held';
+
+/**
+ * Schema of an id assigned by the engine. Only these characters are allowed, because the id is used in request paths.
+ */
+export const swarmIdSchema = storedFieldSchemas.like(/^\w[\w-]*$/);
+
+/** Schema of an updated service in the record of a run. */
+export const stackServiceUpdateSchema = z.strictObject({
+  id: swarmIdSchema,
+  /** Full name, such as `svc_app`. */
+  name: storedFieldSchemas.name,
+  /** Role of the service. `once` is a service that exits when it is done, such as a migration. */
+  role: z.enum(['app', 'worker', 'once']),
+  /** Spec of the service before this run. */
+  before: storedFieldSchemas.object,
+  /**
+   * Spec that the owner wants, except for the image. Differs from `before` if an earlier run did not succeed and left
+   * the service with another spec.
+   */
+  wanted: storedFieldSchemas.object,
+  /** New image as `repository:tag@digest`. */
+  image: storedFieldSchemas.reference,
+  /** New image as written in a stack file. */
+  label: storedFieldSchemas.reference,
+  /** Platforms of the new image that the registry reports; empty if it reports none. */
+  platforms: storedFieldSchemas.list(storedFieldSchemas.object),
+});
+export interface StackServiceUpdate extends z.infer<typeof stackServiceUpdateSchema> {}
+
+/** Constraint that keeps a global service off all nodes. */
+const nobody = 'node.id==nobody';
+/** Label that makes a spec differ from the current spec, because Swarm ignores an identical spec during an update. */
+const nudge = 'svc-updater.nudge';
+
+/** Values that may change during a run: replicas, forced updates, and the old tasks to retain in a rollback. */
+export interface Amounts {
+  /** Number of replicas that the owner wants now; null for a global service. */
+  replicas: number | null;
+  /** Counter that each forced update increments. */
+  forced: number;
+  /** Number of old tasks to retain while Swarm removes new tasks. */
+  held: number;
+  /** Ids of the eligible nodes on which no old task of a global service is running. */
+  nodesWithout: readonly string[];
+}
+
+export const amountsOf = (spec: Json): Amounts => ({
+  replicas: replicasOf(spec),
+  forced: Number(toObject(spec.TaskTemplate).ForceUpdate ?? 0),
+  held: 0,
+  nodesWithout: [],
+});
+
+/**
+ * Returns the complete spec of a service in a form (docs/contract.md 11.2). Changes only the fields that the form
+ * requires.
+ */
+export function specOf(move: StackServiceUpdate, form: SpecForm, amounts: Amounts): Json {
+  const { before } = move;
+  switch (form) {
+    case 'before': {
+      // A service that a previous run stopped stays stopped, although its owner wants another number of replicas.
+      const isAsWanted = replicasOf(before) === replicasOf(move.wanted);
+      return withAmounts(before, isAsWanted ? amounts : { ...amounts, replicas: replicasOf(before) });
+    }
+    case 'after':
+      return withAmounts(withImage(move), amounts);
+    case 'moving':
+      return withAmounts(paused(withImage(move), { stopFirst: takesOneTask(move.wanted) }), amounts);
+    case 'nudged': {
+      const moving = specOf(move, 'moving', amounts);
+      return { ...moving, Labels: { ...serviceLabelsOf(moving), [nudge]: '1' } };
+    }
+    case 'stopped':
+      return amounts.replicas === null
+        ? withConstraints(paused(before), [nobody])
+        : withAmounts(paused(before), { ...amounts, replicas: 0 });
+    case 'held':
+      return amounts.replicas === null
+        ? withConstraints(
+            paused(before),
+            amounts.nodesWithout.map((id) => `node.id!=${id}`),
+          )
+        : withAmounts(paused(before), { ...amounts, replicas: amounts.held });
+  }
+}
+
+/**
+ * Returns whether a spec has the old or the new image; null if another process has changed more of the spec, which this
+ * run must not overwrite.
+ */
+export function imageSideOf(move: StackServiceUpdate, spec: Json): 'old' | 'new' | null {
+  const image = serviceImageOf(spec);
+  const side = image === move.image ? 'new' : image === serviceImageOf(move.before) ? 'old' : null;
+  return [move.wanted, move.before].some((each) => isDeepEqual(common(each), common(spec))) ? side : null;
+}
+
+/** Checks whether the service already had the new image before the run, from a manual change or an interrupted run. */
+export const hadNewImage = ({ before, image }: StackServiceUpdate): boolean =>
+  serviceImageOf(before) === image;
+
+/** Checks whether the spec allows no tasks, whatever its owner wants. */
+export const isStopped = (spec: Json): boolean =>
+  replicasOf(spec) === 0 || constraintsOf(spec).includes(nobody);
+
+/** Checks whether a node can run only one task of the service, because of a host port or a limit per node. */
+export function takesOneTask(spec: Json): boolean {
+  const ports = toList<Json>(toObject(spec.EndpointSpec).Ports);
+  const { MaxReplicas } = toObject(toObject(toObject(spec.TaskTemplate).Placement));
+  return ports.some(({ PublishMode }) => PublishMode === 'host') || Number(MaxReplicas ?? 0) > 0;
+}
+
+/** Returns messages about the `update_config` settings that are overridden during the update. */
+export function findOverriddenSettings(spec: Json): string[] {
+  const { FailureAction, Order } = toObject(spec.UpdateConfig);
+  return [
+    ...(FailureAction === 'rollback' ? ['failure_action will be "pause" instead of "rollback"'] : []),
+    ...(Order === 'start-first' && takesOneTask(spec)
+      ? ['order will be "stop-first" instead of "start-first", because no node can run a second task']
+      : []),
+  ];
+}
+
+/**
+ * Checks whether old and new tasks run at the same time during the update. With several replicas, an old task that
+ * stops slowly runs beside the new task of another replica.
+ */
+export const isSideBySide = (spec: Json): boolean =>
+  (replicasOf(spec) ?? 2) > 1 ||
+  (toObject(spec.UpdateConfig).Order === 'start-first' && replicasOf(spec) === 1 && !takesOneTask(spec));
+
+/** Compares two values deeply, ignoring the order of keys. */
+export const isDeepEqual = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
+
+function withImage({ wanted, image, label, platforms }: StackServiceUpdate): Json {
+  const template = toObject(wanted.TaskTemplate);
+  const labels = serviceLabelsOf(wanted);
+  const placement = toObject(template.Placement);
+  const hasPlatforms = toList(placement.Platforms).length > 0 && platforms.length > 0;
+  return {
+    ...wanted,
+    ...(swarmLabels.image in labels && { Labels: { ...labels, [swarmLabels.image]: label } }),
+    TaskTemplate: {
+      ...template,
+      ContainerSpec: { ...toObject(template.ContainerSpec), Image: image },
+      ...(hasPlatforms && { Placement: { ...placement, Platforms: platforms } }),
+    },
+  };
+}
+
+/**
+ * Replaces the failure action `rollback`, with which Swarm would start the old version on migrated data. `stopFirst`
+ * also replaces the order `start-first`.
+ */
+function paused(spec: Json, { stopFirst = false }: { stopFirst?: boolean } = {}): Json {
+  const config = toObject(spec.UpdateConfig);
+  const changed = {
+    ...(config.FailureAction === 'rollback' && { FailureAction: 'pause' }),
+    ...(stopFirst && config.Order === 'start-first' && { Order: 'stop-first' }),
+  };
+  return Object.keys(changed).length === 0 ? spec : { ...spec, UpdateConfig: { ...config, ...changed } };
+}
+
+function withAmounts(spec: Json, { replicas, forced }: Pick<Amounts, 'replicas' | 'forced'>): Json {
+  const template = toObject(spec.TaskTemplate);
+  return {
+    ...spec,
+    TaskTemplate: { ...template, ForceUpdate: forced },
+    ...(replicas !== null && {
+      Mode: {
+        ...toObject(spec.Mode),
+        Replicated: { ...toObject(toObject(spec.Mode).Replicated), Replicas: replicas },
+      },
+    }),
+  };
+}
+
+function withConstraints(spec: Json, more: readonly string[]): Json {
+  const template = toObject(spec.TaskTemplate);
+  const placement = toObject(template.Placement);
+  const Constraints = [...toStrings(placement.Constraints), ...more];
+  return { ...spec, TaskTemplate: { ...template, Placement: { ...placement, Constraints } } };
+}
+
+/**
+ * Returns the parts of a spec that must not change during an update: omits the fields that a run writes, and the
+ * replicas and forced updates, which the owner may change.
+ */
+function common(spec: Json): Json {
+  const template = toObject(spec.TaskTemplate);
+  const { Platforms, Constraints, ...placement } = toObject(template.Placement);
+  const labels = serviceLabelsOf(spec);
+  delete labels[swarmLabels.image];
+  delete labels[nudge];
+  const ours = /^node\.id(?:==nobody$|!=)/;
+  const { FailureAction, Order, ...config } = toObject(spec.UpdateConfig);
+  return {
+    ...spec,
+    Labels: labels,
+    Mode: replicasOf(spec) === null ? spec.Mode : 'replicated',
+    UpdateConfig: config,
+    TaskTemplate: {
+      ...template,
+      ForceUpdate: null,
+      ContainerSpec: { ...toObject(template.ContainerSpec), Image: null },
+      Placement: { ...placement, Constraints: toStrings(Constraints).filter((each) => !ours.test(each)) },
+    },
+  };
+}
+
+/**
+ * Serializes a value for comparison. Empty fields are omitted, because the engine treats absent and empty fields alike.
+ */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, each: unknown) => {
+    if (typeof each !== 'object' || each === null || Array.isArray(each)) return each;
+    const entries = Object.entries(each).filter(([, one]) => !isEmptyObject(one));
+    return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}
+
+const isEmptyObject = (value: unknown): boolean =>
+  value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
+
+/** Checks whether the constraints and platforms of a service allow a node. */
+export function isEligibleNode(spec: Json, node: SwarmNode): boolean {
+  const placement = toObject(toObject(spec.TaskTemplate).Placement);
+  const platforms = toList<Json>(placement.Platforms);
+  const fits = ({ OS, Architecture }: Json) =>
+    (!OS || OS === node.os) &&
+    (!Architecture || parsePlatform(String(Architecture)) === parsePlatform(node.arch));
+  return (
+    // Ignore the constraint with which a run stops a service.
+    constraintsOf(spec).every((each) => each === nobody || fulfils(each, node)) &&
+    (platforms.length === 0 || platforms.some(fits))
+  );
+}
+
+/** Checks whether Swarm assigns tasks to the node. */
+export const isActive = ({ state, availability }: SwarmNode): boolean =>
+  state === 'ready' && availability === 'active';
+
+/** Checks whether the managers cannot reach the node. Its tasks may still be running. */
+export const isUnreachable = ({ state }: SwarmNode): boolean => state === 'down' || state === 'disconnected';
+
+/**
+ * Checks whether a node meets a placement constraint such as `node.labels.disk == ssd`. An unsupported constraint
+ * counts as met.
+ */
+function fulfils(constraint: string, node: SwarmNode): boolean {
+  const [, key = '', operator = '', wanted = ''] =
+    /^\s*([\w.-]+)\s*(==|!=)\s*(.*?)\s*$/.exec(constraint) ?? [];
+  const value = toldOf(key, node);
+  if (value === null) return true;
+  return (value.toLowerCase() === wanted.toLowerCase()) === (operator === '==');
+}
+
+function toldOf(key: string, node: SwarmNode): string | null {
+  const label = /^(node|engine)\.labels\.(.+)$/.exec(key);
+  if (label) return (label[1] === 'node' ? node.labels : node.engineLabels)[label[2] ?? ''] ?? '';
+  const values: Record<string, string> = {
+    'node.id': node.id,
+    'node.hostname': node.name,
+    'node.role': node.role,
+    'node.platform.os': node.os,
+    'node.platform.arch': node.arch,
+  };
+  return key in values ? (values[key] ?? '') : null;
+}

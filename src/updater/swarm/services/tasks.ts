@@ -1,0 +1,314 @@
+import { type Json, toObject } from '../../../engine/objects/json.ts';
+import {
+  replicasOf,
+  type SwarmNode,
+  type SwarmService,
+  type SwarmTask,
+} from '../../../engine/swarm/swarm-service.ts';
+import { hadNewImage, isActive, isEligibleNode, isUnreachable, type StackServiceUpdate } from './specs.ts';
+
+/**
+ * Observations of a service's new tasks, collected over all polls, because Swarm deletes ended tasks and a single poll
+ * shows only the current state.
+ */
+export interface ObservedTasks {
+  /** Ids of the tasks that existed before the update: none of them was created by this run. */
+  readonly earlier: ReadonlySet<string>;
+  /** Last observed state of each new task, by task id. `at` is the time of the request in ms. */
+  readonly states: Map<string, { state: string; node: string; at: number }>;
+  /** New tasks that failed, were rejected, or exited on their own, by task id. */
+  readonly failed: Map<string, SwarmTask>;
+  /**
+   * Ids of new tasks that have started, or may have started and ended between two polls. A single entry rules out a
+   * rollback (docs/contract.md 11.5).
+   */
+  readonly started: Set<string>;
+  /**
+   * Ids of new tasks in the state `starting`, in which the engine is about to start the container or has started it.
+   * Only the final state shows which.
+   */
+  readonly starting: Set<string>;
+  /**
+   * Ids of new tasks that cannot start while a node is down. A write of this run has made Swarm stop waiting for them.
+   */
+  readonly passed: Set<string>;
+  /** Slots whose new task has succeeded; ids of nodes for a global service. */
+  readonly done: Set<string>;
+  /** Key of the set of running tasks, and the time in ms since which this set has not changed. */
+  steady: { ids: string; since: number } | null;
+}
+
+export const createObservedTasks = (earlier: Iterable<string>, started = false): ObservedTasks => ({
+  earlier: new Set(earlier),
+  states: new Map(),
+  failed: new Map(),
+  // Placeholder for a new task whose start was recorded by the killed run.
+  started: new Set(started ? ['before'] : []),
+  starting: new Set(),
+  passed: new Set(),
+  done: new Set(),
+  steady: null,
+});
+
+/** Tasks of a service in one poll. */
+export interface TaskSummary {
+  started: boolean;
+  /** Whether no task is known to have started, but at least one is `starting`. */
+  isUnsure: boolean;
+  /** Old tasks that have not ended, except those in `lost`. */
+  oldAlive: readonly SwarmTask[];
+  newAlive: readonly SwarmTask[];
+  /** Old tasks whose state and desired state are `running`. */
+  oldRunning: readonly SwarmTask[];
+  newRunning: readonly SwarmTask[];
+  /** Number of replicas to set in a rollback, chosen so that Swarm removes only new tasks. */
+  held: number;
+  /** Number of tasks that must run now. Does not include the tasks counted in `waiting`. */
+  needs: number;
+  /** Time in ms for which the set of running tasks has not changed. */
+  steadyMs: number;
+  /** Number of new tasks that have failed so far. */
+  failures: number;
+  /**
+   * Whether the required number of new tasks has run unchanged for 5 s and no old task is alive, except lost tasks. For
+   * a service that runs once, whether its tasks have succeeded.
+   */
+  isWell: boolean;
+  /** Whether the old tasks have run unchanged for 5 s and no new task is left. */
+  isBack: boolean;
+  /** Old tasks on nodes that are down, once a new task has started. These old tasks cannot be stopped. */
+  lost: readonly SwarmTask[];
+  /** New tasks on nodes that went down. */
+  lostNew: readonly SwarmTask[];
+  /** New tasks that cannot start while a node is down. Swarm waits for them before it updates the other tasks. */
+  stuck: readonly SwarmTask[];
+  /** Whether Swarm still waits for a stuck task, because no write has made it continue yet. */
+  isStuck: boolean;
+  /** Number of new tasks that no other node can run. They start when a node returns. */
+  waiting: number;
+}
+
+/** Time in ms for which the same tasks must run before they count as healthy. */
+const steadyMs = 5_000;
+/**
+ * Maximum gap in ms between two polls in which a task cannot have started and stopped. After a longer gap, a task that
+ * had not started before and is shut down now counts as started.
+ */
+const betweenLooksMs = 400;
+
+const ended = ['complete', 'failed', 'rejected', 'shutdown', 'orphaned', 'remove'];
+const before = ['new', 'pending', 'assigned', 'accepted', 'preparing', 'ready'];
+
+export const isAlive = ({ state }: SwarmTask): boolean => !ended.includes(state);
+const runs = ({ state, wanted }: SwarmTask): boolean => state === 'running' && wanted === 'running';
+/** Checks whether the container of a task could not be started, so that no process of the image has run. */
+const couldNotStart = ({ state, error }: SwarmTask): boolean =>
+  state === 'rejected' || (state === 'failed' && error.startsWith('starting container failed'));
+
+/**
+ * Records the observations of one poll.
+ * @param at time of the responses in ms, from a monotonic clock
+ * @param askedAt time of the requests in ms
+ */
+export function recordObservation(
+  seen: ObservedTasks,
+  move: StackServiceUpdate,
+  { tasks, nodes }: { tasks: readonly SwarmTask[]; nodes: readonly SwarmNode[] },
+  at: number,
+  askedAt = at,
+): void {
+  const down = new Set(nodes.filter(isUnreachable).map(({ id }) => id));
+  const own = tasks.filter(({ id, image }) => image === move.image && !seen.earlier.has(id));
+  for (const task of own) {
+    const { id, state, node } = task;
+    const last = seen.states.get(id);
+    // The state of a task on an unreachable node is unknown, so the task counts as started.
+    if (hasStarted(task, last, at) || (down.has(node) && isAlive(task))) seen.started.add(id);
+    if (state === 'starting') seen.starting.add(id);
+    else seen.starting.delete(id);
+    // `complete` also counts as a failure, because an unhealthy task is stopped and may exit with 0. A task that Swarm
+    // removes does not count, because it may exit with an error.
+    const isEnd = ['failed', 'rejected', 'complete'].includes(state);
+    if (isEnd && task.wanted !== 'remove') seen.failed.set(id, task);
+    // The state in a response may be as old as the request.
+    seen.states.set(id, { state, node, at: askedAt });
+  }
+  const there = new Set(own.map(({ id }) => id));
+  for (const [id, { state, node, at: lastAt }] of seen.states) {
+    if (there.has(id)) continue;
+    // Swarm has deleted the task before its end was seen. If the task was assigned to a node, it may have started.
+    const isLate = node !== '' && at - lastAt > betweenLooksMs;
+    if (state === 'starting' || (before.includes(state) && isLate)) seen.started.add(id);
+    seen.starting.delete(id);
+    seen.states.delete(id);
+  }
+}
+
+/**
+ * Checks whether a task has started. The state `starting` is not sufficient, because the engine reports it before the
+ * container starts and until the container is healthy.
+ */
+function hasStarted(task: SwarmTask, last: { state: string; at: number } | undefined, at: number): boolean {
+  const { state, node } = task;
+  if (before.includes(state) || state === 'starting' || couldNotStart(task) || node === '') return false;
+  if (state !== 'shutdown' && state !== 'remove') return true;
+  // An end that was seen in an earlier poll was evaluated in that poll.
+  if (last !== undefined && ended.includes(last.state)) return false;
+  return last === undefined || !before.includes(last.state) || at - last.at > betweenLooksMs;
+}
+
+/**
+ * Returns a function that detects tasks that stay pending, because Swarm creates a task of a global service even for a
+ * node whose platform does not match.
+ */
+const idleOf =
+  (spec: Json, nodes: readonly SwarmNode[]) =>
+  ({ state, node }: SwarmTask): boolean =>
+    replicasOf(spec) === null &&
+    state === 'pending' &&
+    nodes.some((each) => each.id === node && !isEligibleNode(spec, each));
+
+/**
+ * Summarizes the tasks of a service in one poll, after `recordObservation` has recorded the poll.
+ * @param spec spec that the service must have when the run is complete
+ */
+export function summariseTasks(
+  seen: ObservedTasks,
+  move: StackServiceUpdate,
+  { spec, tasks, nodes }: { spec: Json; tasks: readonly SwarmTask[]; nodes: readonly SwarmNode[] },
+  at: number,
+): TaskSummary {
+  const isNew = ({ image }: SwarmTask) => image === move.image;
+  const down = new Set(nodes.filter(isUnreachable).map(({ id }) => id));
+  const isLost = ({ node, wanted }: SwarmTask) => down.has(node) && wanted !== 'running';
+  const replicas = replicasOf(spec);
+  const eligible = nodes.filter((node) => isEligibleNode(spec, node));
+  const isIdle = idleOf(spec, nodes);
+  const alive = tasks.filter((task) => isAlive(task) && !isIdle(task));
+  const old = alive.filter((task) => !isNew(task));
+  const lostNew = alive.filter((task) => isNew(task) && isLost(task));
+  const all = alive.filter((task) => isNew(task) && !isLost(task));
+  const canWait = seen.started.size > 0 && all.some(runs) ? alive.filter(isLost).length : 0;
+  const waiting = all.filter(({ state }) => state === 'pending').slice(0, canWait);
+  const stuck = [...lostNew, ...waiting];
+  const fresh = all.filter((task) => !waiting.includes(task));
+  const needs = (replicas ?? eligible.filter(isActive).length) - waiting.length;
+  const isOnce = move.role === 'once';
+  const done = tasks.filter((task) => isNew(task) && task.state === 'complete');
+  for (const { slot, node } of done) seen.done.add(slot > 0 ? String(slot) : node);
+  // A global service without active nodes is not healthy, although no task is missing.
+  const isNowhere = replicas === null && needs === 0 && eligible.length > 0;
+  const hasStartedOne = seen.started.size > 0;
+  const lost = hasStartedOne ? old.filter(isLost) : [];
+  const [oldRunning, newRunning] = [old.filter(runs), fresh.filter(runs)];
+  const ids = [...oldRunning, ...newRunning].map(({ id }) => id).sort();
+  const key = `${needs} ${ids.join(' ')}`;
+  if (seen.steady?.ids !== key) seen.steady = { ids: key, since: at };
+  const sameFor = at - seen.steady.since;
+  const isSteady = !isNowhere && ids.length === needs && (needs === 0 || sameFor >= steadyMs);
+  return {
+    started: hasStartedOne,
+    isUnsure: !hasStartedOne && seen.starting.size > 0,
+    oldAlive: old.filter((task) => !lost.includes(task)),
+    newAlive: fresh,
+    oldRunning,
+    newRunning,
+    held: replicas === null ? oldRunning.length : heldOf(alive, isNew),
+    needs,
+    steadyMs: sameFor,
+    failures: [...seen.failed.values()].filter(({ state }) => !isOnce || state !== 'complete').length,
+    isWell:
+      old.length === lost.length &&
+      (isOnce
+        ? fresh.length === 0 && seen.done.size >= needs
+        : isSteady && fresh.length === newRunning.length && newRunning.length === needs),
+    // Lost tasks are ignored, because tasks on a node that is down cannot be restored.
+    isBack: isOnce
+      ? fresh.length === 0
+      : isSteady &&
+        (fresh.length === 0 || hadNewImage(move)) &&
+        [...old, ...fresh].every((task) => runs(task) || isLost(task)),
+    lost,
+    lostNew,
+    stuck,
+    isStuck: stuck.some(({ id }) => !seen.passed.has(id)),
+    waiting: waiting.length,
+  };
+}
+
+/**
+ * Returns the number of replicas with which Swarm retains exactly the old tasks; 0 if there is no such number. When
+ * scaling down, Swarm retains the first slot of each node, then the second, and so on; on each node, running slots come
+ * first. With a wrong number, Swarm could end an old task and start another in the slot of a new task, on data that the
+ * new task has migrated unseen.
+ */
+function heldOf(alive: readonly SwarmTask[], isNew: (task: SwarmTask) => boolean): number {
+  const wanted = alive.filter((task) => task.wanted === 'running');
+  const slots = [...Map.groupBy(wanted, ({ slot }) => slot).values()];
+  const onNode = new Map<string, number>();
+  const ranks = { old: [0], other: [Number.POSITIVE_INFINITY] };
+  for (const slot of slots.toSorted((a, b) => Number(b.some(runs)) - Number(a.some(runs)))) {
+    const { node } = slot[0] as SwarmTask;
+    const count = (onNode.get(node) ?? 0) + 1;
+    const isCounted = slot.length === 1 && node !== '';
+    if (isCounted) onNode.set(node, count);
+    const isOld = slot.some((task) => runs(task) && !isNew(task));
+    ranks[isOld ? 'old' : 'other'].push(isCounted ? count : Number.POSITIVE_INFINITY);
+  }
+  const [last, first] = [Math.max(...ranks.old), Math.min(...ranks.other)];
+  // Swarm sorts up to 12 slots by insertion, so slots of equal rank keep their order, with running slots first.
+  return last < first || (last === first && slots.length <= 12) ? ranks.old.length - 1 : 0;
+}
+
+/**
+ * Checks whether Swarm may have deleted tasks before they were seen: a slot has as many ended new tasks as Swarm
+ * retains.
+ * @param history number of ended tasks that Swarm retains per slot
+ */
+export function mayHaveMissedTasks(
+  seen: ObservedTasks,
+  move: StackServiceUpdate,
+  tasks: readonly SwarmTask[],
+  history: number,
+): boolean {
+  const own = tasks.filter(
+    (task) => task.image === move.image && !seen.earlier.has(task.id) && !isAlive(task),
+  );
+  const slots = Map.groupBy(own, ({ slot, node }) => (slot > 0 ? String(slot) : node));
+  return history === 0 || [...slots.values()].some((each) => each.length >= history);
+}
+
+/**
+ * Checks whether a service exits when it is done, as a migration does: Swarm does not restart it after success, and a
+ * task has succeeded within the time limit.
+ */
+export function isRunOnceService(
+  { id, spec }: SwarmService,
+  tasks: readonly SwarmTask[],
+  withinMs: number,
+): boolean {
+  const { Condition } = toObject(toObject(spec.TaskTemplate).RestartPolicy);
+  const own = tasks.filter(({ service }) => service === id);
+  const isDone = own.some(({ state, tookMs }) => state === 'complete' && tookMs <= withinMs);
+  return ['none', 'on-failure'].includes(String(Condition)) && isDone && !own.some(isAlive);
+}
+
+/**
+ * Checks in a single poll whether a service is healthy: all its tasks are running with the new image, or have succeeded
+ * with it if the service runs once.
+ */
+export function isHealthyService(
+  move: StackServiceUpdate,
+  tasks: readonly SwarmTask[],
+  nodes: readonly SwarmNode[],
+): boolean {
+  const isIdle = idleOf(move.before, nodes);
+  const own = tasks.filter((task) => task.service === move.id && isAlive(task) && !isIdle(task));
+  const hasSucceeded = ({ service, image, state }: SwarmTask) =>
+    service === move.id && image === move.image && state === 'complete';
+  if (move.role === 'once') return own.length === 0 && tasks.some(hasSucceeded);
+  const needs =
+    replicasOf(move.before) ??
+    nodes.filter((node) => isActive(node) && isEligibleNode(move.before, node)).length;
+  return own.length === needs && own.every((task) => runs(task) && task.image === move.image);
+}

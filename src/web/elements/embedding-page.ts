@@ -1,0 +1,95 @@
+import { findRunInProgress } from '../model/selectors.ts';
+import type { PageStore } from '../store/page-store.ts';
+import { wordingAt } from '../texts.ts';
+import { formatTabTitle } from '../views/tab-title.ts';
+
+/**
+ * The page around the elements. Reports an update to the page: as events for its scripts, and in the title of the tab.
+ */
+export class EmbeddingPage {
+  readonly store: PageStore;
+  readonly #elements = new Set<HTMLElement>();
+  #stop = () => {};
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #openRun: string | null = null;
+  readonly #endedRuns = new Set<string>();
+  /** Original title of the page, and the title that is shown instead; null if the original title is shown. */
+  #title: { own: string; shown: string } | null = null;
+  /** New version after the reload; null if there is none or the message about it was closed. */
+  arrived: string | null = null;
+
+  constructor(store: PageStore) {
+    this.store = store;
+  }
+
+  join(element: HTMLElement): void {
+    if (this.#elements.size === 0) this.#stop = this.store.listen(() => this.update());
+    this.#elements.add(element);
+    this.update();
+  }
+
+  leave(element: HTMLElement): void {
+    this.#elements.delete(element);
+    if (this.#elements.size > 0) return;
+    this.#stop();
+    clearTimeout(this.#timer);
+    this.#setTitle(null);
+  }
+
+  /**
+   * Dispatches an event on the dialog, or on another element if there is no dialog. Returns false if the page has
+   * prevented the default action.
+   */
+  dispatch(name: 'start' | 'end' | 'reload', detail: object): boolean {
+    const elements = [...this.#elements];
+    const target = elements.find(({ localName }) => localName === 'svc-update-dialog') ?? elements[0];
+    const event = new CustomEvent(`svc-update-${name}`, {
+      detail,
+      bubbles: true,
+      composed: true,
+      cancelable: name === 'reload',
+    });
+    return (target ?? document).dispatchEvent(event);
+  }
+
+  update(): void {
+    const { state } = this.store;
+    const run = findRunInProgress(state);
+    const { watched } = state;
+    if (run && this.#openRun !== run.id) {
+      this.#openRun = run.id;
+      this.dispatch('start', { run });
+    }
+    if (watched && watched.outcome !== null && !this.#endedRuns.has(watched.id)) {
+      this.#endedRuns.add(watched.id);
+      this.#openRun = null;
+      this.dispatch('end', { run: watched });
+    }
+    this.#showTitle();
+  }
+
+  #showTitle(): void {
+    clearTimeout(this.#timer);
+    const { state, dismissed } = this.store;
+    const isWanted = ![...this.#elements].some((element) => element.hasAttribute('keep-title'));
+    const t = wordingAt(null);
+    const page = { now: performance.now(), dismissed: dismissed.all() };
+    const arrived = this.arrived === null ? null : t.titleUpdated(this.arrived, t.product);
+    this.#setTitle(isWanted ? (formatTabTitle(state, page, t) ?? arrived) : null);
+    // During an outage, the title is updated regularly, because it may contain the duration of the outage.
+    if (state.outage !== null && document.visibilityState !== 'hidden')
+      this.#timer = setTimeout(() => this.#showTitle(), 1000);
+  }
+
+  #setTitle(text: string | null): void {
+    // If the page has changed its title in the meantime, the changed title is the one to restore.
+    const own = this.#title && document.title === this.#title.shown ? this.#title.own : document.title;
+    if (text === null) {
+      if (this.#title) document.title = own;
+      this.#title = null;
+    } else {
+      this.#title = { own, shown: text };
+      if (document.title !== text) document.title = text;
+    }
+  }
+}

@@ -1,0 +1,161 @@
+import { presentResult, presentUnknownRun } from '../../presentation/present-result.ts';
+import { presentRejectedRollback, presentRollback } from '../../presentation/present-rollback.ts';
+import { presentPendingStep, presentRestart, presentRun } from '../../presentation/present-run.ts';
+import { presentStatus, type StatusContext } from '../../presentation/present-status.ts';
+import {
+  createButton,
+  createMessageBox,
+  createMutedText,
+  type Presentation,
+} from '../../presentation/presentation-parts.ts';
+import { formatElapsedTime, joinFacts, type Wording } from '../../presentation/wording.ts';
+import type { Problem } from '../../wire/api-client/parse-responses.ts';
+import { canBeUnavailable } from '../../wire/derived/phase-rows.ts';
+import type { Run } from '../../wire/status.ts';
+import { isRunInProgress, type PageState, type RollbackRequestState } from './page-state.ts';
+import { findPendingStep, findPendingStepPosition, findRunInProgress, isUneventfulRun } from './selectors.ts';
+
+/** Context in which a dialog is shown, in addition to the state of the page. */
+interface PageContext extends Omit<StatusContext, 'history'> {
+  /** Current value of the page's counter, `performance.now()`. */
+  now: number;
+  /** Ids of runs whose result was dismissed in this browser. */
+  dismissed: ReadonlySet<string>;
+  isCancelSent?: boolean;
+  /** Whether a script of the page prevented the reload. */
+  isReloadPrevented?: boolean;
+}
+
+/** Time in ms for which an unexpected outage must last before the dialog shows the outage. */
+const blip = 2_000;
+/** Time in ms during which a proxy may respond with its own page, until it finds the new container. */
+const pageGrace = 10_000;
+
+/** Selects the presentation of a dialog. The first case that applies is selected (docs/contract.md 10.2). */
+export function selectDialogPresentation(state: PageState, context: PageContext, t: Wording): Presentation {
+  const { status, start, version, watched, history } = state;
+  const { now, dismissed } = context;
+  const open = findRunInProgress(state);
+
+  if (state.loggedOut)
+    return reloadView('logged-out', t.loggedOut, open ? t.loggedOutDuringUpdate : t.loggedOutAbout, t);
+  const outage = outageView(state, open, now, t);
+  if (outage) return outage;
+  if (state.isWatchedUnknown && watched && !dismissed.has(watched.id))
+    return presentUnknownRun(watched, version, t);
+  const runContext = { ...context, cancelProblem: state.cancelProblem };
+  if (open)
+    return presentRun(
+      open,
+      { ...runContext, savingSeconds: status?.restorePoint?.downtimeSeconds ?? null },
+      t,
+    );
+  if (start?.kind === 'pressed')
+    return {
+      ...plainView('starting', start.isRollback ? t.startingRollback : t.startingUpdate, start.to),
+      ...(start.isRollback && { title: t.headingRollback(t.product) }),
+    };
+  if (start?.kind === 'not-started') return notStartedView(start.problem, context, t);
+  if (state.rollback) return rollbackView(state.rollback, state, now, t);
+  if (status === null)
+    return version === null
+      ? plainView('asking', t.connecting(t.product), t.connectingAbout)
+      : plainView('users-only', t.adminsOnly(t.product), t.youAreRunning(version));
+  const step = findPendingStep(state);
+  if (step) {
+    const place = findPendingStepPosition(state, step);
+    return presentPendingStep(step, { ...runContext, version: version ?? '', place }, t);
+  }
+  const ended = undismissedEnd(state, dismissed);
+  if (!ended) return presentStatus(status, { ...context, history }, t);
+  const result = presentResult(ended, { status, version }, t);
+  const isReloading = result.kind === 'updated' && !context.isReloadPrevented;
+  return isReloading ? { ...result, parts: [...result.parts, createMutedText(t.reloading)] } : result;
+}
+
+const plainView = (kind: string, heading: string, about: string | null): Presentation => ({
+  kind,
+  heading,
+  about,
+  parts: [],
+  actions: [],
+});
+
+const reloadView = (kind: string, heading: string, about: string, t: Wording): Presentation => ({
+  ...plainView(kind, heading, about),
+  announcement: `${heading}. ${about}`,
+  isUrgent: true,
+  actions: [createButton('reload', t.reload, { kind: 'reload' }, 'primary')],
+});
+
+function outageView(state: PageState, open: Run | null, now: number, t: Wording): Presentation | null {
+  const { outage } = state;
+  if (outage === null) return null;
+  const outageMs = Math.max(0, now - outage.since);
+  const isOn = open !== null || state.isUpdating || findPendingStep(state) !== null;
+  if (outage.pageSince !== null && now - outage.pageSince >= pageGrace)
+    return reloadView('other-page', t.otherPage, isOn ? t.otherPageDuringUpdate : t.otherPageAbout, t);
+  if (open && canBeUnavailable(open)) return presentRestart(open, outageMs, t);
+  if (outageMs < blip && state.answeredAt !== null) return null;
+  const about = (isOn ? t.noAnswerDuringUpdate : t.noAnswerFor)(t.duration(outageMs));
+  return {
+    ...plainView('no-answer', t.noAnswer(t.product), about),
+    ...(isOn && { title: t.headingUpdating(t.product) }),
+    outage: formatElapsedTime(outageMs),
+    ticks: true,
+  };
+}
+
+function notStartedView(problem: Problem | null, context: PageContext, t: Wording): Presentation {
+  const why = problem === null ? t.connectionLost : t.sentence(problem.detail);
+  const code = problem && joinFacts(problem.title, t.httpStatus(problem.status));
+  const label = context.isChecking ? t.checking : t.checkAgain;
+  return {
+    ...plainView('not-started', t.notStarted, null),
+    announcement: `${t.notStarted}. ${why}`,
+    isUrgent: true,
+    parts: [createMessageBox('bad', why, [], { code })],
+    actions: [createButton('check', label, context.isChecking ? null : { kind: 'check' }, 'primary')],
+  };
+}
+
+function rollbackView(
+  rollback: RollbackRequestState,
+  state: PageState,
+  now: number,
+  t: Wording,
+): Presentation {
+  const { status, version } = state;
+  switch (rollback.kind) {
+    case 'asking': {
+      const about = joinFacts(
+        t.checkingRestorePointAbout(rollback.to),
+        formatElapsedTime(now - rollback.since),
+      );
+      return {
+        ...plainView('rollback-asking', t.checkingRestorePoint, about),
+        title: t.headingRollback(t.product),
+        ticks: true,
+        actions: [createButton('close', t.close, { kind: 'close' })],
+      };
+    }
+    case 'refused':
+      return presentRejectedRollback(rollback.to, rollback.problem, t);
+    case 'offer':
+      return presentRollback(rollback.offer, { version, jobs: status?.reason?.jobs ?? [] }, t);
+  }
+}
+
+/**
+ * Finds the completed run whose result must be shown, because it has not been dismissed. The result `updated` is only
+ * shown if this page has seen the run in progress.
+ */
+const undismissedEnd = ({ watched, status }: PageState, dismissed: ReadonlySet<string>): Run | undefined =>
+  [watched, status?.run].find(
+    (run): run is Run =>
+      !!run &&
+      !isRunInProgress(run) &&
+      !dismissed.has(run.id) &&
+      !isUneventfulRun(run) &&
+      (run.outcome !== 'updated' || run.id === watched?.id),
+  );

@@ -1,0 +1,302 @@
+import type { Problem, UserStatus } from '../../wire/api-client/parse-responses.ts';
+import type { RequestResult } from '../../wire/api-client/request-result.ts';
+import { followRun } from '../../wire/api-client/run-follow-events.ts';
+import {
+  type AutomaticChoice,
+  type RollbackOrder,
+  UpdateApiClient,
+  type UpdateOrderBody,
+} from '../../wire/api-client/update-api-client.ts';
+import type { Status, ToldRun } from '../../wire/status.ts';
+import {
+  initialPageState,
+  type PageAction,
+  type PageState,
+  type RollbackRequestState,
+  reducePageState,
+} from '../model/page-state.ts';
+import { scheduleRequests, shortPollIntervalMs } from '../model/schedule.ts';
+import { findPendingStep, findRunInProgress } from '../model/selectors.ts';
+import { DismissedRunStorage } from '../model/storage.ts';
+import { LogLines } from './log-lines.ts';
+
+/** Time in ms that a new server may need to find the run that started the server. */
+const unknownAfter = 5_000;
+
+const rollbackRefused =
+  (to: string) =>
+  (problem: Problem | null): PageAction => ({ kind: 'rollback', rollback: { kind: 'refused', to, problem } });
+
+/** State and requests that all elements with the same address share. */
+export class PageStore {
+  readonly lines: LogLines;
+  readonly dismissed = new DismissedRunStorage(() => localStorage);
+  readonly #reader: UpdateApiClient;
+  readonly #listeners = new Set<() => void>();
+  #state: PageState = initialPageState;
+  #openDialogs = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isAsking = false;
+  #isDue = false;
+  #askedAt: number | null = null;
+  /** Run whose event stream is being read, and the controller that ends the reading. */
+  #following: { id: string; end: AbortController } | null = null;
+  /** Time since when the server's responses do not contain the watched run, which was in progress; null if they do. */
+  #missingSince: number | null = null;
+  #isChecking = false;
+
+  constructor(address: string) {
+    this.#reader = new UpdateApiClient({ address });
+    this.lines = new LogLines(this.#reader);
+    addEventListener('online', () => this.askNow());
+    // A page that was restored from the back/forward cache shows an outdated state.
+    addEventListener('pageshow', ({ persisted }) => persisted && this.askNow());
+    document.addEventListener('visibilitychange', () => this.askNow());
+    // A result that is dismissed in one tab is dismissed in all tabs, which share the storage.
+    addEventListener('storage', () => this.#changed());
+  }
+
+  get state(): PageState {
+    return this.#state;
+  }
+
+  get isDialogOpen(): boolean {
+    return this.#openDialogs > 0;
+  }
+
+  /** Whether a check for new releases that the user has requested is in progress. */
+  get isChecking(): boolean {
+    return this.#isChecking;
+  }
+
+  /**
+   * Adds a listener for changes and returns a function that removes the listener. Requests are only sent while there is
+   * at least one listener.
+   */
+  listen(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    this.#schedule();
+    return () => {
+      this.#listeners.delete(listener);
+      this.#schedule();
+    };
+  }
+
+  /** Updates the state after a dialog was opened or closed. */
+  showDialog(isOpen: boolean): void {
+    this.#openDialogs += isOpen ? 1 : -1;
+    if (isOpen) {
+      this.askNow();
+      void this.#readHistory();
+    } else this.#dispatch({ kind: 'closed' });
+    this.#changed();
+  }
+
+  askNow(): void {
+    this.#isDue = true;
+    this.#schedule();
+  }
+
+  async check(): Promise<void> {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    this.#dispatch({ kind: 'acknowledged' });
+    await this.#readStatus(true);
+    this.#isChecking = false;
+    this.#changed();
+  }
+
+  /**
+   * Sends a start request. Until the response arrives, the dialog has no start button (docs/contract.md 10.3).
+   * @param end the id of the run that is retried; its result is dismissed when the server has responded
+   */
+  async start(order: UpdateOrderBody, end: string | null = null): Promise<void> {
+    this.#dispatch({ kind: 'pressed', to: order.target });
+    const answer = await this.#reader.start(order);
+    const refusal =
+      answer.kind === 'problem' && answer.problem.status === 409 ? answer.problem.reason : undefined;
+    if (end !== null && (answer.kind === 'ok' || refusal)) this.dismissed.add(end);
+    if (refusal) {
+      this.#dispatch({ kind: 'in-the-way', reason: refusal });
+      // Another run is in progress, which only a new status contains.
+      if (refusal.code === 'update-running') this.askNow();
+    } else await this.#begun(answer, (problem) => ({ kind: 'not-started', problem }));
+  }
+
+  /** Requests the offer of a rollback. The response is ignored if the user has left the view in the meantime. */
+  async askRollback(to: string): Promise<void> {
+    const asking: RollbackRequestState = { kind: 'asking', to, since: performance.now() };
+    this.#dispatch({ kind: 'rollback', rollback: asking });
+    const answer = await this.#reader.rollbackOffer();
+    const { rollback } = this.#state;
+    if (rollback?.kind !== 'asking' || rollback.since !== asking.since) return;
+    if (answer.kind === 'ok')
+      this.#dispatch({ kind: 'rollback', rollback: { kind: 'offer', offer: answer.value } });
+    else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
+    else this.#dispatch(rollbackRefused(to)(answer.kind === 'problem' ? answer.problem : null));
+  }
+
+  /** Requests a rollback. Until the response arrives, the dialog has no start button. */
+  async rollback(order: RollbackOrder): Promise<void> {
+    const { confirm: to } = order;
+    this.#dispatch({ kind: 'pressed', to, isRollback: true });
+    await this.#begun(await this.#reader.rollback(order), rollbackRefused(to));
+  }
+
+  /**
+   * Handles the response to a start or rollback request. `refused` creates the action for a problem document or a lost
+   * connection.
+   */
+  async #begun(
+    answer: RequestResult<ToldRun>,
+    refused: (problem: Problem | null) => PageAction,
+  ): Promise<void> {
+    if (answer.kind === 'ok') {
+      this.#dispatch({ kind: 'run', run: answer.value });
+      this.#dispatch({ kind: 'acknowledged' });
+    } else if (answer.kind === 'logged-out') {
+      this.#dispatch({ kind: 'acknowledged' });
+      this.#dispatch({ kind: 'unheard', refused: answer });
+    } else if (answer.kind === 'problem') this.#dispatch(refused(answer.problem));
+    else if (await this.#hasNotStarted()) this.#dispatch(refused(null));
+    else this.#dispatch({ kind: 'acknowledged' });
+  }
+
+  async cancel(): Promise<void> {
+    const answer = await this.#reader.cancel();
+    if (answer.kind === 'ok') {
+      this.#dispatch({ kind: 'run', run: answer.value });
+      // Between two updates, a cancellation ends the rest of the upgrade path, which only the status reports.
+      if (answer.value.outcome !== null) await this.#readStatus(false);
+    } else if (answer.kind === 'problem') this.#dispatch({ kind: 'cancel-refused', problem: answer.problem });
+    else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
+    // The response was lost. The stream may still be open, but only a status request shows whether the server is
+    // available.
+    else this.askNow();
+  }
+
+  async setChannel(channel: string): Promise<RequestResult<Status | UserStatus>> {
+    return this.#told(await this.#reader.setChannel(channel));
+  }
+
+  async setAutomatic(choice: AutomaticChoice): Promise<RequestResult<Status | UserStatus>> {
+    return this.#told(await this.#reader.setAutomatic(choice));
+  }
+
+  #told(answer: RequestResult<Status | UserStatus>): RequestResult<Status | UserStatus> {
+    if (answer.kind === 'ok') this.#dispatch({ kind: 'status', status: answer.value });
+    return answer;
+  }
+
+  async skip(version: string | null): Promise<void> {
+    const answer = this.#told(await this.#reader.skip(version));
+    if (answer.kind === 'ok') return;
+    if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
+    // The next status shows the result to the user.
+    else this.askNow();
+  }
+
+  dismiss(id: string): void {
+    this.dismissed.add(id);
+    this.#changed();
+  }
+
+  /** Checks, after a lost response, that no run was started. The status would contain a started run. */
+  async #hasNotStarted(): Promise<boolean> {
+    const before = this.#state.watched?.id;
+    const answer = await this.#readStatus(false);
+    const { watched } = this.#state;
+    return answer.kind === 'ok' && (watched === null || watched.id === before);
+  }
+
+  #dispatch(action: PageAction): void {
+    this.#state = reducePageState(this.#state, action, performance.now());
+    this.#changed();
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    clearTimeout(this.#timer);
+    const run = findRunInProgress(this.#state);
+    const { askAt, follow } = scheduleRequests({
+      isLookedAt: this.#listeners.size > 0 && document.visibilityState !== 'hidden',
+      isDialogOpen: this.isDialogOpen,
+      hasAnswer: this.#state.answeredAt !== null || this.#state.loggedOut,
+      openRun: run?.id ?? (this.#state.isUpdating || findPendingStep(this.#state) ? '' : null),
+      isAsking: this.#isAsking,
+      askedAt: this.#askedAt,
+      isDue: this.#isDue,
+    });
+    if (this.#following?.id !== follow) {
+      this.#following?.end.abort();
+      this.#following = null;
+      if (follow !== null) void this.#follow(follow);
+    }
+    if (askAt === null) return;
+    const pause = askAt - performance.now();
+    if (pause <= 0) void this.#readStatus(false);
+    else this.#timer = setTimeout(() => this.#schedule(), pause);
+  }
+
+  async #readStatus(refresh: boolean): Promise<RequestResult<Status | UserStatus>> {
+    this.#isAsking = true;
+    this.#isDue = false;
+    this.#askedAt = performance.now();
+    const { status } = this.#state;
+    // Release notes are requested once for each available release, because they are long and only a dialog shows them.
+    const hasNotes = status !== null && (status.next === null || (status.releases ?? []).length > 0);
+    const notes = this.isDialogOpen && (refresh || !hasNotes);
+    const answer = await this.#reader.status({ refresh, notes });
+    this.#isAsking = false;
+    if (answer.kind === 'ok') {
+      this.#dispatch({ kind: 'status', status: answer.value });
+      await this.#findWatched();
+    } else this.#dispatch({ kind: 'unheard', refused: answer });
+    return answer;
+  }
+
+  /** Searches the history for the watched run if the status no longer contains it as the last run. */
+  async #findWatched(): Promise<void> {
+    const { watched, status } = this.#state;
+    const isMissing = watched !== null && watched.outcome === null && status?.run?.id !== watched.id;
+    // The history is not needed while the run's stream is read, because the stream contains its state.
+    if (!isMissing || status === null || this.#following !== null) {
+      this.#missingSince = null;
+      return;
+    }
+    await this.#readHistory();
+    if (this.#state.watched?.outcome !== null) return;
+    this.#missingSince ??= performance.now();
+    if (performance.now() - this.#missingSince >= unknownAfter - shortPollIntervalMs / 2)
+      this.#dispatch({ kind: 'unknown' });
+  }
+
+  async #readHistory(): Promise<void> {
+    const answer = await this.#reader.history();
+    if (answer.kind === 'ok') this.#dispatch({ kind: 'history', runs: answer.value });
+  }
+
+  async #follow(id: string): Promise<void> {
+    const end = new AbortController();
+    this.#following = { id, end };
+    const { signal } = end;
+    for await (const news of followRun(this.#reader, {
+      run: id,
+      signal,
+      timing: { poll: shortPollIntervalMs },
+    })) {
+      if (signal.aborted) return;
+      if (news.kind === 'line') this.lines.add(id, news.line);
+      else this.#dispatch(news);
+    }
+    if (signal.aborted) return;
+    this.#following = null;
+    // The next status contains the running version and the downtime of the update.
+    this.askNow();
+    if (findRunInProgress(this.#state) === null) void this.#readHistory();
+  }
+}

@@ -1,0 +1,73 @@
+import type { PublishedRelease } from '../../wire/status.ts';
+import { h, type VNode, type VNodeChild } from '../dom/vnode.ts';
+import {
+  type NotesBlock,
+  type NotesInline,
+  parseReleaseNotes,
+  truncateBlocks,
+} from '../model/parse-release-notes.ts';
+import type { DialogContext } from './components.ts';
+
+/** Number of lines that are shown until *Show all* is pressed. */
+const shownLines = 12;
+
+// Cache of the parsed notes by release, because the notes are drawn again after each change.
+const read = new WeakMap<PublishedRelease, NotesBlock[]>();
+
+/** Creates the notes of all releases that an update includes, newest first, each below its version. */
+export function renderReleaseNotes(
+  releases: readonly PublishedRelease[],
+  context: DialogContext,
+): VNodeChild {
+  if (releases.length === 0) return null;
+  const all = releases.flatMap((release): NotesBlock[] => {
+    const blocks = read.get(release) ?? parseReleaseNotes(release.notes ?? '');
+    read.set(release, blocks);
+    const version: NotesInline = { kind: 'text', text: release.version };
+    return [{ kind: 'heading', isVersion: true, inside: [version] }, ...blocks];
+  });
+  const first = context.local.isUnfolded ? null : truncateBlocks(all, shownLines);
+  return h(
+    'div',
+    { key: 'notes', class: 'notes' },
+    ...(first ?? all).map(blockNode),
+    first &&
+      h(
+        'button',
+        { key: 'more', type: 'button', class: 'more', onclick: () => context.set({ isUnfolded: true }) },
+        context.t.showAll,
+      ),
+  );
+}
+
+function blockNode(block: NotesBlock): VNode {
+  switch (block.kind) {
+    case 'heading':
+      return h(block.isVersion ? 'h4' : 'h5', ...block.inside.map(inlineNode));
+    case 'paragraph':
+      return h('p', ...block.inside.map(inlineNode));
+    case 'code':
+      return h('pre', block.lines.join('\n'));
+    case 'list': {
+      const items = block.items.map((item) => h('li', ...item.map(inlineNode)));
+      return block.ordered
+        ? h('ol', { start: block.start === 1 ? null : block.start }, ...items)
+        : h('ul', ...items);
+    }
+  }
+}
+
+function inlineNode(piece: NotesInline): VNodeChild {
+  switch (piece.kind) {
+    case 'text':
+      return piece.text;
+    case 'code':
+      return h('code', piece.text);
+    case 'link': {
+      const link = { href: piece.href, target: '_blank', rel: 'noopener noreferrer' };
+      return h('a', link, ...piece.inside.map(inlineNode));
+    }
+    default:
+      return h(piece.kind, {}, ...piece.inside.map(inlineNode));
+  }
+}

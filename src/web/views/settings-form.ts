@@ -1,0 +1,84 @@
+import type { Channel } from '../../core/release/channel.ts';
+import { formatAutomaticSettings } from '../../presentation/present-status.ts';
+import type { Wording } from '../../presentation/wording.ts';
+import { dayNames } from '../../wire/codes.ts';
+import type { Automatic } from '../../wire/status.ts';
+import { createDateFormat } from '../../wire/texts/times.ts';
+import { h, type VNode, type VNodeChild } from '../dom/vnode.ts';
+
+export function renderChannelFields(t: Wording): VNode {
+  return h(
+    'fieldset',
+    // The label is only for screen readers, because the page has a heading above the element.
+    { key: 'channel', 'aria-label': t.channel },
+    ...(Object.keys(t.channels) as Channel[]).map((name) =>
+      h(
+        'label.choice',
+        { key: name },
+        h('input', { type: 'radio', name: 'channel', value: name }),
+        h('b', t.channels[name].name),
+        h('span', t.channels[name].about),
+      ),
+    ),
+  );
+}
+
+/**
+ * Creates the fields for automatic updates.
+ * @param automatic the saved settings
+ * @param isEnabled whether automatic updates are enabled in the form
+ * @param isChanged whether the form has unsaved changes
+ */
+export function renderAutomaticFieldset(
+  automatic: Automatic,
+  { isEnabled, isChanged }: { isEnabled: boolean; isChanged: boolean },
+  t: Wording,
+): VNode {
+  return h(
+    'fieldset',
+    { key: 'automatic', 'aria-label': t.automatic },
+    h(
+      'label.choice',
+      h('input', { type: 'checkbox', role: 'switch', name: 'enabled' }),
+      h('b', t.automaticEnabled),
+      h('span', t.automaticEnabledAbout),
+    ),
+    isEnabled && whenFields(t),
+    h('p.muted', isChanged ? t.unsavedChanges : formatAutomaticSettings(automatic, t)),
+  );
+}
+
+function whenFields(t: Wording): VNodeChild {
+  const [beforeAge = '', afterAge = ''] = t.minimumAge.split('{days}');
+  return h(
+    'div',
+    { key: 'when', class: 'fields' },
+    h(
+      'div.row',
+      field(t.windowFrom, 'from', 'time'),
+      field(t.windowTo, 'to', 'time'),
+      field(t.timeZone, 'timeZone', 'text'),
+    ),
+    h(
+      'fieldset',
+      { 'aria-labelledby': 'days' },
+      h('span', { id: 'days' }, t.days),
+      h('div.row', ...dayNames.map((day, at) => tick(weekday(at, t.locale), 'days', day))),
+    ),
+    h('label.plain', beforeAge, input('age', 'number', { min: 0 }), afterAge),
+    tick(t.includeMajors, 'includeMajors', 'on'),
+  );
+}
+
+const input = (name: string, type: string, more: Record<string, string | number> = {}) =>
+  h('input', { name, type, autocomplete: 'off', spellcheck: 'false', ...more });
+
+const field = (label: string, name: string, type: string) =>
+  h('label', { key: name, class: 'field' }, h('span', label), input(name, type));
+
+const tick = (label: string, name: string, value: string) =>
+  h('label', { key: value, class: 'plain' }, input(name, 'checkbox', { value }), ' ', label);
+
+/** Returns the short name of a weekday, such as `Mon`, by its index, which is 0 for Monday. */
+const weekday = (index: number, locale: string): string =>
+  createDateFormat(locale, { weekday: 'short' }, 'UTC').format(Date.UTC(2024, 0, 1 + index));

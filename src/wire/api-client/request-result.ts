@@ -1,0 +1,84 @@
+import { readText } from '../read-text.ts';
+import { type Problem, parseProblem } from './parse-responses.ts';
+
+/** Reason why there is no valid response from the server. */
+export type NoResponseReason =
+  /** There was no connection, or it was interrupted. `cause` is the error of `fetch`. */
+  | { what: 'nothing'; cause: unknown }
+  /** There was no response in time. */
+  | { what: 'late' }
+  /** The response is larger than 8 MiB. */
+  | { what: 'large' }
+  /** Another program responded, for example a proxy with an error or a page. */
+  | { what: 'other'; status: number; type: string };
+
+/** Result of a request to the server: a value, or a failure of one of three kinds. */
+export type RequestResult<T> =
+  | { kind: 'ok'; value: T }
+  /** Error response from the server. */
+  | { kind: 'problem'; problem: Problem }
+  /**
+   * Response with status 401, or a redirect. `location` is the target of the redirect, which browsers do not reveal.
+   * `inFront` is the login scheme of a proxy in front of the server, from `WWW-Authenticate`. It is null for a
+   * redirect, and for a 401 from the server or of unknown origin.
+   */
+  | { kind: 'logged-out'; status: number; location: string | null; inFront: string | null }
+  | { kind: 'none'; why: NoResponseReason };
+
+export type FailedResult = Exclude<RequestResult<unknown>, { kind: 'ok' }>;
+
+export const createNoResponseResult = (why: NoResponseReason): FailedResult => ({ kind: 'none', why });
+
+const mediaType = (response: Response): string =>
+  (response.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+
+/**
+ * Returns the reason why a response is not a success of an expected type; null if it is. Programs other than the server
+ * respond with a page, or with an error that is not problem+json. The bodies of their responses are discarded.
+ */
+export async function findFailure(
+  response: Response,
+  expected: readonly string[],
+): Promise<FailedResult | null> {
+  const { status } = response;
+  const type = mediaType(response);
+  if (response.type === 'opaqueredirect' || (status >= 300 && status < 400) || status === 401) {
+    await cancelResponseBody(response);
+    const inFront = status === 401 && type !== 'application/problem+json' ? loginOf(response) : null;
+    return { kind: 'logged-out', status, location: response.headers.get('location'), inFront };
+  }
+  if (!response.ok && type === 'application/problem+json') {
+    const body = await readJson(response);
+    return 'why' in body
+      ? createNoResponseResult(body.why)
+      : { kind: 'problem', problem: parseProblem(body.value, status) };
+  }
+  if (response.ok && expected.includes(type)) return null;
+  await cancelResponseBody(response);
+  return createNoResponseResult({ what: 'other', status, type });
+}
+
+/** Returns the login scheme of a proxy in front of the server, such as `Basic`. A 401 from the server has no scheme. */
+const loginOf = ({ headers }: Response): string | null =>
+  /^\s*(basic|digest|negotiate|ntlm)\b/i.exec(headers.get('www-authenticate') ?? '')?.[1] ?? null;
+
+/** Parses the body of a response, or returns the reason why the body could not be read. */
+export async function readJson(response: Response): Promise<{ value: unknown } | { why: NoResponseReason }> {
+  let body: string | null;
+  try {
+    body = await readText(response);
+  } catch (cause) {
+    return { why: { what: 'nothing', cause } };
+  }
+  if (body === null) return { why: { what: 'large' } };
+  try {
+    return { value: JSON.parse(body) };
+  } catch {
+    return { why: { what: 'other', status: response.status, type: mediaType(response) } };
+  }
+}
+
+/** Discards the body of a response, because an unread body would keep the connection open. */
+export const cancelResponseBody = async (response: Response): Promise<void> => {
+  await response.body?.cancel().catch(() => {});
+};

@@ -1,0 +1,225 @@
+import type { ToldRun } from '../status.ts';
+import { parseToldRun } from './parse-responses.ts';
+import { EndlessEvent, readEvents, type StreamEvent } from './read-events.ts';
+import { createNoResponseResult, type FailedResult } from './request-result.ts';
+import type { UpdateApiClient } from './update-api-client.ts';
+
+/** News about a run for a client that follows the run. */
+export type RunFollowEvent =
+  /** Current state of the run. If the run has an outcome, this is the last news. */
+  | { kind: 'run'; run: ToldRun }
+  /** Line of the updater's log, as sent by the stream. */
+  | { kind: 'line'; line: unknown }
+  /** Sign that the server is alive, because it sent an event or a comment. */
+  | { kind: 'heard' }
+  /** Failed attempt to reach the server, which is repeated automatically. */
+  | { kind: 'unheard'; refused: FailedResult }
+  /** The server responds but does not know the run. This is the last news. */
+  | { kind: 'unknown' };
+
+/** Times for following a run, in milliseconds. */
+interface FollowTiming {
+  /** Pause before the next attempt. It grows by half after each failure, up to `longestPause`. */
+  firstPause: number;
+  longestPause: number;
+  /** Time without events or comments after which a stream is considered dead. The server sends a comment every 15 s. */
+  silence: number;
+  /**
+   * Time for which the server may report the run as unknown, because a new server process may still be looking for the
+   * run.
+   */
+  unknown: number;
+  /** Polling interval if a proxy buffers streams. */
+  poll: number;
+}
+
+const usualTiming: FollowTiming = {
+  firstPause: 500,
+  longestPause: 5_000,
+  silence: 20_000,
+  unknown: 5_000,
+  poll: 2_000,
+};
+
+interface Following {
+  /** Id of the run to follow. */
+  run: string;
+  /** Signal that ends the generator without further news. */
+  signal: AbortSignal;
+  timing?: Partial<FollowTiming>;
+  /** Id of the last event that the caller has received. By default, only new events are sent. */
+  after?: string;
+}
+
+/**
+ * Follows a run until it finishes, across server restarts and downtime. Reconnects to the event stream, and polls if a
+ * proxy buffers the stream.
+ */
+export async function* followRun(
+  reader: UpdateApiClient,
+  { run: id, signal, timing, after }: Following,
+): AsyncGenerator<RunFollowEvent, void> {
+  const { firstPause, longestPause, silence, unknown, poll } = { ...usualTiming, ...timing };
+  let lastEventId = after ?? null;
+  let pause = firstPause;
+  let polls = false;
+  let streamsCome = false;
+  let unknownSince: number | null = null;
+
+  while (!signal.aborted) {
+    let hasHeard = false;
+    let isUnknown = false;
+    let isHeld = false;
+    /** Whether the server has reached its limit of open streams, so that the client must poll. */
+    let isFull = false;
+    let hasEnded = false;
+    if (!polls) {
+      for await (const piece of streamed(reader, lastEventId, signal, silence)) {
+        if (signal.aborted) return;
+        if ('held' in piece) {
+          isHeld = true;
+          polls ||= piece.held === 'endless';
+          continue;
+        }
+        const { news, eventId } = piece;
+        if (news.kind === 'unheard') {
+          if (hasEnded) return;
+          const { refused } = news;
+          // A proxy that buffers the whole response does not even forward its headers, so the response is late.
+          isHeld = refused.kind === 'none' && refused.why.what === 'late' && !hasHeard;
+          isUnknown = isNoRun(refused);
+          isFull = refused.kind === 'problem' && refused.problem.status === 503;
+          if (!isUnknown && !isHeld && !isFull) yield news;
+          continue;
+        }
+        isUnknown = news.kind === 'run' && news.run.id !== id;
+        if (isUnknown) break;
+        hasHeard = true;
+        streamsCome = true;
+        lastEventId = eventId ?? lastEventId;
+        yield news;
+        hasEnded ||= news.kind === 'run' && news.run.outcome !== null;
+        // A client that reconnects after the end of the run receives the result first, then the lines since its last
+        // event.
+        if (hasEnded && (eventId === null || eventId.endsWith(':end'))) return;
+      }
+    }
+    if (hasEnded) return;
+    // Polls if a proxy buffers the stream, the server has no free stream, or another run is now the last run.
+    if (polls || isHeld || isUnknown || isFull) {
+      const found = await lookUp(reader, id, signal);
+      if (signal.aborted) return;
+      if ('refused' in found) {
+        isUnknown = false;
+        yield { kind: 'unheard', refused: found.refused };
+      } else {
+        isUnknown = found.run === null;
+        hasHeard = true;
+        // If a stream has sent events earlier, no proxy buffers it: the server was only unavailable for a moment.
+        polls ||= isHeld && !streamsCome;
+        yield found.run === null ? { kind: 'heard' } : { kind: 'run', run: found.run };
+        if (found.run !== null && found.run.outcome !== null) return;
+      }
+    }
+    unknownSince = isUnknown ? (unknownSince ?? performance.now()) : null;
+    if (unknownSince !== null && performance.now() - unknownSince >= unknown)
+      return yield { kind: 'unknown' };
+    if (hasHeard) pause = firstPause;
+    await rest((polls || isFull) && hasHeard ? poll : pause, signal);
+    if (!hasHeard) pause = Math.min(pause * 1.5, longestPause);
+  }
+}
+
+type Piece =
+  | { news: RunFollowEvent; eventId: string | null }
+  /**
+   * `silent`: the stream has sent nothing or has no more events. `endless`: the stream sends an event that is too large
+   * to read.
+   */
+  | { held: 'silent' | 'endless' };
+
+const heard: Piece = { news: { kind: 'heard' }, eventId: null };
+const unheard = (refused: FailedResult): Piece => ({ news: { kind: 'unheard', refused }, eventId: null });
+
+/** Yields the content of a stream until the stream ends, breaks or stalls. */
+async function* streamed(
+  reader: UpdateApiClient,
+  lastEventId: string | null,
+  signal: AbortSignal,
+  silence: number,
+): AsyncGenerator<Piece, void> {
+  const dead = new AbortController();
+  const opened = await reader.events(lastEventId, AbortSignal.any([signal, dead.signal]));
+  if (signal.aborted) return;
+  if (opened.kind !== 'ok') return yield unheard(opened);
+  // The stream has no more events, because the run has finished; its outcome must be requested.
+  if (opened.value === null) return yield { held: 'silent' };
+  let hasSpoken = false;
+  let timer = setTimeout(() => dead.abort(), silence);
+  try {
+    for await (const event of readEvents(opened.value.body)) {
+      clearTimeout(timer);
+      timer = setTimeout(() => dead.abort(), silence);
+      hasSpoken = true;
+      yield { news: newsOf(event), eventId: event?.id ?? null };
+    }
+    // The server was available until the stream ended, so an outage is counted from now.
+    if (hasSpoken) yield heard;
+  } catch (cause) {
+    if (signal.aborted) return;
+    if (cause instanceof EndlessEvent) return yield { held: 'endless' };
+    if (dead.signal.aborted && !hasSpoken) return yield { held: 'silent' };
+    if (!dead.signal.aborted && hasSpoken) yield heard;
+    yield unheard(
+      createNoResponseResult(dead.signal.aborted ? { what: 'late' } : { what: 'nothing', cause }),
+    );
+  } finally {
+    clearTimeout(timer);
+    dead.abort();
+  }
+}
+
+/**
+ * Converts a stream event to news. A comment (null), or an event that cannot be read, shows that the server is alive.
+ */
+function newsOf(event: StreamEvent | null): RunFollowEvent {
+  try {
+    const data: unknown = JSON.parse(event?.data ?? 'null');
+    if (event?.event === 'line') return { kind: 'line', line: data };
+    const run = event?.event === 'run' ? parseToldRun(data) : null;
+    if (run !== null) return { kind: 'run', run };
+  } catch {}
+  return { kind: 'heard' };
+}
+
+/** Fetches the current run or a finished run by id; null if the server has no run with this id. */
+async function lookUp(
+  reader: UpdateApiClient,
+  id: string,
+  signal: AbortSignal,
+): Promise<{ run: ToldRun | null } | { refused: FailedResult }> {
+  const current = await reader.progress({ signal });
+  if (current.kind === 'ok' && current.value.id === id) return { run: current.value };
+  if (current.kind !== 'ok' && !isNoRun(current)) return { refused: current };
+  const past = await reader.history({ signal });
+  if (past.kind !== 'ok') return { refused: past };
+  const run = past.value.find((one) => one.id === id && one.outcome !== null);
+  return { run: run ? { ...run, now: run.endedAt ?? run.startedAt } : null };
+}
+
+const isNoRun = (refused: FailedResult): boolean =>
+  refused.kind === 'problem' && refused.problem.status === 404;
+
+/** Resolves after these milliseconds, or when the signal is aborted. */
+function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
+  });
+}

@@ -1,0 +1,249 @@
+import { readBytes } from '../read-text.ts';
+import type { Automatic, RollbackOffer, Run, Status, ToldRun } from '../status.ts';
+import {
+  parseRollbackOffer,
+  parseRunHistory,
+  parseStatus,
+  parseToldRun,
+  type UserStatus,
+} from './parse-responses.ts';
+import {
+  createNoResponseResult,
+  type FailedResult,
+  findFailure,
+  type RequestResult,
+  readJson,
+} from './request-result.ts';
+
+/** Time limits of requests in milliseconds. */
+const usualDeadlines = {
+  read: 15_000,
+  /** Time limit for a refresh of the status, for which the server reads the feed first. */
+  refresh: 30_000,
+  /** Time limit for a change, before which the server pauses its queue and checks its jobs. */
+  change: 60_000,
+  /** Time limit for an updater's check of the restore point, and for the report. */
+  check: 330_000,
+};
+
+const json = ['application/json'];
+const stream = 'text/event-stream';
+
+interface ReaderOptions {
+  /** Address of the endpoints: `https://svc.example.org/api/v1/instance/update`, without a final slash. */
+  address: string;
+  /** Headers of each request. */
+  headers?: Readonly<Record<string, string>>;
+  fetch?: typeof fetch;
+  deadlines?: Partial<typeof usualDeadlines>;
+}
+
+/** Body of a request that starts an update. */
+export interface UpdateOrderBody {
+  target: string;
+  when?: 'idle';
+  force?: true;
+  /** Whether to install all steps of the upgrade path to the target. */
+  allSteps?: true;
+  /** Values for new settings of the release, by name. */
+  settings?: Readonly<Record<string, string>>;
+}
+
+/** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
+export type AutomaticChoice = Partial<Omit<Automatic, 'nextAt' | 'blockedBy'>>;
+
+/** Body of a request that starts a rollback, which the user has confirmed. */
+export interface RollbackOrder extends Omit<UpdateOrderBody, 'target' | 'allSteps' | 'settings'> {
+  /** Version to roll back to: the value of `to` in the rollback preview. */
+  confirm: string;
+}
+
+/** Response whose body has not been read yet. */
+interface OpenStream {
+  body: NonNullable<Response['body']>;
+}
+
+/**
+ * Client for the server's endpoints, for pages and programs. Methods never reject: the `kind` of the result shows each
+ * failure. Redirects are not followed, because they point to a login page or would send the token to another server.
+ */
+export class UpdateApiClient {
+  readonly #options: ReaderOptions;
+  readonly #deadlines: typeof usualDeadlines;
+
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+    this.#deadlines = { ...usualDeadlines, ...options.deadlines };
+  }
+
+  status({
+    refresh = false,
+    notes = false,
+    signal,
+  }: Waiting & { refresh?: boolean; notes?: boolean } = {}): Promise<RequestResult<Status | UserStatus>> {
+    const query = [...(refresh ? ['refresh=1'] : []), ...(notes ? ['notes=1'] : [])].join('&');
+    const deadline = refresh ? this.#deadlines.refresh : this.#deadlines.read;
+    return this.#ask(parseStatus, { path: query && `?${query}`, deadline, signal });
+  }
+
+  /** Fetches the current run, otherwise the last run; returns a 404 problem if there is none. */
+  progress({ signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
+    return this.#ask(parseToldRun, { path: '/progress', signal });
+  }
+
+  history({ signal }: Waiting = {}): Promise<RequestResult<Run[]>> {
+    return this.#ask(parseRunHistory, { path: '/history', signal });
+  }
+
+  /**
+   * Starts an update. Do not repeat the request if the response is lost: use `progress` to find out whether the update
+   * started.
+   */
+  start(order: UpdateOrderBody, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
+    return this.#change(parseToldRun, { method: 'POST', body: order, signal });
+  }
+
+  cancel({ signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
+    return this.#change(parseToldRun, { method: 'DELETE', path: '/progress', signal });
+  }
+
+  /**
+   * Fetches the effects of a rollback to the last restore point; returns a 409 problem if there is no restore point.
+   */
+  rollbackOffer({ signal }: Waiting = {}): Promise<RequestResult<RollbackOffer>> {
+    return this.#ask(parseRollbackOffer, { path: '/rollback', deadline: this.#deadlines.check, signal });
+  }
+
+  /** Starts a rollback. As for `start`, do not repeat the request if the response is lost. */
+  rollback(order: RollbackOrder, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
+    return this.#change(parseToldRun, { method: 'POST', path: '/rollback', body: order, signal });
+  }
+
+  setChannel(channel: string, { signal }: Waiting = {}): Promise<RequestResult<Status | UserStatus>> {
+    return this.#change(parseStatus, { method: 'PUT', path: '/channel', body: { channel }, signal });
+  }
+
+  /**
+   * Changes the settings of automatic updates. Returns a 400 problem for an invalid setting, such as an unknown time
+   * zone.
+   */
+  setAutomatic(
+    choice: AutomaticChoice,
+    { signal }: Waiting = {},
+  ): Promise<RequestResult<Status | UserStatus>> {
+    return this.#change(parseStatus, { method: 'PUT', path: '/automatic', body: choice, signal });
+  }
+
+  /** Skips the newest release until a newer release is published; null makes the skipped release available again. */
+  skip(version: string | null, { signal }: Waiting = {}): Promise<RequestResult<Status | UserStatus>> {
+    return this.#change(parseStatus, { method: 'PUT', path: '/skip', body: { version }, signal });
+  }
+
+  /**
+   * Opens the event stream with the events after `lastEventId`; null if there are no more events. The stream stays open
+   * until the signal is aborted.
+   */
+  events(lastEventId: string | null, signal: AbortSignal): Promise<RequestResult<OpenStream | null>> {
+    // The id is a query parameter, because a custom header would cause a CORS preflight request in browsers.
+    const path = `/progress${lastEventId === null ? '' : `?lastEventId=${encodeURIComponent(lastEventId)}`}`;
+    return this.#open({ path, accept: stream, signal });
+  }
+
+  /** Fetches the report, an archive that users attach to an issue. */
+  async report(signal: AbortSignal): Promise<RequestResult<Uint8Array>> {
+    const [deadline, accept] = [this.#deadlines.check, 'application/gzip'];
+    const opened = await this.#open({ path: '/report', accept, deadline, signal });
+    if (opened.kind !== 'ok') return opened;
+    if (opened.value === null) return createNoResponseResult({ what: 'other', status: 204, type: '' });
+    try {
+      const value = await readBytes(opened.value);
+      return value ? { kind: 'ok', value } : createNoResponseResult({ what: 'large' });
+    } catch (cause) {
+      return createNoResponseResult({ what: 'nothing', cause });
+    }
+  }
+
+  async #open(
+    question: Question & { accept: string; signal: AbortSignal },
+  ): Promise<RequestResult<OpenStream | null>> {
+    const { accept, deadline = this.#deadlines.read, signal } = question;
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), deadline);
+    try {
+      const response = await this.#fetch({ ...question, signal: AbortSignal.any([signal, late.signal]) });
+      if (response.status === 204) return { kind: 'ok', value: null };
+      const refusal = await findFailure(response, [accept]);
+      if (refusal) return refusal;
+      return response.body
+        ? { kind: 'ok', value: { body: response.body } }
+        : createNoResponseResult({ what: 'other', status: response.status, type: accept });
+    } catch (cause) {
+      return late.signal.aborted
+        ? createNoResponseResult({ what: 'late' })
+        : createNoResponseResult({ what: 'nothing', cause });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #change<T>(read: (value: unknown) => T | null, question: Question): Promise<RequestResult<T>> {
+    return this.#ask(read, { ...question, deadline: this.#deadlines.change });
+  }
+
+  async #ask<T>(read: (value: unknown) => T | null, question: Question): Promise<RequestResult<T>> {
+    const { deadline = this.#deadlines.read, signal } = question;
+    const late = AbortSignal.timeout(deadline);
+    try {
+      const either = signal ? AbortSignal.any([signal, late]) : late;
+      const response = await this.#fetch({ ...question, accept: json[0] ?? '', signal: either });
+      const refusal = await findFailure(response, json);
+      if (refusal) return lateOr(refusal, late);
+      const body = await readJson(response);
+      if ('why' in body) return lateOr(createNoResponseResult(body.why), late);
+      const value = read(body.value);
+      const { status } = response;
+      return value === null
+        ? createNoResponseResult({ what: 'other', status, type: 'application/json' })
+        : { kind: 'ok', value };
+    } catch (cause) {
+      return lateOr(createNoResponseResult({ what: 'nothing', cause }), late);
+    }
+  }
+
+  #fetch({
+    method = 'GET',
+    path = '',
+    body,
+    accept,
+    signal,
+  }: Question & { accept: string }): Promise<Response> {
+    const { address, headers = {}, fetch = globalThis.fetch } = this.#options;
+    return fetch(`${address}${path}`, {
+      method,
+      headers: {
+        ...headers,
+        Accept: accept,
+        ...(body && { 'Content-Type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+      ...(signal ? { signal } : {}),
+      redirect: 'manual',
+      cache: 'no-store',
+    });
+  }
+}
+
+interface Waiting {
+  signal?: AbortSignal | undefined;
+}
+
+interface Question extends Waiting {
+  method?: string;
+  path?: string;
+  body?: object;
+  /** Time limit of the request in milliseconds. */
+  deadline?: number;
+}
+
+const lateOr = (refusal: FailedResult, late: AbortSignal): FailedResult =>
+  refusal.kind === 'none' && late.aborted ? createNoResponseResult({ what: 'late' }) : refusal;

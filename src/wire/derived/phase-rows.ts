@@ -1,0 +1,112 @@
+import { isGoodOutcome, launchStates, type RunState } from '../codes.ts';
+import type { Run, RunStep } from '../status.ts';
+
+/** A phase of a run, which groups several states in one row. */
+interface PhaseRow {
+  /** Id of the phase while it is in progress: `replacing`. */
+  doing: string;
+  /** Id of the completed phase: `replaced`. */
+  done: string;
+  states: readonly RunState[];
+  /** States whose last message is still shown after the phase. */
+  messageStates: readonly RunState[];
+}
+
+/** All phases in order. The phase `saving` is shown only after a run has reached it. */
+export const phaseRows: readonly PhaseRow[] = [
+  {
+    doing: 'preparing',
+    done: 'prepared',
+    states: ['waiting', 'preparing', 'launching'],
+    messageStates: ['preparing'],
+  },
+  { doing: 'checking', done: 'checked', states: ['inspect', 'plan'], messageStates: [] },
+  { doing: 'pulling', done: 'pulled', states: ['pull'], messageStates: ['pull'] },
+  { doing: 'saving', done: 'saved', states: ['save'], messageStates: [] },
+  { doing: 'replacing', done: 'replaced', states: ['write', 'recreate'], messageStates: [] },
+  { doing: 'verifying', done: 'verified', states: ['verify'], messageStates: [] },
+];
+
+/** State of a phase in a particular run. */
+export interface RowOfRun {
+  mark: 'done' | 'now' | 'failed' | 'ahead';
+  /** Id of the phase, such as `pulled`; `waiting` while a run waits for jobs. `english.phases` contains the text. */
+  word: string;
+  /** Message of the server without the verb of the phase; empty if no message is shown. */
+  message: string;
+  percent: number | null;
+  /** Elapsed milliseconds of the phase; null if it has not started. */
+  took: number | null;
+}
+
+/** Checks whether the run is saving, or has saved, a restore point. */
+export const hasSavePhase = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
+  state === 'save' || steps.some((step) => step.state === 'save');
+
+/**
+ * Checks whether the product may be unavailable, which is possible after the first container is stopped. A run that
+ * saves a restore point stops containers in `save`, other runs only in `recreate`.
+ */
+export const canBeUnavailable = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
+  ['save', 'recreate', 'verify'].includes(state) || (state === 'write' && hasSavePhase({ state, steps }));
+
+/**
+ * Checks whether the run can no longer be cancelled. An update cannot be cancelled from `recreate` on, and a rollback
+ * cannot be cancelled after its updater was launched.
+ */
+export const isTooLateToCancel = ({ kind, state }: Pick<Run, 'kind' | 'state'>): boolean =>
+  state === 'recreate' ||
+  state === 'verify' ||
+  (kind === 'rollback' && !launchStates.some((known) => known === state));
+
+/**
+ * Returns the phases of a run. Phases that a finished run did not reach, and unknown states of a newer server, are left
+ * out.
+ * @param now time on the server's clock, in milliseconds
+ */
+export function listRunPhaseRows(run: Run, now: number): RowOfRun[] {
+  const isOver = run.outcome !== null;
+  const isGood = isGoodOutcome(run.outcome);
+  const isIn = (row: PhaseRow, state: RunState) => row.states.includes(state);
+  const last = run.steps.findLast(({ state }) => phaseRows.some((row) => isIn(row, state)));
+  const current = phaseRows.findIndex((row) => isIn(row, isOver && last ? last.state : run.state));
+  return phaseRows.flatMap((row, index): RowOfRun[] => {
+    const steps = run.steps.filter(({ state }) => isIn(row, state));
+    if (steps.length === 0 && index !== current) {
+      return isOver || index < current || row.states.includes('save')
+        ? []
+        : [{ mark: 'ahead', word: row.doing, message: '', percent: null, took: null }];
+    }
+    const took = durationMsOf(steps, isOver ? endOf(run, now) : now);
+    if (index === current && !(isOver && isGood)) {
+      const word = (isOver ? steps.at(-1)?.state : run.state) === 'waiting' ? 'waiting' : row.doing;
+      const message = messageIn(row, isOver ? steps.at(-1)?.message : run.message);
+      return [{ mark: isOver ? 'failed' : 'now', word, message, percent: isOver ? null : run.percent, took }];
+    }
+    const shown = steps.findLast(({ state }) => row.messageStates.includes(state));
+    return [{ mark: 'done', word: row.done, message: messageIn(row, shown?.message), percent: null, took }];
+  });
+}
+
+/**
+ * Removes the leading verb of a log message such as `pulled app and worker`, because the row already shows the verb.
+ */
+function messageIn({ doing, done }: PhaseRow, message = ''): string {
+  const [verb = ''] = /^\w*/.exec(message) ?? [];
+  return verb === doing || verb === done ? message.slice(verb.length).replace(/^[\s,:]+/, '') : message;
+}
+
+/**
+ * Returns the total milliseconds of the steps; null if unknown. There may be several steps with the same state, such as
+ * `waiting`.
+ */
+export function durationMsOf(steps: readonly RunStep[], now: number): number | null {
+  if (steps.length === 0) return null;
+  const times = steps.map(
+    ({ startedAt, endedAt }) => (endedAt === null ? now : Date.parse(endedAt)) - Date.parse(startedAt),
+  );
+  const sum = times.reduce((all, time) => all + Math.max(0, time), 0);
+  return Number.isFinite(sum) ? sum : null;
+}
+
+const endOf = ({ endedAt }: Run, now: number): number => (endedAt === null ? now : Date.parse(endedAt));

@@ -1,0 +1,363 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { describe, expect, it } from 'vitest';
+import { applyEdits } from '../../../../src/core/compose/edit.ts';
+import { requirePin } from '../../../../src/core/compose/pins/find-pin.ts';
+import { planPinEdits } from '../../../../src/core/compose/pins/plan-pin-edits.ts';
+import type { ProjectFiles } from '../../../../src/core/compose/project-files.ts';
+import { movedTag, plannedTarget } from './updated-tag.ts';
+
+const digests = { old: `sha256:${'a'.repeat(64)}`, new: `sha256:${'b'.repeat(64)}` };
+
+/** Files by name; those that end in `env` are env files. */
+function project(texts: Record<string, string>, linked: string[] = []): ProjectFiles {
+  const files = Object.entries(texts).map(([name, text]) => ({ path: `/srv/svc/${name}`, text }));
+  return {
+    composeFiles: files.filter(
+      ({ path }) => !path.endsWith('env') && !linked.some((name) => path.endsWith(name)),
+    ),
+    envFiles: files.filter(({ path }) => path.endsWith('env')),
+    newEnvFile: '/srv/svc/.env',
+    linkedFiles: files.filter(({ path }) => linked.some((name) => path.endsWith(name))),
+  };
+}
+
+/** What is left of the files after a move, only those that change. */
+function move(files: ProjectFiles, to: string, services = ['app'], digest?: string): Record<string, string> {
+  const target = plannedTarget(to);
+  const pins = services.map((service) => requirePin(files, service));
+  const edits = planPinEdits(
+    files,
+    pins.map((pin) => ({ pin, tag: movedTag(pin.tag, target), ...(digest === undefined ? {} : { digest }) })),
+  );
+  const all = [...files.composeFiles, ...files.envFiles, ...(files.linkedFiles ?? [])];
+  return Object.fromEntries(
+    [...new Set(edits.map(({ file }) => file))].map((path) => [
+      path.replace('/srv/svc/', ''),
+      applyEdits(
+        all.find((file) => file.path === path)?.text ?? '',
+        edits.filter(({ file }) => file === path),
+      ),
+    ]),
+  );
+}
+
+const image = (text: string) => `services:\n  app:\n    image: ${text}\n`;
+const both = (app: string, worker: string) => `${image(app)}  worker:\n    image: ${worker}\n`;
+
+type Texts = Record<string, string>;
+const env = (text: string): Texts => ({ '.env': text });
+/** A compose file with that image of the app, and an env file beside it. */
+const one = (text: string, beside?: string): Texts => ({
+  'compose.yaml': image(text),
+  ...(beside === undefined ? {} : env(beside)),
+});
+/** The same with images of app and worker. */
+const two = (app: string, worker: string, beside?: string): Texts => ({
+  'compose.yaml': both(app, worker),
+  ...(beside === undefined ? {} : env(beside)),
+});
+
+describe('a pin', () => {
+  it.each<[string, Texts, string, string]>([
+    ['literal', one('svc:v1.4.2'), 'svc:v1.4.2', 'image of app in compose.yaml line 3'],
+    ['variable', one('svc:${V}', 'A=1\nV=v1.4.2\n'), 'svc:v1.4.2', 'V in .env line 2'],
+    ['default', one('svc:${V:-v1.4.2}'), 'svc:v1.4.2', 'the default of V in compose.yaml line 3'],
+    [
+      'absent',
+      one('ghcr.io/acme/svc'),
+      'ghcr.io/acme/svc',
+      'image of app in compose.yaml line 3, which has no tag',
+    ],
+    [
+      'variable',
+      { 'compose.yaml': image('${I}'), 'prod.env': 'I=r:5000/svc:1.4.2' },
+      'r:5000/svc:1.4.2',
+      'I in prod.env line 1',
+    ],
+    ['literal', one('svc:1.4.2${X:--alpine}'), 'svc:1.4.2-alpine', 'image of app in compose.yaml line 3'],
+    ['default', one('svc:${A:-${B:-v1.4.2}}'), 'svc:v1.4.2', 'the default of B in compose.yaml line 3'],
+    ['variable', one('svc:${A:-$B}', 'B=v1.4.2'), 'svc:v1.4.2', 'B in .env line 1'],
+    [
+      'literal',
+      { 'compose.yaml': `x: &i svc:v1.4.2\n${image('*i')}` },
+      'svc:v1.4.2',
+      'image of app in compose.yaml line 1',
+    ],
+    [
+      'literal',
+      { 'a.yaml': image('svc:v1.0.0'), 'b.yaml': image('svc:v1.4.2') },
+      'svc:v1.4.2',
+      'image of app in b.yaml line 3',
+    ],
+    [
+      'literal',
+      { 'a.yaml': image('svc:v1.4.2'), 'b.yaml': 'services: {app: {command: x}}' },
+      'svc:v1.4.2',
+      'image of app in a.yaml line 3',
+    ],
+    [
+      'literal',
+      { 'c.yaml': 'services:\n  app: {extends: base}\n  base: {image: svc:v1.4.2}' },
+      'svc:v1.4.2',
+      'image of app in c.yaml line 3',
+    ],
+    [
+      'variable',
+      { 'compose.yaml': image('svc:$V'), 'a.env': 'V=v1.0.0', 'b.env': 'V=v1.4.2' },
+      'svc:v1.4.2',
+      'V in b.env line 1',
+    ],
+  ])('%s: %j', (kind, texts, referenceText, description) => {
+    const pin = requirePin(project(texts), 'app');
+    expect({
+      kind: pin.place.kind,
+      referenceText: pin.referenceText,
+      description: pin.place.description,
+    }).toEqual({ kind, referenceText, description });
+  });
+
+  it('is found in an included file beside what the main file says of the service, as compose 5.2 and later merge them', () => {
+    const files = project(
+      {
+        'compose.yaml':
+          'include: [web.yaml]\nservices: {app: {labels: {a: b}}, worker: {image: "svc:v1.4.0"}}',
+        'web.yaml': 'services: {app: {image: svc:v1.4.2}, worker: {image: svc:v1.4.2}}',
+      },
+      ['web.yaml'],
+    );
+    expect(requirePin(files, 'app')).toMatchObject({ place: { file: '/srv/svc/web.yaml' } });
+    expect(requirePin(files, 'worker')).toMatchObject({ place: { file: '/srv/svc/compose.yaml' } });
+  });
+
+  it.each<[string, string, string]>([
+    ['that is extended', '{extends: base, labels: {a: b}}', 'v1.4.1'],
+    ['that is there', '{image: "svc:v1.4.0"}', 'v1.4.0'],
+  ])(
+    'of the first file that is included comes behind the image of the main file alone: one %s',
+    (_, app, expected) => {
+      const files = project(
+        {
+          'compose.yaml': `include: [a.yaml, b.yaml]\nservices: {app: ${app}, base: {image: "svc:v1.4.3"}}`,
+          'a.yaml': 'services: {app: {image: "svc:v1.4.1"}}',
+          'b.yaml': 'services: {app: {image: "svc:v1.4.2"}}',
+        },
+        ['a.yaml', 'b.yaml'],
+      );
+      expect(requirePin(files, 'app').referenceText).toBe(`svc:${expected}`);
+    },
+  );
+
+  it('is found through extends and include where the files are at hand', () => {
+    const files = project(
+      {
+        'compose.yaml': 'include: [sub/web.yaml]',
+        'sub/web.yaml': 'services: {app: {extends: {file: base.yaml, service: b}}}',
+        'sub/base.yaml': 'services: {b: {image: svc:v1.4.2}}',
+      },
+      ['web.yaml', 'base.yaml'],
+    );
+    expect(requirePin(files, 'app')).toMatchObject({
+      referenceText: 'svc:v1.4.2',
+      place: { file: '/srv/svc/sub/base.yaml', description: 'image of app in sub/base.yaml line 1' },
+    });
+    expect(() => requirePin(files, 'web')).toThrow(
+      expect.objectContaining({
+        advice: 'The files define these services: app. Use --service to select the services to update.',
+      }),
+    );
+    expect(move(files, 'v1.5.0')).toEqual({ 'sub/base.yaml': 'services: {b: {image: svc:v1.5.0}}' });
+  });
+
+  it.each<[string, Texts, string, string]>([
+    [
+      'a digest alone',
+      one(`svc@${digests.old}`),
+      'pin-digest',
+      'image of app in compose.yaml line 3 is pinned only by a digest, which does not specify a release',
+    ],
+    [
+      'a build',
+      { 'compose.yaml': 'services: {app: {build: .}}' },
+      'built-from-source',
+      'app is built from source in compose.yaml and has no image',
+    ],
+    [
+      'a version and a variant, each in a variable',
+      one('svc:${V:-1.4.2}${X}', 'X=-alpine'),
+      'pin-unsupported',
+      'image of app in compose.yaml line 3 combines V and X into one tag, 1.4.2-alpine',
+    ],
+    [
+      'an unset variable',
+      one('svc:$V'),
+      'compose-invalid',
+      'image of app in compose.yaml line 3 resolves to "svc:", which is not an image reference; V is not set',
+    ],
+    [
+      'a line feed behind the tag',
+      one('|\n      svc:v1.4.2\n\n'),
+      'compose-invalid',
+      'image of app in compose.yaml line 4 resolves to "svc:v1.4.2⏎", which is not an image reference',
+    ],
+    [
+      'extends from afar',
+      { 'compose.yaml': 'services:\n  app:\n    extends: {file: base.yaml, service: b}' },
+      'compose-invalid',
+      'compose.yaml line 3: extends /srv/svc/base.yaml does not exist',
+    ],
+    [
+      'no such service',
+      { 'compose.yaml': 'services: {web: {image: a}, db: {image: b}}' },
+      'no-app',
+      'there is no service app in compose.yaml',
+    ],
+  ])('is refused: %s', (_, texts, code, message) => {
+    expect(() => requirePin(project(texts), 'app')).toThrow(expect.objectContaining({ code, message }));
+  });
+});
+
+describe('moving a pin', () => {
+  it.each<[string, Texts, string, Texts]>([
+    ['literal', one('svc:v1.4.2 # v1.4.2'), 'v1.5.0', one('svc:v1.5.0 # v1.4.2')],
+    ['behind a word, in a variable', one('svc:pg-v${V}', 'V=1.4.2'), 'v1.5.0', env('V=1.5.0')],
+    ['to canary', one('svc:1.4.2-alpine'), 'canary', one('svc:canary')],
+    ['a variable', one('svc:${V}', 'V="v1.4.2" # V=v1.4.2\n'), 'v1.5.0', env('V="v1.5.0" # V=v1.4.2\n')],
+    ['the last of duplicates', one('svc:$V', 'V=v1.4.2\nV=v1.4.2'), 'v1.5.0', env('V=v1.4.2\nV=v1.5.0')],
+    ['v before a variable', one('svc:v$V', 'V=1.4.2'), 'v1.5.0', env('V=1.5.0')],
+    ['a variant behind a variable', one('svc:${V}-alpine', 'V=1.4.2'), 'v1.5.0', env('V=1.5.0')],
+    ['a variant in a variable', one('svc:1.4.2${X}', 'X=-alpine'), 'v1.5.0', one('svc:1.5.0${X}')],
+    [
+      'a whole reference with a variable in it',
+      one('${I}', 'V=v1.4.2\nI=svc:$V'),
+      'v1.5.0',
+      env('V=v1.5.0\nI=svc:$V'),
+    ],
+    ['a default that is canary', one('svc:${V:-canary}', 'A=1'), 'v1.5.0', env('A=1\nV=v1.5.0\n')],
+    ['a floating default in an env file', one('svc:$V', 'V=${C:-canary}'), 'v1.5.0', env('V=${C:-v1.5.0}')],
+    ['no tag to canary', one('r:5000/svc # c'), 'canary', one('r:5000/svc:canary # c')],
+    ['no tag in a variable to canary', one('$I', 'I=svc # c'), 'canary', env('I=svc:canary # c')],
+    ['another tag', one('svc:main'), 'v1.5.0', {}],
+    [
+      'extends of a service that a variable names',
+      { 'c.yaml': 'services: {app: {extends: {service: "${S:-b}"}}, b: {image: svc:v1.4.2}}' },
+      'v1.5.0',
+      { 'c.yaml': 'services: {app: {extends: {service: "${S:-b}"}}, b: {image: svc:v1.5.0}}' },
+    ],
+    [
+      'aliases as keys',
+      { 'compose.yaml': 'x: &i image\ny: &a app\nservices:\n  *a : {*i : svc:v1.4.2}' },
+      'v1.5.0',
+      { 'compose.yaml': 'x: &i image\ny: &a app\nservices:\n  *a : {*i : svc:v1.5.0}' },
+    ],
+    [
+      'carriage returns as line ends, and other breaks within a text',
+      { 'c.yaml': 'services:\r  app: # b\r    image: svc:v1.4.2\r    command: "x\u2028y\u0085z"\r\n' },
+      'v1.5.0',
+      { 'c.yaml': 'services:\r  app: # b\r    image: svc:v1.5.0\r    command: "x\u2028y\u0085z"\r\n' },
+    ],
+    [
+      'CRLF, a byte order mark, no final newline',
+      { 'compose.yaml': `\ufeff${image('svc:v1.4.2')}#\tend`.replaceAll('\n', '\r\n') },
+      'v1.5.0',
+      { 'compose.yaml': `\ufeff${image('svc:v1.5.0')}#\tend`.replaceAll('\n', '\r\n') },
+    ],
+    [
+      'JSON',
+      { 'compose.json': '{"services": {"app": {"image": "svc:v1.4.2"}}}' },
+      'v1.5.0',
+      { 'compose.json': '{"services": {"app": {"image": "svc:v1.5.0"}}}' },
+    ],
+  ])('%s', (_, texts, to, after) => {
+    expect(move(project(texts), to)).toEqual(after);
+  });
+
+  it.each<[string, Texts, Texts]>([
+    ['in two places', two('svc:v1.4.2', 'svc-worker:1.4.2'), two('svc:v1.5.0', 'svc-worker:1.5.0')],
+    ['in one variable, with and without v', two('svc:$V', 'svc-worker:v${V}', 'V=1.4.2'), env('V=1.5.0')],
+    ['in one anchor', two('&i svc:v1.4.2', '*i'), two('&i svc:v1.5.0', '*i')],
+    [
+      'in two defaults of a variable',
+      two('a:${V:-v1.4.2}', 'b:${V:-v1.4.2}'),
+      two('a:${V:-v1.5.0}', 'b:${V:-v1.5.0}'),
+    ],
+    [
+      'in floating defaults of two variables',
+      two('a:${V:-canary}', 'b:${W:-canary}', 'A=1'),
+      env('A=1\nV=v1.5.0\nW=v1.5.0\n'),
+    ],
+  ])('app and worker %s', (_, texts, after) => {
+    expect(move(project(texts), 'v1.5.0', ['app', 'worker'])).toEqual(after);
+  });
+
+  it.each<[string, Texts, Texts]>([
+    ['beside the tag', one(`svc:v1.4.2@${digests.old}`), one(`svc:v1.5.0@${digests.new}`)],
+    ['in a variable', one('svc:v1.4.2@$D', `D=${digests.old}`), one('svc:v1.5.0@$D', `D=${digests.new}`)],
+  ])('moves a digest %s', (_, texts, after) => {
+    expect(move(project(texts), 'v1.5.0', ['app'], digests.new)).toEqual(after);
+  });
+
+  it('refuses to leave a stale digest behind', () => {
+    const files = project(one(`svc:v1.4.2@${digests.old}`));
+    expect(() => move(files, 'v1.5.0')).toThrow(
+      expect.objectContaining({ code: 'pin-digest', advice: expect.stringContaining('--digest') }),
+    );
+    expect(move(files, 'v1.5.0', ['app'], digests.new)).not.toEqual({});
+  });
+
+  it.each<[string, Texts, string, string[], RegExp]>([
+    [
+      'written text that does not fit',
+      one('svc:v$V', 'V=1.4.2'),
+      'canary',
+      ['app'],
+      /\(V in \.env line 1\) consists of parts that do not fit canary/,
+    ],
+    [
+      'a version of two variables, through a third',
+      one('svc:$V', 'A=1\nB=4.2\nV=v${A}.${B}'),
+      'v1.5.0',
+      ['app'],
+      /combines A and V and B into one tag, v1\.4\.2/,
+    ],
+    [
+      'one variable, two meanings',
+      two('a:$V', 'b:${V}-alpine', 'V=v1.4.2'),
+      'canary',
+      ['app', 'worker'],
+      /the version of worker \(V in \.env line 1\) consists of parts that do not fit canary/,
+    ],
+    [
+      'a variable that also names the image',
+      one('svc-$V:$V', 'V=1.4.2'),
+      'v1.5.0',
+      ['app'],
+      /app would run svc-1\.5\.0:1\.5\.0, not svc-1\.4\.2:1\.5\.0/,
+    ],
+    [
+      'a variable from elsewhere',
+      one('svc:$H'),
+      'v1.5.0',
+      ['app'],
+      /contains escapes or comes from outside the files/,
+    ],
+  ])('refuses %s', (_, texts, to, services, message) => {
+    const files = { ...project(texts), given: { H: 'v1.4.2' } };
+    expect(() => move(files, to, services)).toThrow(
+      expect.objectContaining({ code: 'pin-unsupported', message: expect.stringMatching(message) }),
+    );
+  });
+
+  it('refuses one place that two services need different texts in', () => {
+    const files = project(two('a:$V', 'b:$V', 'V=v1.4.2'));
+    const moves = [
+      { pin: requirePin(files, 'app'), tag: 'v1.5.0' },
+      { pin: requirePin(files, 'worker'), tag: 'v1.6.0' },
+    ];
+    expect(() => planPinEdits(files, moves)).toThrow(
+      expect.objectContaining({
+        code: 'pin-unsupported',
+        message: expect.stringMatching(/app and worker share V in \.env line 1/),
+      }),
+    );
+  });
+});

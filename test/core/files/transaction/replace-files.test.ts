@@ -1,0 +1,303 @@
+import {
+  chmod,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runAsRootAdvice } from '../../../../src/core/errors/advice.ts';
+import { diskFileSystem } from '../../../../src/core/files/file-system.ts';
+import {
+  type FileRecord,
+  removeTemporaries,
+  replaceFiles,
+  restoreFiles,
+  stateOf,
+} from '../../../../src/core/files/transaction/replace-files.ts';
+
+let root = '';
+const run = '20261121T104207Z';
+const at = (name: string) => join(root, name);
+const text = (name: string) => readFile(at(name), 'utf8');
+
+const both = () => [
+  { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' },
+  { path: at('compose.yaml'), before: 'old\n', after: 'new\n' },
+];
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'replace-files-'));
+  await writeFile(at('.env'), 'A=1\r\n');
+  await writeFile(at('compose.yaml'), 'old\n');
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+describe('replaceFiles', () => {
+  it('replaces every file, keeps backups and leaves no temporary files', async () => {
+    const made = { path: at('new.env'), before: null, after: 'B=1\n' };
+    await replaceFiles([...both(), made], { run, backup: at('backup/run') });
+    expect(await text('.env')).toBe('A=2\r\n');
+    expect(await text('compose.yaml')).toBe('new\n');
+    expect(await text('new.env')).toBe('B=1\n');
+    expect((await lstat(at('new.env'))).mode & 0o7777).toBe(0o600);
+    expect(await text('backup/run/.env')).toBe('A=1\r\n');
+    expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml', 'new.env']);
+    expect((await readdir(at('backup/run'))).sort()).toEqual(['.env', 'compose.yaml']);
+  });
+
+  it('replaces nothing if a planned file has changed', async () => {
+    const planned = [{ path: at('compose.yaml'), text: 'older\n' }];
+    const change = { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' };
+    await expect(replaceFiles([change], { run, backup: at('backup'), planned })).rejects.toMatchObject({
+      code: 'file-changed',
+      message: `${at('compose.yaml')} was changed by another user or process during the update`,
+    });
+    await rm(at('compose.yaml'));
+    await expect(replaceFiles([change], { run, backup: at('backup'), planned })).rejects.toMatchObject({
+      code: 'file-changed',
+    });
+    expect((await readdir(root)).sort()).toEqual(['.env']);
+    expect(await text('.env')).toBe('A=1\r\n');
+  });
+
+  it('refuses if owner or mode cannot be set, and changes nothing', async () => {
+    for (const [syscall, what] of [
+      ['fchown', 'its owner'],
+      ['fchmod', 'its mode'],
+    ] as const) {
+      const write: typeof diskFileSystem.write = async (...given) => {
+        await diskFileSystem.write(...given);
+        throw Object.assign(new Error('EPERM: not permitted'), { code: 'EPERM', syscall });
+      };
+      const change = { path: at('.env'), before: 'A=1\r\n', after: 'x' };
+      for (const backup of [null, at('backup')]) {
+        await expect(
+          replaceFiles([change], { run, backup, fs: { ...diskFileSystem, write } }),
+        ).rejects.toMatchObject({
+          code: 'rights-lost',
+          message: `${at('.env')} would lose its permissions: ${what} cannot be set on a new file (EPERM: not permitted)`,
+          advice: runAsRootAdvice,
+        });
+        expect(await text('.env')).toBe('A=1\r\n');
+        expect((await readdir(root)).sort()).toEqual(['.env', 'compose.yaml']);
+      }
+    }
+  });
+
+  it.each([
+    ['has another text', { path: '.env', before: 'A=0\n', after: 'x' }],
+    ['is gone', { path: 'gone', before: 'A=0\n', after: 'x' }],
+    ['has appeared', { path: 'compose.yaml', before: null, after: 'x' }],
+  ])('writes nothing at all where a file %s', async (_, { path, before, after }) => {
+    const others = both().filter((change) => change.path !== at(path));
+    const changes = [...others, { path: at(path), before, after }];
+    await expect(replaceFiles(changes, { run, backup: at('backup') })).rejects.toMatchObject({
+      code: 'file-changed',
+    });
+    expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=1\r\n', 'old\n']);
+  });
+
+  it('writes nothing and keeps no backup if the journal cannot be written', async () => {
+    const change = { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' };
+    const cancelled = new Error('cancelled');
+    const prepared = async () => {
+      expect(await text('backup/run/.env')).toBe('A=1\r\n');
+      expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
+      throw cancelled;
+    };
+    await expect(replaceFiles([change], { run, backup: at('backup/run'), prepared })).rejects.toBe(cancelled);
+    expect(await text('.env')).toBe('A=1\r\n');
+    expect(await readdir(at('backup'))).toEqual([]);
+  });
+
+  it('restores the first file if the second is edited at the last moment', async () => {
+    const prepared = () => writeFile(at('compose.yaml'), 'mine');
+    await expect(replaceFiles(both(), { run, backup: at('backup'), prepared })).rejects.toMatchObject({
+      code: 'file-changed',
+      message: `${at('compose.yaml')} was changed by another user or process during the update`,
+    });
+    expect(await text('.env')).toBe('A=1\r\n');
+    expect(await text('compose.yaml')).toBe('mine');
+    expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
+  });
+
+  it('replaces leftovers of an earlier attempt of the same run', async () => {
+    const temporary = `..env.svc-updater-${run}`;
+    await mkdir(at('backup'));
+    for (const name of [temporary, 'backup/.env']) await writeFile(at(name), 'torn');
+    await replaceFiles(both(), { run, backup: at('backup') });
+    expect(await text('.env')).toBe('A=2\r\n');
+    expect(await text('backup/.env')).toBe('A=1\r\n');
+    expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
+  });
+
+  it('fails clearly if the second file cannot be replaced and the first cannot be restored', async () => {
+    const failing = (code: string) =>
+      Promise.reject(Object.assign(new Error(`${code}: on purpose`), { code }));
+    let renames = 0;
+    const fs: typeof diskFileSystem = {
+      ...diskFileSystem,
+      // As where the backups are on another file system, and all are full by then.
+      rename: (from, to) =>
+        ++renames === 2 ? failing('EIO') : renames > 2 ? failing('EXDEV') : diskFileSystem.rename(from, to),
+      write: (...given) => (renames >= 2 ? failing('ENOSPC') : diskFileSystem.write(...given)),
+    };
+    await expect(replaceFiles(both(), { run, backup: at('backup'), fs })).rejects.toMatchObject({
+      code: 'files-not-restored',
+      message: 'the files could not be restored: ENOSPC: on purpose',
+      detail: ['EIO: on purpose'],
+    });
+    expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=2\r\n', 'old\n']);
+  });
+
+  it('replaces and restores the target of a link', async () => {
+    await symlink('.env', at('linked.env'));
+    const change = { path: at('linked.env'), before: 'A=1\r\n', after: 'A=2\r\n' };
+    const records = await replaceFiles([change], { run, backup: at('backup') });
+    expect([await readlink(at('linked.env')), await text('.env')]).toEqual(['.env', 'A=2\r\n']);
+    expect(await restoreFiles(records)).toEqual([]);
+    expect([await readlink(at('linked.env')), await text('.env')]).toEqual(['.env', 'A=1\r\n']);
+  });
+
+  it('changes nothing if two paths are the same file', async () => {
+    await symlink('.env', at('linked.env'));
+    const twice = ['.env', 'linked.env'].map((name) => ({ path: at(name), before: 'A=1\r\n', after: name }));
+    await expect(replaceFiles(twice, { run, backup: null })).rejects.toMatchObject({ code: 'write-failed' });
+    expect(await text('.env')).toBe('A=1\r\n');
+    expect((await readdir(root)).sort()).toEqual(['.env', 'compose.yaml', 'linked.env']);
+  });
+});
+
+describe('restoreFiles', () => {
+  const replaceBoth = async (): Promise<FileRecord[]> =>
+    JSON.parse(JSON.stringify(await replaceFiles(both(), { run, backup: at('backup') })));
+
+  it('uses the rights of the current file, not those of the record or the backup', async () => {
+    const [env, ...others] = await replaceBoth();
+    if (!env) throw new Error('nothing was replaced');
+    const forged = { ...env, owner: { uid: 0, gid: 0, mode: 0o4755 } };
+    await chmod(at('backup/.env'), 0o4755);
+    await chmod(at('.env'), 0o640);
+    expect(await restoreFiles([forged, ...others])).toEqual([]);
+    expect(await text('.env')).toBe('A=1\r\n');
+    expect((await lstat(at('.env'))).mode & 0o7777).toBe(0o640);
+  });
+
+  it('does not rename a backup with other rights if the disk is full', async () => {
+    const records = await replaceBoth();
+    const fs = {
+      ...diskFileSystem,
+      write: () => Promise.reject(Object.assign(new Error('ENOSPC: on purpose'), { code: 'ENOSPC' })),
+    };
+    await chmod(at('backup/.env'), 0o4755);
+    await expect(restoreFiles(records, { fs })).rejects.toMatchObject({
+      code: 'files-not-restored',
+      message: 'the files could not be restored: ENOSPC: on purpose',
+    });
+    expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=2\r\n', 'old\n']);
+  });
+
+  it('restores all files except those with a damaged backup', async () => {
+    const records = await replaceBoth();
+    await writeFile(at('backup/.env'), 'A=1');
+    await expect(restoreFiles(records)).rejects.toMatchObject({
+      code: 'files-not-restored',
+      message: `the files could not be restored: the backup of ${at('.env')} is missing or damaged`,
+    });
+    expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=2\r\n', 'old\n']);
+    await expect(restoreFiles(records, { texts: new Map([[at('.env'), 'A=0']]) })).rejects.toMatchObject({
+      code: 'files-not-restored',
+    });
+    expect(await restoreFiles(records, { texts: new Map([[at('.env'), 'A=1\r\n']]) })).toEqual([]);
+    expect(await text('.env')).toBe('A=1\r\n');
+  });
+
+  it('does not restore files that were changed later, including new files', async () => {
+    const made = { path: at('new.env'), before: null, after: 'B=1\n' };
+    const records = await replaceFiles([...both(), made], { run, backup: at('backup') });
+    for (const name of ['.env', 'new.env']) await writeFile(at(name), 'mine');
+    expect(await restoreFiles(records)).toEqual([at('.env'), at('new.env')]);
+    expect([await text('.env'), await text('new.env'), await text('compose.yaml')]).toEqual([
+      ...['mine', 'mine', 'old\n'],
+    ]);
+  });
+
+  it('does not restore a file that is edited during the restore', async () => {
+    const records = await replaceBoth();
+    const write: typeof diskFileSystem.write = async (...given) => {
+      const lost = await diskFileSystem.write(...given);
+      if (given[0].includes('.env')) await writeFile(at('.env'), 'mine');
+      return lost;
+    };
+    expect(await restoreFiles(records, { fs: { ...diskFileSystem, write } })).toEqual([at('.env')]);
+    expect(await text('.env')).toBe('mine');
+    expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
+  });
+
+  it('does not resolve before the restored files are on the disk', async () => {
+    const records = await replaceBoth();
+    await restoreFiles(records);
+    const sync: typeof diskFileSystem.sync = async (path) => {
+      if (path === root) throw Object.assign(new Error('EIO: on purpose'), { code: 'EIO', syscall: 'fsync' });
+    };
+    await expect(restoreFiles(records, { fs: { ...diskFileSystem, sync } })).rejects.toMatchObject({
+      code: 'files-not-restored',
+    });
+  });
+
+  it('ignores a file whose directory is missing, and one that is now a directory', async () => {
+    await mkdir(at('sub'));
+    await writeFile(at('sub/.env'), 'S\n');
+    const inSub = [{ path: at('sub/.env'), before: 'S\n', after: 'T\n' }];
+    const records = await replaceFiles([...both(), ...inSub], { run, backup: at('backup') });
+    for (const name of ['sub', '.env']) await rm(at(name), { recursive: true });
+    await mkdir(at('.env'));
+    expect(await restoreFiles(records)).toEqual([at('.env'), at('sub/.env')]);
+    expect(await text('compose.yaml')).toBe('old\n');
+  });
+});
+
+describe('stateOf', () => {
+  it('distinguishes old, new and other content', async () => {
+    const [env, compose, made] = await replaceFiles(
+      [
+        ...both().map((change, n) => (n === 0 ? { ...change, after: change.before } : change)),
+        { path: at('new.env'), before: null, after: '' },
+      ],
+      { run, backup: null },
+    );
+    if (!env || !compose || !made) throw new Error('three records');
+    expect(await Promise.all([env, compose, made].map((each) => stateOf(each)))).toEqual([
+      'before',
+      'after',
+      'after',
+    ]);
+    await writeFile(at('compose.yaml'), 'new');
+    await rm(at('new.env'));
+    expect(await Promise.all([compose, made].map((each) => stateOf(each)))).toEqual(['other', 'before']);
+  });
+});
+
+describe('removeTemporaries', () => {
+  it('removes temporary files as far as possible', async () => {
+    const records = await replaceFiles(both(), { run, backup: null });
+    const [first, second] = records;
+    await writeFile(first?.temporary ?? '', 'torn');
+    await mkdir(second?.temporary ?? '');
+    await writeFile(join(second?.temporary ?? '', 'full'), '');
+    await removeTemporaries(records);
+    expect((await readdir(root)).sort()).toEqual([
+      `.compose.yaml.svc-updater-${run}`,
+      '.env',
+      'compose.yaml',
+    ]);
+  });
+});

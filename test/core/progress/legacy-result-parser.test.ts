@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import type { LogLevel, Phase } from '../../../src/core/progress/event.ts';
+import { LegacyResultParser } from '../../../src/core/progress/legacy-result-parser.ts';
+import { outcomes } from '../../../src/core/progress/outcome.ts';
+import { formatLastLine, type RunResult } from '../../../src/core/progress/run-result.ts';
+
+const event = (message: string, phase: Phase = 'done', level: LogLevel = 'error') => ({
+  ...{ time: '2026-11-21T10:42:18.140Z', level, phase, message },
+});
+const resultOf = (message: string, phase?: Phase) => new LegacyResultParser().resultOf(event(message, phase));
+const failed = { outcome: 'failed', code: null, detail: null, advice: null, facts: {} } as const;
+
+describe('the result in the last line of an updater without a field for it', () => {
+  it.each<[string, Partial<RunResult>]>([
+    [
+      'failed (pull-unknown): nothing was changed; v1.4.2 is still running. Next: See that v1.5.0 is published.',
+      {
+        code: 'pull-unknown',
+        message: 'nothing was changed; v1.4.2 is still running',
+        advice: 'See that v1.5.0 is published.',
+      },
+    ],
+    [
+      'cancelled: nothing was changed. Next: Run the update again when you are ready.',
+      {
+        outcome: 'cancelled',
+        message: 'nothing was changed',
+        advice: 'Run the update again when you are ready.',
+      },
+    ],
+    [
+      'refused (upgrade-step): nothing was changed; v1.4.2 is still running; v1.5.0 must be installed first. Next: Run it.',
+      {
+        outcome: 'refused',
+        code: 'upgrade-step',
+        facts: { requiredRelease: 'v1.5.0' },
+        message: 'nothing was changed; v1.4.2 is still running; v1.5.0 must be installed first',
+        advice: 'Run it.',
+      },
+    ],
+    [
+      'failed (x): v1.5.0 must be installed first; v1.5.0 must be installed first',
+      { code: 'x', message: 'v1.5.0 must be installed first; v1.5.0 must be installed first' },
+    ],
+    ['broken (broken): (it): is', { outcome: 'broken', code: 'broken', message: '(it): is' }],
+  ])('%s', (text, expected) => {
+    const result = { ...failed, message: '', ...expected };
+    expect(formatLastLine(result)).toBe(text);
+    expect(resultOf(text)).toEqual(result);
+  });
+
+  it.each(outcomes)('has the outcome %s, which is its first word', (outcome) => {
+    for (const message of [`${outcome} v1.4.2 → v1.5.0 in 11 s`, `${outcome}: nothing was changed`, outcome])
+      expect(resultOf(message)?.outcome).toBe(outcome);
+    expect(resultOf(outcome, 'verify')).toBeNull();
+  });
+
+  it.each<[string, string | null]>([
+    ['planned: nothing was changed', null],
+    ['', null],
+    ['updatedly', null],
+    ['updated-ish', null],
+    ['Updated', null],
+    [' updated', null],
+    ['it updated', null],
+    ['constructor', null],
+    ['failed(pull-unknown): x', null],
+    ...[
+      'failed (Pull Unknown): x',
+      'updated v1.4.2 → v1.5.0 in 11 s; docker compose ps shows it',
+      'unchanged: v1.5.0 runs. Next: x',
+    ].map((text): [string, string] => [text, text]),
+  ])('of "%s" has the whole message or is none', (text, message) => {
+    expect(resultOf(text)?.message ?? null).toBe(message);
+    expect(resultOf(text)?.advice ?? null).toBeNull();
+  });
+
+  it('has the last error before it', () => {
+    const earlier = new LegacyResultParser();
+    for (const [message, level] of [
+      ['no such tag', 'error'],
+      ['slow', 'warn'],
+    ] as const)
+      expect(earlier.resultOf(event(message, 'pull', level))).toBeNull();
+    expect(earlier.resultOf(event('failed: x. y.'))).toEqual({
+      ...failed,
+      message: 'x. y.',
+      detail: 'no such tag',
+    });
+  });
+});
+
+it('the last line stays on one line, and its parts are found for any path or name', () => {
+  const end = { ...failed, code: 'pull-unknown' };
+  const line = formatLastLine({ ...end, message: 'a\r\nb. Next: (c): d', advice: 'e\n f. Next: g' });
+  expect(line).toBe('failed (pull-unknown): a b. next: (c): d. Next: e f. Next: g');
+  expect(resultOf(line)).toEqual({ ...end, message: 'a b. next: (c): d', advice: 'e f. Next: g' });
+});

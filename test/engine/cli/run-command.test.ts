@@ -1,0 +1,115 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createLineStream } from '../../../src/engine/cli/run-attached.ts';
+import { runCommand } from '../../../src/engine/cli/run-command.ts';
+
+const env = { PATH: process.env.PATH ?? '' };
+const options = { env, deadlineMs: 10_000 };
+const sh = (script: string, more: Partial<Parameters<typeof runCommand>[2]> = {}) =>
+  runCommand('sh', ['-c', script], { ...options, ...more });
+
+/** A process that has ended may wait as a zombie for whoever takes its exit code. */
+const isAlive = (pid: number) =>
+  readFile(`/proc/${pid}/stat`, 'utf8').then(
+    (stat) => !/\) Z /.test(stat),
+    () => false,
+  );
+
+describe('runCommand', () => {
+  it('gives output and exit code without throwing', async () => {
+    expect(await sh('echo out; echo err >&2; exit 3')).toEqual({
+      exitCode: 3,
+      stdout: 'out\n',
+      stderr: 'err',
+      timedOut: false,
+      aborted: false,
+    });
+  });
+
+  it('reports why a command could not be started', async () => {
+    const result = await runCommand('no-such-command-anywhere', [], options);
+    expect(result.exitCode).toBeNull();
+    expect(result.stderr).toContain('ENOENT');
+  });
+
+  it.each([Number.POSITIVE_INFINITY, 2 ** 32])(
+    'is not cut off by a deadline of %d ms',
+    async (deadlineMs) => {
+      expect(await sh('sleep 0.2; echo done', { deadlineMs })).toMatchObject({
+        stdout: 'done\n',
+        timedOut: false,
+      });
+    },
+  );
+
+  it('does not pass on its environment', async () => {
+    process.env.SVC_VERSION = 'v9.9.9';
+    const { stdout } = await sh('env', { env: { ...env, PWD: '/' } });
+    delete process.env.SVC_VERSION;
+    expect(stdout).not.toContain('SVC_VERSION');
+  });
+
+  it('closes standard input, so a prompt cannot block', async () => {
+    expect((await sh('read answer || echo none')).stdout).toBe('none\n');
+  });
+
+  it('ends a command and its children at the deadline', async () => {
+    const result = await sh('sleep 60 & echo $!; wait', { deadlineMs: 300 });
+    expect(result).toMatchObject({ timedOut: true, aborted: false });
+    await expect.poll(() => isAlive(Number(result.stdout))).toBe(false);
+  });
+
+  it('ends a command at the signal, even at a late one', async () => {
+    const controller = new AbortController();
+    const running = sh('sleep 60', { signal: controller.signal });
+    setTimeout(() => controller.abort(), 100);
+    expect(await running).toMatchObject({ aborted: true, exitCode: null });
+    expect(await sh('sleep 60', { signal: controller.signal })).toMatchObject({ aborted: true });
+  });
+
+  it('shields a command from Ctrl-C of its caller', async () => {
+    const { stdout } = await sh('ps -o pgid= -p $$ 2>/dev/null || cut -d" " -f5 /proc/$$/stat');
+    const own = (await sh(`cut -d" " -f5 /proc/${process.pid}/stat`)).stdout;
+    expect(Number(stdout)).not.toBe(Number(own));
+  });
+
+  it('reads standard error line by line and keeps only its end', async () => {
+    const lines: string[] = [];
+    const directory = await mkdtemp(join(tmpdir(), 'command-'));
+    const script = join(directory, 'lines.sh');
+    await writeFile(script, 'i=0; while [ $i -lt 1000 ]; do i=$((i+1)); echo "line $i" >&2; done; exit 1\n');
+    const result = await runCommand('sh', [script], { ...options, onStderrLine: (line) => lines.push(line) });
+    await rm(directory, { recursive: true });
+    expect(lines).toHaveLength(1000);
+    expect(result.stderr.split('\n')).toHaveLength(200);
+    expect(result.stderr.endsWith('line 1000')).toBe(true);
+  });
+
+  // More than a string can hold.
+  const endless = 'head -c 600000000 /dev/zero';
+
+  it.each([undefined, () => {}])('cuts a line of standard error that never ends', async (onStderrLine) => {
+    const command = `${endless} >&2; echo >&2; echo last >&2; exit 3`;
+    const result = await sh(command, { onStderrLine, deadlineMs: 60_000 });
+    expect(result).toMatchObject({ exitCode: 3, stdout: '' });
+    expect(result.stderr.split('\n').map((line) => line.length)).toEqual([16 * 1024, 4]);
+  });
+
+  it('fails if the standard output is too long', async () => {
+    const { exitCode, stdout, stderr } = await sh(endless);
+    expect({ exitCode, stdout, stderr }).toEqual({
+      exitCode: null,
+      stdout: '',
+      stderr: 'sh printed more than 67108864 bytes',
+    });
+  });
+
+  it('reads on if a line of the output never ends', async () => {
+    const lines: number[] = [];
+    const output = createLineStream((line) => lines.push(line.length));
+    expect(await sh(`${endless}; echo; echo last`, { output })).toMatchObject({ exitCode: 0 });
+    expect(lines).toEqual([1024 ** 2, 4]);
+  });
+});

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { toContainer, toImage } from '../../../src/engine/objects/container.ts';
+import { parsePlatform } from '../../../src/engine/objects/platform.ts';
+
+describe('a platform', () => {
+  it.each([
+    ['linux/arm64', 'linux/arm64'],
+    ['linux/arm64/v8', 'linux/arm64'],
+    ['linux/arm/v7', 'linux/arm'],
+    ['Linux/AArch64', 'linux/arm64'],
+    ['x86_64', 'linux/amd64'],
+    ['windows/amd64', 'windows/amd64'],
+  ])('%s is %s', (text, platform) => {
+    expect(parsePlatform(text)).toBe(platform);
+  });
+});
+
+describe('the platforms that the engine reports', () => {
+  const manifest = (architecture: string, more: object = {}) => ({
+    ...{ ID: `sha256:${architecture}`, Kind: 'image', Available: true },
+    ImageData: { Platform: { os: 'linux', architecture } },
+    ...more,
+  });
+  it('of an index: the platforms on this machine', () => {
+    const Manifests = [
+      manifest('amd64', { Available: false }),
+      manifest('arm64'),
+      { ID: 'sha256:said', Kind: 'attestation', Available: true },
+    ];
+    const image = toImage({ Id: 'sha256:one', Os: 'linux', Architecture: 'arm64', Manifests });
+    expect(image).toMatchObject({ platforms: ['linux/arm64'], manifests: ['sha256:arm64'] });
+    expect(image).toMatchObject({ platform: 'linux/arm64' });
+  });
+  it('of an image without an index', () => {
+    const image = toImage({ Id: 'sha256:one', Os: 'linux', Architecture: 'arm', Variant: 'v7' });
+    expect(image).toMatchObject({ platforms: ['linux/arm'], platform: 'linux/arm' });
+  });
+  it('of an image with no platform on this machine', () => {
+    expect(toImage({ Id: 'sha256:one', Os: '', Architecture: '' })).toMatchObject({
+      platforms: [],
+      platform: null,
+    });
+  });
+  it('of a container', () => {
+    const ImageManifestDescriptor = { platform: { os: 'linux', architecture: 'arm64', variant: 'v8' } };
+    expect(toContainer({ Id: 'one', ImageManifestDescriptor }).platform).toBe('linux/arm64');
+    expect(toContainer({ Id: 'one' }).platform).toBeNull();
+  });
+});

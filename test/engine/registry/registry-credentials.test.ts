@@ -1,0 +1,59 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import {
+  parseRegistryCredentials,
+  readRegistryCredentials,
+} from '../../../src/engine/registry/registry-credentials.ts';
+
+const auth = (text: string) => Buffer.from(text).toString('base64');
+const config = JSON.stringify({
+  auths: {
+    'https://index.docker.io/v1/': { auth: auth('hub:secret') },
+    'ghcr.io': { auth: auth('me:a:b') },
+    'registry.example:5000': { username: 'u', password: 'p' },
+    'https://token.example/v2/': { identitytoken: 'tok' },
+    'helper.example': {},
+    localhost: { auth: auth('l:o') },
+  },
+});
+
+describe('the login for an image', () => {
+  it.each<[string, object | null]>([
+    ['acme/svc', { username: 'hub', password: 'secret', serveraddress: 'https://index.docker.io/v1/' }],
+    ['svc', { username: 'hub', password: 'secret', serveraddress: 'https://index.docker.io/v1/' }],
+    [
+      'docker.io/acme/svc',
+      { username: 'hub', password: 'secret', serveraddress: 'https://index.docker.io/v1/' },
+    ],
+    ['ghcr.io/acme/svc', { username: 'me', password: 'a:b', serveraddress: 'ghcr.io' }],
+    ['registry.example:5000/svc', { username: 'u', password: 'p', serveraddress: 'registry.example:5000' }],
+    ['token.example/svc', { identitytoken: 'tok', serveraddress: 'https://token.example/v2/' }],
+    ['localhost/svc', { username: 'l', password: 'o', serveraddress: 'localhost' }],
+    ['helper.example/svc', null],
+    ['registry.example/svc', null],
+    ['other.example/svc', null],
+  ])('%s', (repository, login) => {
+    expect(parseRegistryCredentials(config, repository)).toEqual(login);
+  });
+
+  it.each(['', 'nonsense', 'null', '[]', '{"auths":null}', '{"auths":{"ghcr.io":null}}'])(
+    'is none in %j',
+    (text) => expect(parseRegistryCredentials(text, 'ghcr.io/acme/svc')).toBeNull(),
+  );
+});
+
+it('reads the registry login from the credentials of the server', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'registry-login-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const file = join(directory, 'config.json');
+  const auth = Buffer.from('me:secret').toString('base64');
+  await writeFile(file, JSON.stringify({ auths: { 'ghcr.io': { auth } } }));
+  expect(await readRegistryCredentials('ghcr.io/acme/svc-updater', file)).toMatchObject({
+    username: 'me',
+    password: 'secret',
+  });
+  expect(await readRegistryCredentials('ghcr.io/acme/svc-updater', `${file}.missing`)).toBeNull();
+  expect(await readRegistryCredentials('ghcr.io/acme/svc-updater', null)).toBeNull();
+});

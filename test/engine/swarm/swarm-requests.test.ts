@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import type { Engine } from '../../../src/engine/cli/engine.ts';
+import {
+  createConfig,
+  createService,
+  findConfig,
+  listServices,
+  listTasks,
+  readSwarmMembership,
+  relabelConfig,
+  removeConfig,
+  removeService,
+  updateService,
+} from '../../../src/engine/swarm/swarm-requests.ts';
+import { engineThat } from '../http-engine.ts';
+
+type Answer = [status: number, body: unknown] | 'hangs';
+
+/** Gives these answers one after the other, the last one again and again. */
+async function answering(...answers: Answer[]): Promise<{ engine: Engine; asked: string[] }> {
+  const asked: string[] = [];
+  const engine = await engineThat((from, to) => {
+    asked.push(`${from.method} ${decodeURIComponent((from.url ?? '').replaceAll('+', ' '))}`);
+    const answer = answers[Math.min(asked.length, answers.length) - 1] ?? 'hangs';
+    if (answer !== 'hangs') to.writeHead(answer[0]).end(JSON.stringify(answer[1]));
+  });
+  return { engine, asked };
+}
+
+const says = (status: number, message: string): Answer => [status, { message }];
+const late = says(500, 'rpc error: code = DeadlineExceeded desc = context deadline exceeded');
+const leaderless = says(
+  500,
+  'rpc error: code = Unknown desc = The swarm does not have a leader. It’s possible that too few managers are online.',
+);
+const sequence = says(500, 'rpc error: code = Unknown desc = update out of sequence');
+const config = { id: 'c', name: 'x', version: 3, labels: {}, data: 'd' };
+const service = { id: 's', name: 'svc_app', version: 7 };
+
+describe('a Swarm without a leader', () => {
+  it.each<[string, Answer]>([
+    ['an answer that came too late for it', late],
+    ['one that says so', leaderless],
+    ['one of a manager that looks for it', says(503, 'rpc error: code = Unknown desc = raft: stopped')],
+  ])('is asked again after %s', async (_, answer) => {
+    const { engine, asked } = await answering(answer, answer, [200, []]);
+    expect(await listServices(engine, {})).toEqual([]);
+    expect(asked).toHaveLength(3);
+  });
+
+  it('is asked again after a request that hangs', async () => {
+    const { engine, asked } = await answering('hangs', [200, []]);
+    expect(await listServices(engine, {})).toEqual([]);
+    expect(asked).toHaveLength(2);
+  });
+
+  it.each<[string, Answer]>([
+    ['another failure', says(500, 'something went wrong')],
+    ['a refusal', says(403, 'context deadline exceeded')],
+    [
+      'no manager',
+      says(
+        503,
+        'This node is not a swarm manager. Use "docker swarm init" or "docker swarm join" to connect this node to swarm and try again.',
+      ),
+    ],
+  ])('is not asked again after %s', async (_, answer) => {
+    const { engine, asked } = await answering(answer);
+    await expect(listServices(engine, {})).rejects.toMatchObject({ code: 'engine-unavailable' });
+    expect(asked).toHaveLength(1);
+  });
+
+  it('may have carried out a repeated write, so the caller reads it again', async () => {
+    const { engine, asked } = await answering(late, sequence);
+    expect(await updateService(engine, service, {}, {})).toBe('moved');
+    expect(asked).toEqual(Array(2).fill('POST /services/s/update?version=7'));
+    expect(await createConfig((await answering(leaderless, says(409, 'AlreadyExists'))).engine, config)).toBe(
+      'taken',
+    );
+    await createService((await answering(leaderless, says(409, 'AlreadyExists'))).engine, { Name: 'x' }, {});
+  });
+});
+
+describe('writes', () => {
+  it.each<[Answer, 'written' | 'moved']>([
+    [[200, {}], 'written'],
+    [sequence, 'moved'],
+  ])('%j: %s', async (answer, done) => {
+    expect(await updateService((await answering(answer)).engine, service, {}, {})).toBe(done);
+    expect(await relabelConfig((await answering(answer)).engine, config, {})).toBe(done);
+  });
+
+  it('report an error with the message of the engine', async () => {
+    const { engine } = await answering(says(400, 'only updates to Labels are allowed'));
+    await expect(relabelConfig(engine, config, {})).rejects.toThrow(
+      'change the config x: only updates to Labels are allowed',
+    );
+    await expect(createConfig(engine, config)).rejects.toThrow('create the config x');
+    await expect(updateService(engine, service, {}, {})).rejects.toThrow('change the service svc_app');
+  });
+
+  it('send the given credentials', async () => {
+    let auth: unknown;
+    const engine = await engineThat((from, to) => {
+      auth = from.headers['x-registry-auth'];
+      to.end('{}');
+    });
+    await updateService(engine, service, {}, { 'X-Registry-Auth': 'abc' });
+    expect(auth).toBe('abc');
+  });
+
+  it('accept that the object is already removed', async () => {
+    const { engine } = await answering(says(404, 'no such thing'));
+    await removeConfig(engine, config);
+    await removeService(engine, 's');
+    expect(await findConfig(engine, 'x')).toBeNull();
+  });
+});
+
+describe('queries', () => {
+  it('find a config by its full name, not by a prefix', async () => {
+    const of = (Name: string) => ({ ID: Name, Version: { Index: 1 }, Spec: { Name, Data: '' } });
+    const { engine } = await answering([200, [of('svc-updater.svc2'), of('svc-updater.svc')]]);
+    expect(await findConfig(engine, 'svc-updater.svc')).toMatchObject({ name: 'svc-updater.svc' });
+    expect(await findConfig(engine, 'svc-updater.sv')).toBeNull();
+  });
+
+  it('send no request for the tasks of no service', async () => {
+    const { engine, asked } = await answering([200, []]);
+    expect([await listTasks(engine, []), asked]).toEqual([[], []]);
+    await listTasks(engine, ['a', 'b']);
+    expect(asked).toEqual(['GET /tasks?filters={"service":["a","b"]}']);
+  });
+
+  it.each<[string, Answer[], unknown]>([
+    [
+      'a manager',
+      [
+        [200, {}],
+        [200, { Spec: { Orchestration: { TaskHistoryRetentionLimit: 0 } } }],
+        [200, { Swarm: { NodeID: 'n1' } }],
+      ],
+      { node: 'n1', history: 0 },
+    ],
+    [
+      'a manager without a leader',
+      [leaderless, [200, {}], [200, { Swarm: { NodeID: 'n1' } }]],
+      { node: 'n1', history: 5 },
+    ],
+    ['a worker', [says(503, 'This node is not a swarm manager.')], null],
+  ])('swarmPlace of %s', async (_, answers, place) => {
+    expect(await readSwarmMembership((await answering(...answers)).engine)).toEqual(place);
+  });
+});

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import type { Json } from '../../../src/engine/objects/json.ts';
+import {
+  constraintsOf,
+  isJob,
+  mapJsonList,
+  replicasOf,
+  serviceImageOf,
+  serviceLabelsOf,
+  toSwarmService,
+  toSwarmTask,
+} from '../../../src/engine/swarm/swarm-service.ts';
+
+describe('the API of a Swarm', () => {
+  const spec = {
+    Name: 'svc_app',
+    Labels: { 'com.docker.stack.namespace': 'svc', n: 1 },
+    TaskTemplate: { ContainerSpec: { Image: 'acme/svc:v1@sha256:a' } },
+  };
+
+  it('a service', () => {
+    const raw = { ID: 'a', Version: { Index: 7 }, Spec: spec };
+    const is = { id: 'a', name: 'svc_app', stack: 'svc', version: 7, spec };
+    expect(toSwarmService(raw)).toEqual({ ...is, previous: null, updateState: '' });
+    const moved = { ...raw, PreviousSpec: { Name: 'old' }, UpdateStatus: { State: 'paused' } };
+    expect(toSwarmService(moved)).toEqual({ ...is, previous: { Name: 'old' }, updateState: 'paused' });
+    expect(toSwarmService({ ...raw, Spec: { Name: 'x', Labels: null } }).stack).toBeNull();
+  });
+
+  it.each<[mode: Json, replicas: number | null, job: boolean]>([
+    [{ Replicated: { Replicas: 3 } }, 3, false],
+    [{ Replicated: { Replicas: 0 } }, 0, false],
+    [{ Replicated: {} }, 1, false],
+    [{ Global: {} }, null, false],
+    [{ ReplicatedJob: { MaxConcurrent: 1 } }, null, true],
+    [{ GlobalJob: {} }, null, true],
+  ])('mode %j: %j replicas, job %s', (Mode, replicas, job) => {
+    expect([replicasOf({ Mode }), isJob({ Mode })]).toEqual([replicas, job]);
+  });
+
+  it('empty fields', () => {
+    expect([
+      serviceImageOf({}),
+      serviceLabelsOf({}),
+      constraintsOf({}),
+      mapJsonList(null, toSwarmTask),
+    ]).toEqual(['', {}, [], []]);
+    expect(constraintsOf({ TaskTemplate: { Placement: { Constraints: ['a==b'] } } })).toEqual(['a==b']);
+    expect(serviceLabelsOf(spec)).toEqual({ 'com.docker.stack.namespace': 'svc', n: '1' });
+  });
+});

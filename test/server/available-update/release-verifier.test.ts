@@ -1,0 +1,261 @@
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Channel } from '../../../src/core/release/channel.ts';
+import { createFeed, type Feed } from '../../../src/feed/create-feed.ts';
+import type { Trust } from '../../../src/provenance/trust.ts';
+import { ReleaseVerifier } from '../../../src/server/available-update/release-verifier.ts';
+import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
+import { validateInstanceOptions } from '../../../src/server/contract/validate-options.ts';
+import { StateStore } from '../../../src/server/store/state-store.ts';
+import { type Api, endless, type Forge, json, startForge, text } from '../../feed/forge.ts';
+import { attach, releaseFile, type Tampering } from '../../feed/proofs.ts';
+import { publisher } from '../../provenance/sign.ts';
+import { HostDouble } from '../../rig/host-double/host-double.ts';
+import { quick } from '../updates/rig.ts';
+
+const anna = publisher();
+const bert = publisher();
+const mallory = publisher();
+
+let forge: Forge;
+let elsewhere: Forge;
+let host: HostDouble;
+const feeds: Feed[] = [];
+const logged: string[] = [];
+beforeEach(async () => {
+  logged.length = 0;
+  [forge, elsewhere] = [await startForge(), await startForge()];
+  host = new HostDouble();
+});
+afterEach(async () => {
+  for (const feed of feeds.splice(0)) feed.close();
+  await Promise.all([forge.close(), elsewhere.close()]);
+});
+
+/** A server's feed; the store outlives it. */
+function feedOf(
+  more: Partial<InstanceOptions> = {},
+  {
+    channel = 'stable',
+    api = 'gitHub',
+    trust = { keys: [bert.key, anna.key] },
+  }: { channel?: Channel; api?: Api; trust?: Trust } = {},
+) {
+  const settings = validateInstanceOptions({
+    version: 'v1.4.2',
+    updaterImage: 'acme/svc-updater:1',
+    feed: { url: forge.address(api), headers: { 'private-token': 'abc' }, trust },
+    authorize: host.authorize,
+    queue: host.queue,
+    store: host.store,
+    log: host.log,
+    ...more,
+  });
+  const ledger = new StateStore(settings, quick);
+  const proven = new ReleaseVerifier({ settings, ledger, timing: quick }, trust);
+  const feed = createFeed(settings.feed ?? { url: '' }, ({ message }) => logged.push(message), {
+    channel: () => channel,
+    judge: (releases, signal) => proven.judge(releases, channel, signal),
+  });
+  feeds.push(feed);
+  return feed;
+}
+const versions = ({ releases }: Feed) => releases.map(({ version }) => version);
+const why = ({ failure }: Feed) => failure?.message ?? null;
+const asked = (of = forge) => of.seen.filter(({ path }) => path.includes('/download/'));
+
+describe('a signed release', () => {
+  it('is offered with the signed values', async () => {
+    forge.publish(attach(forge, anna, releaseFile('v1.5.0', { requires: 'v1.4.0' })), 'v1.4.2', 'v1.4.1');
+    const feed = feedOf();
+    await feed.check();
+    await feed.check();
+    expect([versions(feed), why(feed)]).toEqual([['v1.5.0', 'v1.4.2', 'v1.4.1'], null]);
+    // The first time alone.
+    expect(asked()).toHaveLength(2);
+    // What is signed, and not what the feed says.
+    expect(feed.releases[0]).toMatchObject({ requires: 'v1.4.0', publishedAt: '2026-11-20T08:00:00Z' });
+  });
+
+  it('is checked newest first, up to twenty newer releases', async () => {
+    const all = Array.from({ length: 25 }, (_, at) => `v1.5.${24 - at}`);
+    forge.publish(...all.map((tag) => attach(forge, anna, releaseFile(tag))), 'v1.4.1');
+    const feed = feedOf();
+    await feed.check();
+    expect(versions(feed)).toEqual([...all.slice(0, 20), 'v1.4.1']);
+    expect(asked().map(({ path }) => path.split('/').at(-2))).toEqual(
+      all.slice(0, 20).flatMap((tag) => [tag, tag]),
+    );
+  });
+
+  it('gets the headers of the feed only at its own origin', async () => {
+    elsewhere.host('/file', text(200, JSON.stringify(releaseFile('v1.5.0'))));
+    const redirect = text(302, '', { location: `${elsewhere.origin}/file` });
+    forge.publish(attach(forge, anna, releaseFile('v1.5.0'), { replies: { 'release.json': redirect } }));
+    const feed = feedOf();
+    await feed.check();
+    expect(versions(feed)).toEqual(['v1.5.0']);
+    expect(forge.seen.map(({ headers }) => headers['private-token'])).toEqual(['abc', 'abc', 'abc', 'abc']);
+    expect(elsewhere.seen.map(({ headers }) => headers['private-token'])).toEqual([undefined]);
+  });
+});
+
+const told = releaseFile('v1.5.0');
+const one = (what: string) => `v1.5.0 is not verified: ${what}`;
+/** Goes on, slowly, for as long as anybody listens. */
+const trickle: Tampering['replies'] = {
+  'release.json': (_, response) => {
+    response.writeHead(200);
+    const timer = setInterval(() => response.write(' '), 20);
+    response.on('close', () => clearInterval(timer));
+  },
+};
+
+describe('an attack', () => {
+  it.each<[name: string, publish: () => ReturnType<typeof attach>, message: string]>([
+    ['unsigned', () => ({ tag: 'v1.5.0' }), 'release.json is missing'],
+    ['by another key', () => attach(forge, mallory, told), 'it is not signed with a trusted key'],
+    [
+      'an old release as a new tag',
+      () => attach(forge, anna, releaseFile('v1.4.0'), {}, 'v1.5.0'),
+      'the signed version is v1.4.0, not v1.5.0',
+    ],
+    [
+      'a canary build as a stable release',
+      () => attach(forge, anna, releaseFile('v1.5.0', { channel: 'canary' })),
+      'the signed channel is canary, but v1.5.0 is a stable release',
+    ],
+    [
+      'with a time in the future',
+      () => attach(forge, anna, releaseFile('v1.5.0', { publishedAt: '9999-01-01T00:00:00Z' })),
+      'the publication date 9999-01-01T00:00:00Z is in the future',
+    ],
+    [
+      'without an image',
+      () => attach(forge, anna, releaseFile('v1.5.0', { images: {} })),
+      'release.json lists no images',
+    ],
+    [
+      '1 GB of a file',
+      () =>
+        attach(forge, anna, told, {
+          replies: { 'release.json': endless({ 'content-length': '1000000000' }) },
+        }),
+      'release.json is larger than 256 KiB',
+    ],
+    [
+      'a file that never ends, slowly',
+      () => attach(forge, anna, told, { replies: trickle }),
+      'the signature cannot be downloaded: no complete response within 0.4 s',
+    ],
+  ])('is not offered: %s', async (_, publish, message) => {
+    forge.publish(publish(), attach(forge, anna, releaseFile('v1.4.3')));
+    const feed = feedOf();
+    await feed.check();
+    // The feed is read all the same.
+    expect([versions(feed), why(feed)]).toEqual([['v1.4.3'], one(message)]);
+    expect(feed.checkedAt).not.toBeNull();
+    expect(Math.max(...forge.seen.map(({ bytes }) => bytes))).toBeLessThan(16_000_000);
+  });
+
+  it('with an old signed release is detected by the last offered release', async () => {
+    const [older, newer] = ['2026-11-19T08:00:00Z', '2026-11-20T08:00:00Z'];
+    const old = attach(forge, anna, releaseFile('v1.5.0', { publishedAt: older }));
+    const step = attach(forge, anna, releaseFile('v1.4.9', { publishedAt: older }));
+    forge.publish(attach(forge, anna, releaseFile('v1.6.0', { publishedAt: newer })), old, step);
+    const before = feedOf();
+    await before.check();
+    await before.check();
+    // What is behind the newest one may be a step on the way there.
+    expect(versions(before)).toEqual(['v1.6.0', 'v1.5.0', 'v1.4.9']);
+
+    forge.publish(old, step);
+    const after = feedOf();
+    await after.check();
+    const dates = `the release was published at ${older}, before the release that was offered last (${newer})`;
+    expect([versions(after), why(after)]).toEqual([
+      [],
+      `v1.5.0 is not verified: ${dates}; v1.4.9 is not verified: ${dates}`,
+    ]);
+    // The clock is set to a time at which the last offered release was not published yet.
+    onTestFinished(() => void vi.useRealTimers());
+    vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-11-18T12:00:00Z') });
+    const behind = feedOf();
+    await behind.check();
+    expect(versions(behind)).toEqual([]);
+    vi.useRealTimers();
+    // Of the other channel nothing was offered.
+    forge.publish({
+      ...attach(forge, anna, releaseFile('v1.6.0-canary.1', { publishedAt: older })),
+      prerelease: true,
+    });
+    const canary = feedOf({}, { channel: 'canary' });
+    await canary.check();
+    expect(versions(canary)).toEqual(['v1.6.0-canary.1']);
+    // The one that was offered is offered again.
+    forge.publish(attach(forge, anna, releaseFile('v1.6.0', { publishedAt: newer })));
+    await after.check();
+    expect([versions(after), why(after)]).toEqual([['v1.6.0'], null]);
+  });
+
+  it('with a key that is no longer trusted does not keep newer releases from being offered', async () => {
+    const soon = new Date(Date.now() + 3_600_000).toISOString();
+    forge.publish(attach(forge, anna, releaseFile('v1.9.0', { publishedAt: soon })));
+    const poisoned = feedOf();
+    await poisoned.check();
+    expect(versions(poisoned)).toEqual(['v1.9.0']);
+
+    forge.publish(attach(forge, bert, releaseFile('v1.5.0')));
+    const stillTrusted = feedOf();
+    await stillTrusted.check();
+    expect([versions(stillTrusted), why(stillTrusted)]).toEqual([
+      [],
+      expect.stringContaining('before the release that was offered last'),
+    ]);
+    const removed = feedOf({}, { trust: { keys: [bert.key] } });
+    await removed.check();
+    expect([versions(removed), why(removed)]).toEqual([['v1.5.0'], null]);
+  });
+
+  it('fails if the store does not respond', async () => {
+    forge.publish(attach(forge, anna, told));
+    host.fail('get', { how: 'reject' });
+    const feed = feedOf();
+    await feed.check();
+    expect([versions(feed), why(feed)]).toEqual([
+      [],
+      expect.stringContaining('the store did not return the release that was offered last'),
+    ]);
+    await feed.check();
+    expect([versions(feed), why(feed)]).toEqual([['v1.5.0'], null]);
+  });
+});
+
+describe('an unverified release', () => {
+  it('is checked again if there was no response', async () => {
+    const missing = { 'release.json.sigstore.json': json(404, {}) };
+    forge.publish(attach(forge, anna, told, { replies: missing }));
+    const feed = feedOf();
+    await feed.check();
+    expect([versions(feed), why(feed)]).toEqual([
+      [],
+      one('the signature cannot be downloaded: the response has status 404'),
+    ]);
+    attach(forge, anna, told);
+    await feed.check();
+    expect([versions(feed), why(feed)]).toEqual([['v1.5.0'], null]);
+  });
+
+  it('is not checked again until its files move', async () => {
+    forge.publish(attach(forge, mallory, told));
+    const feed = feedOf({}, { api: 'static' });
+    await feed.check();
+    attach(forge, anna, told);
+    await feed.check();
+    expect([versions(feed), asked().length]).toEqual([[], 2]);
+    const at = (name: string) => ({ name, url: `${forge.fileAt('v1.5.0', name)}?2` });
+    const assets = [at('release.json'), at('release.json.sigstore.json')];
+    forge.next(json(200, { releases: [{ version: 'v1.5.0', assets }] }));
+    await feed.check();
+    expect([versions(feed), asked().length]).toEqual([['v1.5.0'], 4]);
+  });
+});

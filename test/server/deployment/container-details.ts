@@ -1,0 +1,29 @@
+import { type Container, toContainer } from '../../../src/engine/objects/container.ts';
+import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
+
+/** A container as the engine would tell of it. */
+export function details(
+  // biome-ignore lint/suspicious/noExplicitAny: the engine's answer, in part
+  raw: Record<string, any> = {},
+  more: Partial<Container> = {},
+): Container {
+  const whole = {
+    Id: 'c'.repeat(64),
+    Name: '/svc-app-1',
+    Created: '2026-11-21T10:00:00.123456789Z',
+    ...raw,
+    State: { FinishedAt: '0001-01-01T00:00:00Z', ...raw.State },
+  };
+  return { ...toContainer(whole), ...more };
+}
+
+/** Options of a host that has nothing to say. */
+export const plainOptions: InstanceOptions = {
+  version: 'v1.4.2',
+  updaterImage: 'acme/svc-updater:v1.0.0',
+  feed: null,
+  authorize: () => null,
+  queue: { hold: () => {}, resume: () => {}, jobs: () => [] },
+  store: { get: () => null, set: () => true },
+  log: () => {},
+};

@@ -1,0 +1,14 @@
+import { expect, it } from 'vitest';
+import { findLostStoreReason } from '../../../../src/server/run/request/observation-cache.ts';
+import { homeOf } from '../../deployment/deployment-of.ts';
+
+it.each([
+  ['on a volume', '/data', false],
+  ['below it', '/data/updates', false],
+  ['beside it', '/database', true],
+  ['somewhere that is not said', undefined, false],
+])('a store %s', (_, directory, isLost) => {
+  const reason = findLostStoreReason(homeOf({ mounted: ['/var/run/docker.sock', '/data'] }), directory);
+  expect(reason?.code ?? null).toBe(isLost ? 'store-unavailable' : null);
+  if (isLost) expect(reason?.message).toContain(directory);
+});

@@ -1,0 +1,222 @@
+import { describe, expect, it } from 'vitest';
+import type { AvailableUpdate } from '../../../src/server/available-update/choose-update.ts';
+import {
+  emptyPublisherNotice,
+  type PublisherNotice,
+} from '../../../src/server/available-update/publisher-notice.ts';
+import { applyAutomaticDefaults } from '../../../src/server/contract/automatic-settings.ts';
+import {
+  type AutomaticFacts,
+  decideAutomaticUpdate,
+  isAutomaticWindowOver,
+} from '../../../src/server/schedule/decide-automatic-update.ts';
+import { createRunWithDefaults } from '../../../src/wire/api-client/parse-responses.ts';
+import type { EndState } from '../../../src/wire/codes.ts';
+import type { Run } from '../../../src/wire/status.ts';
+
+const settings = applyAutomaticDefaults({ enabled: true, timeZone: 'UTC' });
+const urgent: PublisherNotice = {
+  ...emptyPublisherNotice,
+  urgent: { below: 'v1.5.0', why: 'Passwords can be read.' },
+};
+const stale: PublisherNotice = { ...emptyPublisherNotice, staleSince: '2026-11-24T00:00:00Z' };
+const held: PublisherNotice = {
+  ...emptyPublisherNotice,
+  held: { version: 'v1.5.0', percent: 10, isAsked: true },
+};
+const minor = {
+  version: 'v1.5.0',
+  major: false,
+  downloaded: null,
+  estimatedSeconds: null,
+  upgradePath: ['v1.5.0'],
+  settings: [],
+};
+const offered: AvailableUpdate = {
+  latest: null,
+  next: minor,
+  upToDate: null,
+  updateAvailable: true,
+  skipped: null,
+};
+const upToDate = { code: 'none', message: 'no release is available' } as const;
+const nothing: AvailableUpdate = { ...offered, next: null, upToDate, updateAvailable: false };
+const major: AvailableUpdate = { ...offered, next: { ...minor, major: true } };
+const skipped: AvailableUpdate = {
+  ...offered,
+  updateAvailable: false,
+  skipped: { version: 'v1.5.0', since: null },
+};
+/** A week before the moments of these tests. */
+const weekBefore = '2026-11-18T12:00:00.000Z';
+const run = (outcome: EndState | null, more: Partial<Run> = {}): Run =>
+  createRunWithDefaults({
+    ...{ id: crypto.randomUUID(), state: outcome ?? 'pull', outcome, to: 'v1.5.0', by: 'anna' },
+    ...{ startedAt: '2026-11-20T10:00:00.000Z', endedAt: outcome && '2026-11-20T10:01:00.000Z' },
+    ...more,
+  });
+const byItself = (outcome: EndState | null, startedAt: string, more: Partial<Run> = {}) =>
+  run(outcome, { by: 'automatic', startedAt, ...more });
+
+function decided(given: Given = {}) {
+  const {
+    now = '2026-11-25T03:00:00Z',
+    publishedAt = weekBefore,
+    word = emptyPublisherNotice,
+    ...more
+  } = given;
+  const releases = [{ version: 'v1.5.0', url: null, notes: null, publishedAt }];
+  const known = { releases, word };
+  const { nextAt, blockedBy } = decideAutomaticUpdate({
+    settings,
+    offer: offered,
+    past: [],
+    ...more,
+    known,
+    now: Date.parse(now),
+  });
+  return [nextAt === null ? null : new Date(nextAt).toISOString().slice(0, 16), blockedBy?.code ?? null];
+}
+type Given = Partial<Omit<AutomaticFacts, 'now' | 'known'>> & {
+  now?: string;
+  publishedAt?: string | null;
+  word?: PublisherNotice;
+};
+
+const inWindow = '2026-11-25T03:00';
+const nextWindow = '2026-11-26T02:00';
+
+describe('what is offered starts by itself', () => {
+  it.each<[string, Given, (string | null)[]]>([
+    ['in its window at once', {}, [inWindow, null]],
+    ['before it at its begin', { now: '2026-11-25T01:00:00Z' }, ['2026-11-25T02:00', null]],
+    ['at its end at the begin of the next', { now: '2026-11-25T05:00:00Z' }, [nextWindow, null]],
+    ['not where that is switched off', { settings: { ...settings, enabled: false } }, [null, null]],
+    // Age.
+    ['as it becomes old enough', { publishedAt: '2026-11-22T04:30:00Z' }, ['2026-11-25T04:30', null]],
+    ['of no age that is known', { publishedAt: null }, [inWindow, 'age-unknown']],
+    // What it is.
+    ['not a major version', { offer: major }, [inWindow, 'major']],
+    [
+      'a major version where that is wanted',
+      { offer: major, settings: { ...settings, includeMajors: true } },
+      [inWindow, null],
+    ],
+    ['not what is skipped', { offer: skipped }, [inWindow, 'skipped']],
+    // What has been.
+    ['not what has failed', { past: [run('failed')] }, [inWindow, 'failed']],
+    ['though it was refused', { past: [run('refused')] }, [inWindow, null]],
+    ['nothing after one that is broken', { past: [run('broken', { to: 'v1.4.9' })] }, [null, 'paused']],
+    [
+      'nothing after one that was cut off',
+      { past: [run('cancelled'), run('failed'), run('crashed', { to: 'v1.4.9' })] },
+      [null, 'paused'],
+    ],
+    [
+      'again after a good end',
+      { past: [run('unchanged', { to: 'v1.4.9' }), run('broken', { to: 'v1.4.9' })] },
+      [inWindow, null],
+    ],
+    [
+      'not the one that was gone back from',
+      { past: [run('updated', { kind: 'rollback', to: 'v1.4.2' }), run('broken')] },
+      [inWindow, 'failed'],
+    ],
+    [
+      'not the one that an admin rolled back from',
+      { past: [run('updated', { kind: 'rollback', from: 'v1.5.0', to: 'v1.4.2' }), run('updated')] },
+      [inWindow, 'rolled-back'],
+    ],
+    [
+      'nor the one that was rolled back manually, also days later',
+      {
+        past: [
+          run('refused', { to: 'v1.4.9' }),
+          run('updated', { kind: 'rollback', from: null, to: null }),
+          run('unchanged'),
+          run('updated'),
+          run('updated', { to: 'v1.4.2' }),
+        ],
+      },
+      [inWindow, 'rolled-back'],
+    ],
+    [
+      'a newer one than was rolled back from',
+      { past: [run('updated', { kind: 'rollback', from: 'v1.4.9', to: 'v1.4.2' })] },
+      [inWindow, null],
+    ],
+    [
+      'though a rollback from it failed',
+      { past: [run('failed', { kind: 'rollback', from: 'v1.5.0', to: 'v1.4.2' })] },
+      [inWindow, null],
+    ],
+    // What the publisher says.
+    [
+      'at once if it is urgent, whatever its age',
+      { word: urgent, publishedAt: '2026-11-25T02:59:00Z' },
+      [inWindow, null],
+    ],
+    ['if it is urgent and of no known age', { word: urgent, publishedAt: null }, [inWindow, null]],
+    [
+      'not before its window, even if it is urgent',
+      { now: '2026-11-25T06:00:00Z', word: urgent },
+      [nextWindow, null],
+    ],
+    ['not if it is urgent and skipped', { word: urgent, offer: skipped }, [inWindow, 'skipped']],
+    ['not a major version, even if it is urgent', { word: urgent, offer: major }, [inWindow, 'major']],
+    ['not if it is urgent and has failed', { word: urgent, past: [run('failed')] }, [inWindow, 'failed']],
+    ['not before it is rolled out to the instance', { word: held }, [inWindow, 'rolling-out']],
+    ['not with outdated information', { word: stale }, [null, 'stale']],
+    [
+      'not with outdated information, even if it is urgent',
+      { word: { ...urgent, ...{ staleSince: stale.staleSince } } },
+      [null, 'stale'],
+    ],
+    [
+      'not after one that is broken, with outdated information',
+      { word: stale, past: [run('broken')] },
+      [null, 'paused'],
+    ],
+    // Once in a window.
+    ['not twice in a window', { past: [byItself('cancelled', '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
+    ['not while it is on', { past: [byItself(null, '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
+  ])('%s', (_, given, expected) => {
+    expect(decided(given)).toEqual(expected);
+  });
+
+  it('says since when the information is outdated', () => {
+    const { blockedBy } = decideAutomaticUpdate({
+      settings,
+      offer: nothing,
+      known: { releases: [], word: stale },
+      past: [],
+      now: 0,
+    });
+    const message = 'the information about releases is out of date';
+    expect(blockedBy).toEqual({ code: 'stale', message, since: '2026-11-24T00:00:00Z' });
+  });
+
+  it('says since when nothing does', () => {
+    const past = [run('broken', { to: 'v1.4.9' })];
+    const { blockedBy } = decideAutomaticUpdate({
+      settings,
+      offer: nothing,
+      known: { releases: [], word: emptyPublisherNotice },
+      past,
+      now: 0,
+    });
+    const message = 'the update to v1.4.9 failed and needs attention';
+    expect(blockedBy).toEqual({ code: 'paused', message, since: '2026-11-20T10:01:00.000Z' });
+  });
+});
+
+it.each<[string, string, Partial<typeof settings>, boolean]>([
+  ['2026-11-25T02:00:00Z', '2026-11-25T04:59:59Z', {}, false],
+  ['2026-11-25T02:00:00Z', '2026-11-25T05:00:00Z', {}, true],
+  // Its window was moved, or is no more.
+  ['2026-11-25T02:00:00Z', '2026-11-25T03:00:00Z', { from: '03:00' }, true],
+  ['2026-11-25T02:00:00Z', '2026-11-25T03:00:00Z', { enabled: false }, true],
+  ['', '2026-11-25T03:00:00Z', {}, true],
+])('what began at %s and waits at %s with %j is overdue: %s', (startedAt, now, more, expected) => {
+  expect(isAutomaticWindowOver({ startedAt }, { ...settings, ...more }, Date.parse(now))).toBe(expected);
+});

@@ -1,0 +1,13 @@
+import { expect, it } from 'vitest';
+import { splitPaths } from '../../../../../src/updater/compose/inspect/find-project/labelled-project.ts';
+
+it.each<[string, string, string[]]>([
+  ['', '/opt/svc', []],
+  ['/opt/svc/compose.yaml', '/opt/svc', ['/opt/svc/compose.yaml']],
+  ['/opt/svc/a.yaml,/etc/b.yaml', '/opt/svc', ['/opt/svc/a.yaml', '/etc/b.yaml']],
+  ['/opt/a,b/a.yaml,/opt/a,b/b,c.yaml', '/opt/a,b', ['/opt/a,b/a.yaml', '/opt/a,b/b,c.yaml']],
+  ['/opt/a,/b/a.yaml,/opt/a,/b/c.yaml', '/opt/a,/b', ['/opt/a,/b/a.yaml', '/opt/a,/b/c.yaml']],
+  ['/a/opt/svc/a.yaml,/opt/svc/b.yaml', '/opt/svc', ['/a/opt/svc/a.yaml', '/opt/svc/b.yaml']],
+])('takes %j in %j apart', (label, directory, expected) => {
+  expect(splitPaths(label, directory)).toEqual(expected);
+});

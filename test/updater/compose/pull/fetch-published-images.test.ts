@@ -1,0 +1,31 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { Cancelled } from '../../../../src/core/cancellation/cancelled.ts';
+import { fetchPublishedImages } from '../../../../src/updater/compose/pull/fetch-published-images.ts';
+import { engineThat, rememberingLog } from '../../../build-plan.ts';
+
+afterEach(() => vi.restoreAllMocks());
+
+it('asks a registry no longer once the run is cancelled, and does not wait for the next try', async () => {
+  const asked: string[] = [];
+  const engine = await engineThat((from, to) => {
+    asked.push(from.url ?? '');
+    to.writeHead(500).end('{"message":"received unexpected HTTP status: 503 Service Unavailable"}');
+  });
+  const stop = new AbortController();
+  const wait = globalThis.setTimeout;
+  // A pause ends with the signal, or never.
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms: number) => {
+    if (ms !== 2_000) return wait(work, ms);
+    queueMicrotask(() => stop.abort(new Cancelled()));
+    return wait(() => {}, 0);
+  }) as typeof setTimeout);
+  const { log, lines } = rememberingLog();
+  const asking = fetchPublishedImages(
+    { engine: engine.until(stop.signal), log },
+    'acme/svc',
+    'acme/svc:v1.1.0',
+  );
+  await expect(asking).rejects.toThrow(Cancelled);
+  expect(lines).toEqual([expect.stringContaining('trying again in 2 s')]);
+  expect(asked).toHaveLength(1);
+});

@@ -1,0 +1,197 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Engine } from '../../../../src/engine/cli/engine.ts';
+import { pullAndPrepare } from '../../../../src/updater/compose/pull/pull-and-prepare.ts';
+import {
+  addUntaggedReferences,
+  findMountedImages,
+  isProvable,
+  pullAdded,
+  pullUpdates,
+} from '../../../../src/updater/compose/pull/pull-updates.ts';
+import { Journal } from '../../../../src/updater/run/state/journal.ts';
+import { image, journalData } from '../../../build.ts';
+import {
+  composeText,
+  engineWith,
+  installed,
+  modelOf,
+  planTo,
+  projectFiles,
+  runContext,
+  updateOptions,
+} from '../../../build-plan.ts';
+
+afterEach(() => {
+  for (const name of ['SIGINT', 'SIGTERM']) process.removeAllListeners(name);
+});
+
+const texts = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/worker:v1.0.0' }) };
+const digest = `sha256:${'d'.repeat(64)}`;
+/** With these images; its registry has the same digest behind every tag. */
+const local = (...references: string[]): Promise<Engine> =>
+  engineWith({
+    ...Object.fromEntries(
+      references.map((reference) => [`/images/${reference}/json?manifests=1`, { Id: `sha256:${reference}` }]),
+    ),
+    ...Object.fromEntries(
+      references.map((reference) => [
+        `/distribution/${reference.includes(':') ? reference : `${reference}:latest`}/json`,
+        { Descriptor: { digest }, Platforms: [] },
+      ]),
+    ),
+  });
+
+/** An installation, the plan for v1.1.0, and what is said; the services in `kept` have pull_policy never. */
+async function pullFor(kept: readonly string[], here: readonly string[]) {
+  const more = Object.fromEntries(kept.map((name) => [name, { pull_policy: 'never' }]));
+  const from = installed(texts, { model: modelOf(projectFiles(texts), more) });
+  const { context: doors, lines } = runContext(await local(...here));
+  // A deadline that has passed: whatever is to be pulled ends there, and says what it was.
+  const images = await pullUpdates(doors, planTo('v1.1.0', from), {
+    ...{ deadline: 0, keepTags: false },
+    journal: new Journal({ state: '/nonexistent', restore: async () => {} }, journalData()),
+  }).then(
+    (found) => [...found].map(([reference, { id }]) => [reference, id]),
+    (error: Error) => error.message,
+  );
+  return { images, lines };
+}
+
+describe('pullUpdates', () => {
+  const [app, worker] = ['acme/svc:v1.1.0', 'acme/worker:v1.1.0'];
+  const left = (name: string, reference: string) =>
+    `info: ${name} has pull_policy: never, so the local image ${reference} is used`;
+  const late = (references: string) => `pulling ${references} took longer than allowed`;
+
+  it.each<[string, string[], string[], unknown, string[]]>([
+    [
+      'takes what is local, where nothing is to be pulled',
+      ['app', 'worker'],
+      [app, worker],
+      [
+        [app, `sha256:${app}`],
+        [worker, `sha256:${worker}`],
+      ],
+      [left('app', app), left('worker', worker)],
+    ],
+    [
+      'fails where that is not there',
+      ['app', 'worker'],
+      [app],
+      `${worker} is not on this machine`,
+      [left('app', app), left('worker', worker)],
+    ],
+    ['pulls the others', ['app'], [app, worker], late(worker), [left('app', app)]],
+  ])('%s', async (_, kept, here, images, lines) => {
+    expect(await pullFor(kept, here)).toEqual({ images, lines });
+  });
+});
+
+describe('pullAndPrepare', () => {
+  const reference = 'acme/svc:v1.1.0';
+  const journal = new Journal({ state: '/nonexistent', restore: async () => {} }, journalData());
+
+  it.each([
+    ['by its tag for an update, which may move it', [], journal, reference],
+    [
+      'by digest beside a restore point: until data is saved no tag moves',
+      ['--restore-point'],
+      journal,
+      null,
+    ],
+    ['by digest for a fetch, which moves no tag', [], null, null],
+  ])('pulls what a tag names here %s', async (_, argv, of, form) => {
+    const from = installed({ 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) });
+    // A deadline that has passed: what is to be pulled is told.
+    const options = updateOptions(...argv);
+    options.limits.pullTimeoutMs = 0;
+    const { context } = runContext(await local(reference), options);
+    const begun = { early: Promise.resolve(null), journal: of };
+    await expect(pullAndPrepare(context, planTo('v1.1.0', from), begun)).rejects.toThrow(
+      `pulling ${form ?? `acme/svc@${digest}`} took longer than allowed`,
+    );
+  });
+});
+
+it('finds the images to pull that services mount: those of the release, and missing ones', async () => {
+  const [engine, plan] = [
+    await local('acme/assets:v1.1.0', 'acme/tools:v1'),
+    planTo('v1.1.0', installed(texts)),
+  ];
+  const mounts = ['acme/assets:v1.1.0', 'acme/tools:v1', 'other/fonts:v1.1.0'];
+  const volumes = [
+    { type: 'volume', source: 'data', target: '/data' },
+    ...mounts.map((source) => ({ type: 'image', source, target: `/${source}` })),
+  ];
+  const model = { name: 'svc', services: { app: { volumes }, db: { volumes } } };
+  expect([...(await findMountedImages(engine, model, ['app', 'worker'], plan.updates))]).toEqual([
+    ['app.volume1', 'acme/assets:v1.1.0'],
+    ['app.volume3', 'other/fonts:v1.1.0'],
+  ]);
+});
+
+it.each([
+  ['app.volume0', 'other/models:v1', false],
+  ['app.volume0', 'acme/models:v1', false],
+  ['app.volume0', 'acme/assets:v1.1.0', true],
+  ['app', 'acme/svc:v1.1.0', true],
+  ['cron', 'acme/svc:v1.1.0', false],
+])('requires proof for the added image %s, %s: %s', (key, to, expected) => {
+  expect(isProvable(key, to, planTo('v1.1.0', installed(texts)).updates)).toBe(expected);
+});
+
+describe('pullAdded', () => {
+  let state = '';
+  beforeEach(async () => {
+    state = await mkdtemp(join(tmpdir(), 'obtain-'));
+  });
+  afterEach(() => rm(state, { recursive: true, force: true }));
+  const noted = [{ reference: 'acme/svc:v1.1.0', imageId: 'sha256:0' }];
+  const begun = () => new Journal({ state, restore: async () => {} }, journalData({ tags: noted }));
+
+  const how = { deadline: 0, keepTags: false };
+  const plan = planTo('v1.1.0', installed(texts));
+
+  it('notes what the tags name before it pulls', async () => {
+    const journal = begun();
+    const added = new Map([
+      ['cron', 'acme/cron:v2'],
+      ['app', 'acme/next:v1.1.0'],
+    ]);
+    const { context: doors } = runContext(await local('acme/cron:v2'));
+    const pulled = pullAdded(doors, plan, added, { journal, ...how });
+    await expect(pulled).rejects.toThrow('pulling acme/cron:v2, acme/next:v1.1.0 took longer than allowed');
+    expect(journal.data.tags).toEqual([
+      ...noted,
+      { reference: 'acme/cron:v2', imageId: 'sha256:acme/cron:v2' },
+    ]);
+  });
+
+  it('pulls by digest what a tag names here while no tag may move, also if the reference has no tag', async () => {
+    const added = new Map([
+      ['cron', 'acme/cron:v2'],
+      ['cache', 'redis'],
+      ['new', 'acme/new:v1'],
+      ['fixed', `acme/fixed@${digest}`],
+    ]);
+    const { context: doors } = runContext(await local('acme/cron:v2', 'redis'));
+    const pulled = pullAdded(doors, plan, added, { journal: begun(), ...how, keepTags: true });
+    await expect(pulled).rejects.toThrow(
+      `pulling acme/cron@${digest}, redis@${digest}, acme/new:v1, acme/fixed@${digest} took longer than allowed`,
+    );
+  });
+});
+
+it.each([
+  ['r.example:5000/svc', 'r.example:5000/svc:latest', true],
+  ['acme/svc', 'acme/svc:v1.0.0', false],
+  ['r.example:5000', 'r.example:5000/svc:latest', false],
+])('what is named %s is here with %s: %s', (named, pulled, isHere) => {
+  const here = image('sha256:one');
+  const images = addUntaggedReferences(new Map([[pulled, here]]), [named]);
+  expect(images.get(named)).toBe(isHere ? here : undefined);
+  expect(images.get(pulled)).toBe(here);
+});

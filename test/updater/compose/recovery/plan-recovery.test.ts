@@ -1,0 +1,204 @@
+import { describe, expect, it } from 'vitest';
+import {
+  maxAttempts,
+  type PreviousRunFacts,
+  planRecovery,
+  type RecoveryStep,
+} from '../../../../src/updater/compose/recovery/plan-recovery.ts';
+import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
+import type { OpenState } from '../../../../src/updater/run/state/run-state.ts';
+import { changeover, ending, journalData } from '../../../build.ts';
+
+/** Every value of all that the plan looks at. A few combinations occur in no run: they are planned for all the same. */
+const domains = {
+  laterChange: [null, '.env matches neither the original file nor the file that the update wrote'],
+  ended: ['killed', 'crashed', 'broken'],
+  /** From `saving` on the journal has what is to be replaced. */
+  stage: ['pulling', 'saving', 'writing', 'replacing', 'verifying', 'restoring'],
+  /** It was putting everything back, to `begin anew` or to `end`. */
+  goingBack: ['no', 'begin anew', 'end'],
+  /** Data was saved, or is about to be. */
+  hasPoint: [false, true],
+  started: [false, true],
+  newHasStarted: [false, true],
+  sameRequest: [false, true],
+  attempt: [1, maxAttempts, maxAttempts + 1],
+  isOwn: [false, true],
+  mayRollBack: [false, true],
+} as const;
+type Domains = typeof domains;
+type Situation = { [K in keyof Domains]: Domains[K][number] };
+/** What a row of the table is about: what it does not name may be anything. */
+type Given = { [K in keyof Domains]?: readonly Domains[K][number][] };
+
+/** All that the domains allow of what is given. */
+function situations(given: Given): Situation[] {
+  let all: Partial<Situation>[] = [{}];
+  for (const [key, values] of Object.entries({ ...domains, ...given }))
+    all = all.flatMap((situation) => values.map((value) => ({ ...situation, [key]: value })));
+  return all
+    .filter((situation): situation is Situation => 'isOwn' in situation)
+    .filter(({ stage, goingBack }) => stage !== 'restoring' || goingBack !== 'no');
+}
+
+const theChangeover = changeover();
+const theEnding = ending('failed');
+const restorePoint: NonNullable<JournalData['point']> = {
+  ...{ directory: '/opt/svc/.svc-updater/restore/20261126T104215Z', state: 'saved' },
+  ...{ services: [], inMemory: [], riders: [], ports: [], policies: [] },
+};
+
+function step(situation: Situation): RecoveryStep {
+  const { ended, stage, goingBack, hasPoint, started, ...facts } = situation;
+  const afterwards = goingBack === 'end' ? theEnding : null;
+  const open: OpenState =
+    stage === 'restoring'
+      ? { at: stage, ending: afterwards }
+      : goingBack === 'no'
+        ? { at: stage }
+        : { at: 'rolling-back', from: stage, ending: afterwards };
+  const data: JournalData = journalData({
+    state: ended === 'killed' ? open : { at: 'ended', ending: ending(ended), left: open },
+    changeover: stage === 'pulling' ? null : theChangeover,
+    point: hasPoint ? restorePoint : null,
+    started,
+  });
+  return planRecovery(data, facts);
+}
+
+/** `undo, then repeat` */
+const words = (planned: RecoveryStep): string =>
+  planned.kind === 'undo' ? `${planned.kind}, then ${planned.afterwards.kind}` : planned.kind;
+
+const ours: Given = { laterChange: [null] };
+const unfinished: Given = { ...ours, ended: ['killed'], goingBack: ['no'] };
+const crashed: Given = { ...ours, ended: ['crashed'], goingBack: ['no'] };
+/** Nothing of the new version was meant to run yet. */
+const notReplacing = ['pulling', 'saving', 'writing'] as const;
+const replacing = ['replacing', 'verifying'] as const;
+const notReplaced: Given = { ...unfinished, stage: notReplacing };
+const replaced: Given = { ...unfinished, stage: replacing };
+const crashedAt: Given = { ...crashed, stage: replacing };
+const theSame: Given = { ...replaced, sameRequest: [true] };
+const another: Given = { ...replaced, sameRequest: [false] };
+const toAnEnd: Given = { ...ours, goingBack: ['end'], stage: [...notReplacing, ...replacing] };
+const restoring: Given = { ...ours, goingBack: ['end'], stage: ['restoring'] };
+const toBeginAnew: Given = { ...ours, goingBack: ['begin anew'] };
+const inTime: Given = { attempt: [1, maxAttempts] };
+const tooOften: Given = { attempt: [maxAttempts + 1] };
+const noneStarted: Given = { started: [false], newHasStarted: [false] };
+const journalSaysStarted: Given = { started: [true] };
+const engineSaysStarted: Given = { started: [false], newHasStarted: [true] };
+const canRollBack: Given = { hasPoint: [true], mayRollBack: [true] };
+const bySomebodyElse = domains.laterChange[1];
+
+const rows: [situation: string, given: Given, step: string][] = [
+  ['somebody has worked there since', { laterChange: [bySomebodyElse] }, 'leave'],
+  ['it ended broken, and a person knows', { ...ours, ended: ['broken'], goingBack: ['no'] }, 'start-over'],
+
+  [
+    'it saved data or wrote files, and whoever started what meanwhile',
+    { ...notReplaced, ...inTime },
+    'undo, then start-over',
+  ],
+  ['it never gets as far as replacing', { ...notReplaced, ...tooOften }, 'undo, then give-up'],
+
+  ['the same is asked for', { ...theSame, ...inTime, hasPoint: [false] }, 'resume'],
+  [
+    'the same, once the new has started',
+    { ...theSame, ...inTime, ...journalSaysStarted, hasPoint: [true] },
+    'resume',
+  ],
+  [
+    'the same, the engine knows better',
+    { ...theSame, ...inTime, ...engineSaysStarted, hasPoint: [true] },
+    'resume',
+  ],
+  [
+    'the same, and the old version may have written since the data was saved',
+    { ...theSame, ...inTime, ...noneStarted, hasPoint: [true] },
+    'undo, then start-over',
+  ],
+  ['something else is asked for', { ...another, ...inTime, ...noneStarted }, 'undo, then start-over'],
+  ['something else, once the new has started', { ...another, ...inTime, ...journalSaysStarted }, 'complete'],
+  ['something else, the engine knows better', { ...another, ...inTime, ...engineSaysStarted }, 'complete'],
+  ['the new version never gets to start', { ...replaced, ...tooOften, ...noneStarted }, 'undo, then give-up'],
+  ...[journalSaysStarted, engineSaysStarted].flatMap((started): typeof rows => {
+    const killed = { ...replaced, ...tooOften, ...started };
+    return [
+      [
+        'it is always killed after the start, and has a restore point',
+        { ...killed, ...canRollBack },
+        'roll-back',
+      ],
+      ['it is always killed after the start, without one', { ...killed, hasPoint: [false] }, 'give-up'],
+      [
+        'it is always killed after the start, and must not roll back',
+        { ...killed, hasPoint: [true], mayRollBack: [false] },
+        'give-up',
+      ],
+      [
+        'it crashed after the start, and has a restore point',
+        { ...crashedAt, ...started, ...canRollBack },
+        'roll-back',
+      ],
+      ['it crashed after the start, without one', { ...crashedAt, ...started, hasPoint: [false] }, 'give-up'],
+      [
+        'it crashed after the start, and must not roll back',
+        { ...crashedAt, ...started, hasPoint: [true], mayRollBack: [false] },
+        'give-up',
+      ],
+    ];
+  }),
+  ...[
+    { ...crashed, stage: notReplacing },
+    { ...crashedAt, ...noneStarted },
+  ].flatMap((given): typeof rows => [
+    ['it crashed before the start, in this container', { ...given, isOwn: [true] }, 'undo, then give-up'],
+    ['it crashed before the start', { ...given, ...inTime, isOwn: [false] }, 'undo, then start-over'],
+    [
+      'it crashed before the start, too often',
+      { ...given, ...tooOften, isOwn: [false] },
+      'undo, then give-up',
+    ],
+  ]),
+
+  ['its own rollback, with an end', { ...toAnEnd, isOwn: [true] }, 'undo, then repeat'],
+  ['other rollback', { ...toAnEnd, ...inTime, isOwn: [false] }, 'undo, then start-over'],
+  ['other rollback, too often', { ...toAnEnd, ...tooOften, isOwn: [false] }, 'undo, then give-up'],
+  ['a restore of data, whoever finishes it, and however often', restoring, 'undo, then repeat'],
+  ['a rollback before starting over', { ...toBeginAnew, ...inTime }, 'undo, then start-over'],
+  ['a rollback, killed each time', { ...toBeginAnew, ...tooOften }, 'undo, then give-up'],
+];
+
+describe('planEarlier', () => {
+  it.each(rows)('%s', (_, given, expected) => {
+    const all = situations(given);
+    expect(all).not.toEqual([]);
+    expect(all.filter((situation) => words(step(situation)) !== expected)).toEqual([]);
+  });
+
+  it('has one row of this table for every situation', () => {
+    const named = rows.flatMap(([, given]) => situations(given).map((each) => JSON.stringify(each)));
+    expect(named.toSorted()).toEqual(
+      situations({})
+        .map((each) => JSON.stringify(each))
+        .toSorted(),
+    );
+  });
+
+  it('lets one container start four times, as often as the launcher has the engine start it', () => {
+    expect(maxAttempts).toBe(4);
+    const now: PreviousRunFacts = {
+      isOwn: true,
+      attempt: 4,
+      sameRequest: true,
+      newHasStarted: false,
+      laterChange: null,
+      mayRollBack: true,
+    };
+    const data = journalData({ state: { at: 'replacing' }, changeover: theChangeover });
+    expect(planRecovery(data, now).kind).toBe('resume');
+    expect(planRecovery(data, { ...now, attempt: 5 }).kind).toBe('undo');
+  });
+});

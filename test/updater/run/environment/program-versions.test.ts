@@ -1,0 +1,68 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import {
+  readPrograms,
+  readProgramVersions,
+} from '../../../../src/updater/run/environment/program-versions.ts';
+import { engine as engineAt } from '../../../build.ts';
+import { startEngine } from '../../../engine/http-engine.ts';
+
+let directory = '';
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'programs-'));
+  const script = `#!/bin/sh
+case "$*" in
+*'compose version'*) echo 5.9.9 ;;
+*) echo 29.9.9 ;;
+esac
+`;
+  await writeFile(join(directory, 'docker'), script, { mode: 0o755 });
+  vi.stubEnv('PATH', `${directory}:${process.env.PATH}`);
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(directory, { recursive: true, force: true });
+});
+
+const noted = { cli: '29.7.2', api: '1.55', compose: '5.4.0' };
+const asked = { cli: '29.9.9', compose: '5.9.9' };
+
+it('uses the stored versions if the docker CLI supports the engine', async () => {
+  expect(await found(noted, {})).toMatchObject({ cli: noted.cli, compose: noted.compose });
+});
+
+it.each<
+  [what: string, given: object | null, engine: { api?: [oldest: string, newest: string]; ping?: number }]
+>([
+  ['nothing is noted', null, {}],
+  ['the engine may be too old for the docker command', noted, { api: ['1.12', '1.43'] }],
+  ['the engine is too new for it', noted, { api: ['1.56', '1.60'] }],
+  ['nobody knows what a docker command to come needs', { ...noted, cli: '30.0.0' }, {}],
+  ['what stands before the engine lets no ping through', noted, { ping: 403 }],
+])('the programs are asked where %s', async (_, given, engine) => {
+  expect(await found(given, engine)).toEqual(asked);
+});
+
+it('reads the versions that the build stored', async () => {
+  const file = join(directory, 'programs.json');
+  await writeFile(file, '{"cli":"29.7.2","api":"1.55","compose":"v5.4.0"}\n');
+  expect(await readPrograms(file)).toEqual({ ...noted, compose: 'v5.4.0' });
+});
+
+async function found(
+  given: object | null,
+  { api: [oldest, newest] = ['1.40', '1.56'], ping = 200 }: { api?: [string, string]; ping?: number },
+) {
+  const file = join(directory, 'programs.json');
+  if (given !== null) await writeFile(file, JSON.stringify(given));
+  const host = await startEngine((from, to) => {
+    to.setHeader('Api-Version', newest);
+    if (from.url === '/_ping') return void to.writeHead(ping).end();
+    const said = { Version: '29.8.1', Os: 'linux', Arch: 'amd64', ApiVersion: newest, MinAPIVersion: oldest };
+    to.end(JSON.stringify(said));
+  });
+  const engine = engineAt(host);
+  return readProgramVersions(engine, engine.getFacts(), file);
+}

@@ -1,0 +1,146 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parseJsonLine, parseLine } from '../../../../src/core/progress/log-line.ts';
+import { rememberingLog } from '../../../build-plan.ts';
+
+describe('Log', () => {
+  it('says each line with its level, the phase it is in, and the percent where one is given', () => {
+    const { log, events } = rememberingLog();
+    log.info('it begins');
+    log.enter('pull');
+    log.progress(0, 'nothing yet');
+    log.progress(40, 'some of it');
+    log.warn('slow');
+    log.enter('done');
+    log.error('too slow');
+    expect(events.map(({ time: _, ...event }) => event)).toEqual([
+      { level: 'info', phase: 'inspect', message: 'it begins' },
+      { level: 'info', phase: 'pull', percent: 0, message: 'nothing yet' },
+      { level: 'info', phase: 'pull', percent: 40, message: 'some of it' },
+      { level: 'warn', phase: 'pull', message: 'slow' },
+      { level: 'error', phase: 'done', message: 'too slow' },
+    ]);
+    expect(events.every(({ time }) => new Date(time).toISOString() === time)).toBe(true);
+  });
+
+  it('makes a line of each line of a message, with the fields at each', () => {
+    const { log, lines, fields } = rememberingLog();
+    log.error('one\ntwo\r\nthree', { code: 'x' });
+    expect(lines).toEqual(['error: one', 'error: two', 'error: three']);
+    expect(fields).toEqual([{ code: 'x' }, { code: 'x' }, { code: 'x' }]);
+  });
+
+  it('hides what it is told to from then on, in sentences and in fields however deep', () => {
+    const { log, lines, fields } = rememberingLog();
+    log.info('hunter2', { a: 'hunter2' });
+    log.addMaskRules(() => ({ hidden: ['hunter2'] }));
+    log.warn('is hunter2', {
+      a: 'xhunter2',
+      b: ['hunter2', 7],
+      c: { d: { e: 'hunter2' } },
+      f: null,
+      g: true,
+    });
+    expect(lines).toEqual(['info: hunter2', 'warn: is ***']);
+    expect(fields).toEqual([
+      { a: 'hunter2' },
+      { a: 'x***', b: ['***', 7], c: { d: { e: '***' } }, f: null, g: true },
+    ]);
+    expect(log.masked('hunter2!')).toBe('***!');
+  });
+
+  it('hides a secret of several lines before it is cut into lines', () => {
+    const { log, lines } = rememberingLog();
+    log.addMaskRules(() => ({ hidden: ['ab\ncd'] }));
+    log.info('key ab\ncd.');
+    expect(lines).toEqual(['info: key ***.']);
+  });
+});
+
+describe('stdoutSink', () => {
+  it.each(['line', 'json'])('prints nothing that a terminal obeys as %s, and loses nothing', (format) => {
+    const message = 'a\u009b31m\u202eb\u2028c\u001b[2J\u007fé\ud800';
+    const script = `
+      import { Log, stdoutSink } from ${JSON.stringify(import.meta.resolve('../../../../src/updater/run/log/run-log.ts'))};
+      new Log(stdoutSink(${JSON.stringify(format)})).info(${JSON.stringify(message)}, { field: ${JSON.stringify(message)} });
+    `;
+    const options = { encoding: 'utf8' } as const;
+    const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', script], options);
+    expect(printed).toMatch(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\ufffd]+\n$/u);
+    expect((format === 'json' ? parseJsonLine(printed)?.event : parseLine(printed))?.message).toBe(message);
+  });
+});
+
+describe('copyTo', () => {
+  let directory = '';
+  let path = '';
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'log-'));
+    path = join(directory, 'state/last-run.log');
+    await mkdir(join(directory, 'state'));
+  });
+  afterEach(() => rm(directory, { recursive: true, force: true }));
+
+  /** Messages of the copy; every line of it must be one that the server can read back. */
+  const copied = async (file = path) =>
+    (await readFile(file, 'utf8'))
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => parseLine(line)?.message ?? `unreadable: ${line}`);
+
+  it('has the log from its first line on, masked, for the owner alone', async () => {
+    const { log } = rememberingLog();
+    log.addMaskRules(() => ({ hidden: ['hunter2'] }));
+    log.info('before hunter2');
+    log.copyTo(path);
+    log.progress(10, 'after\nhunter2');
+    expect(await copied()).toEqual(['before ***', 'after', '***']);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+
+  it.each<[string, { add?: boolean } | undefined, string[]]>([
+    ['takes the place of an earlier one', undefined, ['first', 'second']],
+    ['adds to the one it goes on with', { add: true }, ['of an earlier run', 'first', 'second']],
+  ])('%s', async (_, options, expected) => {
+    await writeFile(path, '2026-11-21T10:42:07.000Z INFO  recreate of an earlier run\n');
+    const { log } = rememberingLog();
+    log.info('first');
+    log.copyTo(path, options);
+    log.info('second');
+    expect(await copied()).toEqual(expected);
+  });
+
+  it('waits for its directory where that is gone, and then has it all', async () => {
+    const { log, lines } = rememberingLog();
+    log.copyTo(path);
+    log.info('first');
+    await rm(join(directory, 'state'), { recursive: true });
+    log.info('second');
+    await mkdir(join(directory, 'state'));
+    log.info('third');
+    log.info('fourth');
+    expect(await copied()).toEqual(['first', 'second', 'third', 'fourth']);
+    expect(lines).toHaveLength(4);
+  });
+
+  it('warns once where it can no longer be written, and the log goes on', async () => {
+    const { log, lines } = rememberingLog();
+    log.copyTo(path);
+    log.info('first');
+    await rename(path, join(directory, 'kept.log'));
+    await mkdir(path);
+    log.info('second');
+    log.info('third');
+    const warning = expect.stringMatching(
+      /^warn: the log can no longer be copied to .*last-run\.log: EISDIR/,
+    );
+    expect(lines).toEqual(['info: first', 'info: second', warning, 'info: third']);
+    await rm(path, { recursive: true });
+    log.info('fourth');
+    expect(await copied(join(directory, 'kept.log'))).toEqual(['first']);
+    await expect(stat(path)).rejects.toThrow('ENOENT');
+  });
+});

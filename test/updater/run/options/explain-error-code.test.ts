@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { formatAdvice } from '../../../../src/core/errors/advice.ts';
+import { errorCodes, UpdateError } from '../../../../src/core/errors/update-error.ts';
+import { svcProduct } from '../../../../src/core/names/product.ts';
+import { explain, findSimilarNames } from '../../../../src/updater/run/options/explain-error-code.ts';
+
+describe('explain', () => {
+  it('prints what a code means, why it exists and what to do', () => {
+    expect(explain('downgrade', svcProduct)).toBe(`downgrade: outcome refused, exit code 3
+Meaning: The target is older than the running version.
+Why: The running version may have migrated the data. Migrations cannot be undone, and an older version may damage migrated data.
+What to do: Choose a release that is newer than the running version. Downgrades are not supported.
+`);
+  });
+
+  it.each(errorCodes)('prints the advice and the exit code of %s', (code) => {
+    const { advice, outcome } = new UpdateError(code, 'x');
+    const [head, meaning, ...others] = explain(code, svcProduct).split('\n');
+    expect(head).toMatch(new RegExp(`^${code}: outcome ${outcome}, exit code [2-5]$`));
+    expect(meaning).toMatch(/^Meaning: [A-Za-z].{15,200}\.$/);
+    expect(others).toContain(`What to do: ${formatAdvice(advice)}`);
+  });
+
+  it('lists all codes with their meaning if it is given none', () => {
+    const lines = explain(null, svcProduct).trimEnd().split('\n');
+    expect(lines.map((line) => line.split(' ')[0])).toEqual(errorCodes);
+    expect(lines).toContain('downgrade                 The target is older than the running version.');
+  });
+});
+
+describe('similarNames', () => {
+  it.each([
+    ['unhealty', ['unhealthy']],
+    ['restore-point', ['no-restore-point', 'restore-point-damaged', 'restore-point-unreadable']],
+    ['DRIFT', []],
+    ['', []],
+  ])('finds codes for %j', (word, codes) => {
+    expect(findSimilarNames(word, errorCodes)).toEqual(codes);
+  });
+});

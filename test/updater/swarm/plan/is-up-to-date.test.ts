@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import type { SwarmTask } from '../../../../src/engine/swarm/swarm-service.ts';
+import { isUpToDate } from '../../../../src/updater/swarm/plan/is-up-to-date.ts';
+import { engineThat, runContext } from '../../../build-plan.ts';
+import { moveOf, newImage, nodes, specWith, type TaskWord, tasksOf } from '../../../build-stack.ts';
+import { swarmDouble } from '../swarm-double.ts';
+
+/** A run to the version that runs already, which sees these tasks first, and others at each look after that. */
+async function check(first: readonly TaskWord[], later: readonly TaskWord[] = first) {
+  const before = specWith({ image: newImage, replicas: 1 });
+  const double = swarmDouble({ 'app-id': before }, nodes('n1', 'n2'));
+  double.tasks = (): SwarmTask[] => tasksOf(...later);
+  const { context } = runContext(await engineThat(double.answer));
+  const found = { context, tasks: tasksOf(...first), nodes: double.nodes };
+  return isUpToDate(found, { moves: [moveOf('app', { before })], files: null });
+}
+
+describe('a version that runs already', () => {
+  it.each<[situation: string, first: TaskWord[], later: TaskWord[]]>([
+    ['one task does not run', ['new starting'], ['new starting']],
+    ['it crashes', ['new running'], ['new failed', ['new ready', { slot: 1 }]]],
+    ['it is started again at once', ['new running'], ['new failed', ['new running', { slot: 1 }]]],
+    ['Swarm gives up', ['new running'], ['new failed']],
+  ])('is unhealthy: %s', async (_, first, later) => {
+    await expect(check(first, later)).rejects.toMatchObject({ code: 'unhealthy' });
+  });
+
+  it('is healthy if the owner drains a node in the meantime', { timeout: 20_000 }, async () => {
+    const moved: TaskWord[] = [
+      ['new shutdown', { wanted: 'shutdown' }],
+      ['new running', { slot: 1 }],
+    ];
+    await expect(check(['new running'], moved)).resolves.toBe(true);
+  });
+
+  it('is healthy if the same tasks run for 5 s', { timeout: 20_000 }, async () => {
+    const beganAt = performance.now();
+    await expect(check(['new running'])).resolves.toBe(true);
+    expect(performance.now() - beganAt).toBeGreaterThan(4_900);
+  });
+});

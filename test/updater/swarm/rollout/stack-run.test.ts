@@ -1,0 +1,409 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { UpdateError } from '../../../../src/core/errors/update-error.ts';
+import { HostPaths } from '../../../../src/core/mounts/host-paths.ts';
+import { type Json, toObject } from '../../../../src/engine/objects/json.ts';
+import { replicasOf, serviceImageOf, serviceLabelsOf } from '../../../../src/engine/swarm/swarm-service.ts';
+import { runSteps, runToGoal } from '../../../../src/updater/run/run-steps.ts';
+import { planServiceUpdates } from '../../../../src/updater/swarm/plan/plan-service-updates.ts';
+import type { PlannedStack } from '../../../../src/updater/swarm/plan/plan-stack.ts';
+import {
+  type RecordData,
+  rollingBackState,
+  StackRecord,
+} from '../../../../src/updater/swarm/record/stack-record.ts';
+import { StackRun } from '../../../../src/updater/swarm/rollout/stack-run.ts';
+import type { StackServiceUpdate } from '../../../../src/updater/swarm/services/specs.ts';
+import { engineThat, runContext, target, updateOptions } from '../../../build-plan.ts';
+import {
+  moveOf,
+  newImage,
+  nodes,
+  nodeWith,
+  serviceWith,
+  specWith,
+  type TaskWord,
+  tasksOf,
+} from '../../../build-stack.ts';
+import { type SwarmDouble, swarmDouble } from '../swarm-double.ts';
+
+const workerMove = (replicas = 2): StackServiceUpdate =>
+  moveOf('worker', { before: specWith({ name: 'svc_worker', replicas }) });
+
+interface Stage {
+  moves: readonly StackServiceUpdate[];
+  /** What is there when the run begins, where it is not as it was found. */
+  now?: Readonly<Record<string, Json>>;
+  isResumed?: boolean;
+  started?: boolean;
+  /** It was killed while it held the app, after that had been new. */
+  wasHolding?: boolean;
+  /** Ids of tasks that were there before. */
+  tasks?: readonly string[];
+  waitTimeoutMs?: number;
+  files?: RecordData['files'];
+  /** It begins, instead of going on from where services are replaced. */
+  planned?: PlannedStack | null;
+}
+
+const file = { path: '/opt/svc/stack.yaml', before: 'a'.repeat(64), after: 'b'.repeat(64) };
+/** The directory is not mounted, so that the try is told. */
+const restored = /^warn: cannot restore \/opt\/svc\/stack\.yaml/m;
+
+/** A run on a Swarm, which waits 300 ms for anything where a test does not say. */
+async function begin({
+  moves,
+  now = {},
+  isResumed = false,
+  started = false,
+  wasHolding = false,
+  tasks = [],
+  waitTimeoutMs = 300,
+  files = [],
+  planned = null,
+}: Stage) {
+  const specs = moves.map(({ id, before }) => [id, now[id] ?? before] as const);
+  const double = swarmDouble(Object.fromEntries(specs), nodes('n1', 'n2'));
+  const engine = await engineThat(double.answer);
+  const data: RecordData = {
+    ...{ format: 2, run: '20261125T100000Z', stack: 'svc', target: 'v1.5.0', from: 'v1.4.2', to: 'v1.5.0' },
+    ...{ stopFirst: false, moves, tasks, files },
+  };
+  const record = await StackRecord.make(engine, data, { holder: 'h', container: 'c', node: 'n1' }, null);
+  onTestFinished(() => record.release());
+  const earlier = started || wasHolding ? rollingBackState : ({ at: 'replacing' } as const);
+  if (planned === null) await record.note({ state: earlier, started });
+  const app = double.services.get('app-id');
+  if (wasHolding && app) {
+    app.PreviousSpec = specWith({ replicas: 2, image: newImage });
+  }
+  if (started) await record.note({ state: { at: 'replacing' } });
+  const { context, lines } = runContext(engine, {
+    ...updateOptions(),
+    limits: { waitTimeoutMs, pullTimeoutMs: 0 },
+  });
+  const stack = { context, place: { node: 'n1', history: 5 }, paths: new HostPaths([]), directory: null };
+  const run = new StackRun(stack, record, { earlier: isResumed ? earlier : null, planned });
+  /** Gives what keeps it from the new version; null if nothing does. */
+  const forward = (): Promise<unknown> =>
+    runSteps(run, 'update', context.log).then(
+      () => null,
+      (error) => error,
+    );
+  /** @param error after which it turns back; null for one that was on its way back when it was killed */
+  const back = async (error: unknown) => {
+    if (error !== null) await run.turnBack(error);
+    await runSteps(run, 'rollback', context.log).catch(tooShort);
+  };
+  return { double, run, forward, back, record, log: context.log, lines };
+}
+
+/** What was written to a service: `new x3`, `old x0`. */
+const writesTo = ({ written }: SwarmDouble, id: string): string[] =>
+  written
+    .filter(({ service }) => service === id)
+    .map(({ spec }) => `${serviceImageOf(spec) === newImage ? 'new' : 'old'} x${replicasOf(spec)}`);
+
+/** So many tasks of the old version run as the spec asks for, as long as it is the old one's. */
+const oldOf = ({ services }: SwarmDouble, id: string) => {
+  const spec = services.get(id)?.Spec ?? {};
+  const count = serviceImageOf(spec) === newImage ? 1 : (replicasOf(spec) ?? 0);
+  return tasksOf(...Array<string>(count).fill('old running')).map((task) => ({
+    ...task,
+    service: id,
+    id: `${id}-${task.id}`,
+  }));
+};
+
+/** The app's tasks: once its spec is new, there is one that has no room. */
+const withoutRoom = (double: SwarmDouble) => [
+  ...oldOf(double, 'app-id'),
+  ...(serviceImageOf(double.services.get('app-id')?.Spec ?? {}) === newImage
+    ? tasksOf(['new pending -', { id: 'new' }])
+    : []),
+];
+
+/** It takes 5 s until tasks count as back: these runs end before, after all of their writes. */
+const tooShort = (error: unknown): void =>
+  expect(['containers-not-restored', 'broken', 'containers-changed']).toContain(Object(error).code);
+
+describe('StackRun', () => {
+  it('rolls back by limiting the running tasks, then restores the definition', async () => {
+    const { double, forward, back } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 3 }) }), workerMove()],
+    });
+    double.tasks = () => [...withoutRoom(double), ...oldOf(double, 'worker-id')];
+    const error = await forward();
+    expect(error).toMatchObject({ code: 'recreate-failed' });
+    await back(error);
+    expect(writesTo(double, 'app-id')).toEqual(['new x3', 'old x1', 'old x3']);
+    expect(writesTo(double, 'worker-id')).toEqual(['old x0', 'old x2']);
+  });
+
+  it('keeps the number of tasks if the answer to the limit is lost in an election', async () => {
+    const { double, forward, back } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 3 }) })],
+    });
+    double.tasks = () => withoutRoom(double);
+    const error = await forward();
+    expect(error).toMatchObject({ code: 'recreate-failed' });
+    let swallowed = 0;
+    double.afterWrite = () =>
+      swallowed++ === 0
+        ? { status: 500, message: 'rpc error: code = DeadlineExceeded desc = context deadline exceeded' }
+        : null;
+    await back(error);
+    expect(writesTo(double, 'app-id')).toEqual(['new x3', 'old x1', 'old x3']);
+  });
+
+  it('does not take the limit of the previous run for the number that the owner wants', async () => {
+    const app = moveOf('app', { before: specWith({ replicas: 3 }) });
+    const { double, forward } = await begin({
+      moves: [app],
+      now: { 'app-id': specWith({ replicas: 1 }) },
+      isResumed: true,
+      started: true,
+    });
+    // It only has to be told: no new task comes.
+    expect(await forward()).toMatchObject({ code: 'broken' });
+    expect(writesTo(double, 'app-id')).toEqual(['new x3']);
+  });
+
+  it('restores a worker that had the new image before', async () => {
+    const worker = moveOf('worker', { before: specWith({ name: 'svc_worker', image: newImage }) });
+    const { double, forward, back } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 1 }) }), worker],
+      tasks: ['w1', 'w2'],
+    });
+    double.tasks = () => [
+      ...withoutRoom(double),
+      ...(replicasOf(double.services.get('worker-id')?.Spec ?? {}) === 2
+        ? tasksOf(
+            ['new running', { id: 'w1', service: 'worker-id' }],
+            ['new running', { id: 'w2', service: 'worker-id' }],
+          )
+        : []),
+    ];
+    const error = await forward();
+    expect(error).toMatchObject({ code: 'recreate-failed' });
+    await back(error);
+    expect(writesTo(double, 'worker-id')).toEqual(['new x0', 'new x2']);
+  });
+
+  it('starts no old worker next to a new app that was edited during the update', async () => {
+    const { double, forward, back } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 1 }) }), workerMove(1)],
+    });
+    double.tasks = () => {
+      const isNew = serviceImageOf(double.services.get('app-id')?.Spec ?? {}) === newImage;
+      return isNew ? tasksOf(['new preparing', { id: 'new' }]) : oldOf(double, 'app-id');
+    };
+    double.afterWrite = () => {
+      const app = double.services.get('app-id');
+      if (app && serviceImageOf(app.Spec) === newImage) app.Spec = { ...app.Spec, Labels: { tier: 'web' } };
+      return null;
+    };
+    const error = await forward();
+    expect(error).toMatchObject({ code: 'containers-changed' });
+    await back(error);
+    expect(writesTo(double, 'worker-id')).toEqual(['old x0']);
+  });
+
+  it('does not roll back after the kill of a run that had seen a task on a node', async () => {
+    // That task may have started and be gone without a trace: what is scaled away, Swarm forgets at once.
+    const app = moveOf('app', { before: specWith({ replicas: 2 }) });
+    const { double, back } = await begin({
+      moves: [app],
+      now: { 'app-id': specWith({ replicas: 1 }) },
+      isResumed: true,
+      wasHolding: true,
+    });
+    double.tasks = () => oldOf(double, 'app-id');
+    await back(null);
+    expect(writesTo(double, 'app-id')).not.toContain('old x2');
+  });
+
+  it('continues with the other nodes if Swarm waits for a task on a node that went down', async () => {
+    const { double, run, forward, lines } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 2 }) })],
+      waitTimeoutMs: 15_000,
+    });
+    double.tasks = () => {
+      const writes = double.written.length;
+      if (writes === 0) return oldOf(double, 'app-id');
+      double.nodes = [nodeWith('n1'), nodeWith('n2', { state: 'down' })];
+      const lost: TaskWord = ['new starting n2', { id: 'lost', slot: 1, wanted: 'shutdown' }];
+      const first: TaskWord = ['new running n1', { id: 'first', slot: 1 }];
+      // Until its spec has changed, Swarm leaves the second one alone.
+      const second: TaskWord = [writes < 2 ? 'old running n1' : 'new running n1', { id: `s${writes < 2}` }];
+      return tasksOf(lost, first, second);
+    };
+    const ended = await forward();
+    await run.end();
+    const labels = double.written.map(({ spec }) => serviceLabelsOf(spec)['svc-updater.nudge']);
+    expect([ended, labels]).toEqual([null, [undefined, '1', undefined]]);
+    expect(lines.join('\n')).toMatch(
+      /warn: \S+ is down, so the state of its task lost of svc_app is unknown/,
+    );
+  }, 30_000);
+
+  it('keeps old tasks unchanged if the new tasks were forced to restart', async () => {
+    const { double, forward, back } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 3 }) })],
+    });
+    double.tasks = () => withoutRoom(double);
+    double.afterWrite = () => {
+      const app = double.services.get('app-id');
+      if (!app || serviceImageOf(app.Spec) !== newImage) return null;
+      app.Spec = { ...app.Spec, TaskTemplate: { ...toObject(app.Spec.TaskTemplate), ForceUpdate: 1 } };
+      return null;
+    };
+    const error = await forward();
+    expect(error).toMatchObject({ code: 'recreate-failed' });
+    await back(error);
+    // Of another template Swarm would make the old ones again, while a new one may be about to start.
+    expect(toObject(double.written[1]?.spec.TaskTemplate).ForceUpdate).toBe(0);
+  });
+
+  it('counts a task as started if it was ready in a late answer and had ended by the next check', async () => {
+    const { double, forward, record } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
+    });
+    let looks = 0;
+    double.tasks = () => {
+      if (serviceImageOf(double.services.get('app-id')?.Spec ?? {}) !== newImage)
+        return oldOf(double, 'app-id');
+      return tasksOf([++looks === 1 ? 'new ready' : 'new shutdown', { id: 'new' }]);
+    };
+    // What is told of the tasks is a second old when the look is over.
+    double.delay = (path) => (path === '/services' && double.written.length === 1 && looks === 0 ? 1_000 : 0);
+    await forward();
+    expect(record.hasStarted).toBe(true);
+  });
+
+  it('restores the files last, and ends with the error that it has turned back for', async () => {
+    const { double, run, record, log, lines } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 3 }) })],
+      files: [file],
+      waitTimeoutMs: 6_000,
+    });
+    double.tasks = () => withoutRoom(double);
+    await expect(runToGoal(run, log)).rejects.toMatchObject({
+      code: 'recreate-failed',
+      state: 'the files were restored, and v1.4.2 is running again',
+    });
+    expect(writesTo(double, 'app-id')).toEqual(['new x3', 'old x1', 'old x3']);
+    expect(record.state).toEqual({ at: 'restoring', ending: null });
+    expect(lines.at(-1)).toMatch(restored);
+  }, 30_000);
+
+  it('restores the files also if the services cannot be rolled back', async () => {
+    const { double, run, log, lines } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
+      files: [file],
+    });
+    double.tasks = () => withoutRoom(double);
+    await expect(runToGoal(run, log)).rejects.toMatchObject({ code: 'containers-not-restored' });
+    expect(lines.join('\n')).toMatch(restored);
+  });
+
+  it('keeps the files, and ends as broken, once a new task has started while it turned back', async () => {
+    const { double, run, log, record, lines } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
+      files: [file],
+    });
+    double.tasks = () => {
+      const isHeld = double.written.length === 2;
+      return isHeld ? tasksOf(['new running', { id: 'new' }]) : withoutRoom(double);
+    };
+    await expect(runToGoal(run, log)).rejects.toMatchObject({
+      code: 'broken',
+      state: expect.stringMatching(/^v1\.5\.0 has started but is not healthy; nothing was rolled back/),
+    });
+    expect(writesTo(double, 'app-id')).toEqual(['new x1', 'old x1', 'new x1']);
+    expect([record.hasStarted, record.state.at]).toEqual([true, 'rolling-back']);
+    expect(lines.join('\n')).not.toMatch(restored);
+  });
+
+  it('records that a task which was starting until the wait ended has started', async () => {
+    const { double, run, log, record } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
+    });
+    double.tasks = () => tasksOf([double.written.length === 0 ? 'old running' : 'new starting', { id: 'a' }]);
+    await expect(runToGoal(run, log)).rejects.toMatchObject({ code: 'broken' });
+    expect(record.hasStarted).toBe(true);
+  });
+
+  it('reports a Swarm that is lost while services are replaced, and undoes nothing', async () => {
+    const { double, run, log, record } = await begin({ moves: [moveOf('app')] });
+    double.tasks = () => [];
+    const error = new UpdateError('engine-unavailable', 'no leader of the Swarm answers');
+    run.execute = () => Promise.reject(error);
+    await expect(runToGoal(run, log)).rejects.toMatchObject({ code: 'engine-lost', message: error.message });
+    expect(record.state).toEqual({ at: 'replacing' });
+  });
+
+  it('leaves the rest to a later run if the Swarm is lost on the way back', async () => {
+    const { double, run, log, record } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
+    });
+    double.tasks = () => withoutRoom(double);
+    const confirm = record.confirm.bind(record);
+    const lost = new UpdateError('engine-unavailable', 'no leader of the Swarm answers');
+    record.confirm = () => (record.state.at === 'rolling-back' ? Promise.reject(lost) : confirm());
+    await expect(runToGoal(run, log)).rejects.toMatchObject({ code: 'engine-lost', outcome: 'broken' });
+    expect(record.state.at).toBe('rolling-back');
+  });
+});
+
+describe('a StackRun that begins', () => {
+  const planned: PlannedStack = {
+    ...planServiceUpdates({ app: serviceWith(specWith({})), workers: [] }, [], {
+      ...updateOptions(),
+      target: target('v1.5.0'),
+    }),
+    ...{ stopFirst: false, moves: [], published: [], files: null, recalls: null },
+  };
+
+  it('pulls, then writes the files, without a look at the services', async () => {
+    const { double, run, record } = await begin({ moves: [moveOf('app')], planned });
+    double.tasks = () => {
+      throw new Error('looked');
+    };
+    for (const [at, kind] of [
+      ['pulling', 'pull'],
+      ['writing', 'write-files'],
+    ] as const) {
+      await record.note({ state: { at } });
+      expect(run.next(await run.look(), 'update')).toMatchObject({ kind });
+    }
+  });
+
+  it('has nothing to undo if one of these fails', async () => {
+    const { double, run, record, log, lines } = await begin({
+      moves: [moveOf('app')],
+      planned,
+      files: [file],
+    });
+    const error = new UpdateError('pull-failed', 'no space left');
+    run.execute = () => Promise.reject(error);
+    await expect(runToGoal(run, log)).rejects.toBe(error);
+    expect([record.state.at, double.written, lines]).toEqual(['pulling', [], []]);
+  });
+
+  it('enters the phase recreate after the files are written, and is not cancelled any more', async () => {
+    const { run, record } = await begin({ moves: [moveOf('app')], planned });
+    await record.note({ state: { at: 'writing' } });
+    await run.execute({ kind: 'write-files', planned });
+    expect([record.state, run.isReplacing]).toEqual([{ at: 'replacing' }, true]);
+  });
+
+  it('restores the files if a signal has come by then', async () => {
+    const { run, record, lines } = await begin({ moves: [moveOf('app')], planned, files: [file] });
+    await record.note({ state: { at: 'writing' } });
+    process.emit('SIGTERM');
+    onTestFinished(() => void process.removeAllListeners('SIGTERM'));
+    await expect(run.execute({ kind: 'write-files', planned })).rejects.toBeInstanceOf(Error);
+    expect([record.state, run.isReplacing]).toEqual([{ at: 'writing' }, false]);
+    expect(lines.join('\n')).toMatch(restored);
+  });
+});

@@ -1,0 +1,361 @@
+import { describe, expect, it } from 'vitest';
+import { type Json, toObject } from '../../../../src/engine/objects/json.ts';
+import type { SwarmNode, SwarmTask } from '../../../../src/engine/swarm/swarm-service.ts';
+import { specOf } from '../../../../src/updater/swarm/services/specs.ts';
+import {
+  createObservedTasks,
+  isHealthyService,
+  isRunOnceService,
+  mayHaveMissedTasks,
+  type ObservedTasks,
+  recordObservation,
+  summariseTasks,
+  type TaskSummary,
+} from '../../../../src/updater/swarm/services/tasks.ts';
+import {
+  moveOf,
+  newImage,
+  nodes,
+  nodeWith,
+  serviceWith,
+  specWith,
+  type TaskWord,
+  tasksOf,
+} from '../../../build-stack.ts';
+
+const move = moveOf('app');
+const after = specOf(move, 'after', { replicas: 2, forced: 0, held: 0, nodesWithout: [] });
+const allNodes = nodes('n1', 'n2', 'n3');
+const unstarted = 'starting container failed: error mounting "/x"';
+
+/** One look: what of the new task `t1` it tells, in words; empty where Swarm has forgotten it. */
+type Told = string | [word: string, changes: Partial<SwarmTask>];
+
+interface Look {
+  at?: number;
+  nodes?: readonly SwarmNode[];
+}
+
+/** Looks at one task every 100 ms, or when a look says so. */
+function seenIn(
+  looks: readonly (Told | [Told, Look])[],
+  seen: ObservedTasks = createObservedTasks([]),
+): ObservedTasks {
+  const isLook = (each: Told | [Told, Look]): each is [Told, Look] =>
+    Array.isArray(each) && typeof each[1] === 'object' && ('at' in each[1] || 'nodes' in each[1]);
+  let now = 0;
+  for (const each of looks) {
+    const [told, { at = now + 100, nodes: there = allNodes }] = isLook(each) ? each : [each, {}];
+    now = at;
+    recordObservation(seen, move, { tasks: told === '' ? [] : tasksOf(told), nodes: there }, at);
+  }
+  return seen;
+}
+
+const isStarted = (...looks: (Told | [Told, Look])[]): boolean => seenIn(looks).started.size > 0;
+
+describe('note: whether a new task has started', () => {
+  it.each<[state: string, started: boolean]>([
+    ['assigned', false],
+    // The engine says so before it tries: what becomes of it tells.
+    ['starting', false],
+    ['running', true],
+    ['complete', true],
+    ['failed', true],
+    ['rejected', false],
+    ['shutdown', true],
+    ['remove', true],
+  ])('seen for the first time: %s', (state, started) => expect(isStarted(`new ${state}`)).toBe(started));
+
+  it.each<[what: string, looks: (Told | [Told, Look])[], started: boolean]>([
+    [
+      'its container could not be started',
+      ['new ready', 'new starting', ['new failed', { error: unstarted }]],
+      false,
+    ],
+    ['it ended by itself', ['new ready', ['new failed', { error: 'task: non-zero exit (1)' }]], true],
+    ['taken away while it started', ['new starting', 'new shutdown'], true],
+    ['forgotten while it started', ['new starting', ''], true],
+    ['taken away right after it was ready', ['new ready', 'new shutdown'], false],
+    ['400 ms lie between two looks', ['new ready', ['new shutdown', { at: 500 }]], false],
+    ['forgotten between looks far apart', ['new ready', ['', { at: 501 }]], true],
+    [
+      'ready on a node that is down',
+      ['new ready', ['new ready', { nodes: [nodeWith('n1', { state: 'down' })] }]],
+      true,
+    ],
+    [
+      'ready on one that nobody has heard of since an election',
+      ['new ready', ['new ready', { nodes: [nodeWith('n1', { state: 'unknown' })] }]],
+      false,
+    ],
+    ['it has another image', ['old running'], false],
+  ])('%s', (_, looks, started) => expect(isStarted(...looks)).toBe(started));
+
+  it('does not count tasks that were there before', () => {
+    expect(seenIn(['new running', 'new failed', ''], createObservedTasks(['t1'])).started.size).toBe(0);
+  });
+
+  it('trusts the record of a previous run that has seen a new task', () => {
+    expect(seenIn([''], createObservedTasks([], true)).started.size).toBe(1);
+  });
+
+  it.each<[word: Told, failures: number]>([
+    ['new failed', 1],
+    ['new rejected', 1],
+    // Unhealthy, and it ended well on TERM.
+    ['new complete', 1],
+    ['new shutdown', 0],
+    ['old failed', 0],
+  ])('counts %s as a failure, or not', (word, failures) => {
+    expect(seenIn([word, word, '']).failed.size).toBe(failures);
+  });
+
+  it('a task told to stop that ends "failed", as Swarm lets it, is no failure', () => {
+    const told: Told = [
+      'new failed',
+      { wanted: 'remove', error: 'error while removing network: unknown network' },
+    ];
+    expect(seenIn(['new running', ['new running', { wanted: 'remove' }], told]).failed.size).toBe(0);
+  });
+
+  it('an orphaned task that was ready may have started', () => {
+    expect(isStarted('new ready', 'new orphaned')).toBe(true);
+  });
+});
+
+describe('summarise', () => {
+  interface Given {
+    tasks: readonly SwarmTask[];
+    spec?: Json;
+    nodes?: readonly SwarmNode[];
+    seen?: ObservedTasks;
+    /** How long the same ones have run. */
+    forMs?: number;
+  }
+
+  function summary({
+    tasks,
+    spec = after,
+    nodes: there = allNodes,
+    seen = createObservedTasks([]),
+    forMs = 5_000,
+  }: Given): TaskSummary {
+    const look = { spec, tasks, nodes: there };
+    recordObservation(seen, move, look, 0);
+    summariseTasks(seen, move, look, 0);
+    recordObservation(seen, move, look, forMs);
+    return summariseTasks(seen, move, look, forMs);
+  }
+  const judged = (given: Given): string => {
+    const { isWell: well, isBack } = summary(given);
+    return well ? (isBack ? 'both' : 'well') : isBack ? 'back' : 'neither';
+  };
+
+  const down = [nodeWith('n1', { state: 'down' }), ...nodes('n2', 'n3')];
+  const gone: [string, Partial<SwarmTask>] = ['old running n1', { wanted: 'shutdown' }];
+  const scaled = (replicas: number) => specWith({ replicas });
+
+  it.each<[situation: string, given: Given, judged: string]>([
+    ['all new ones run', { tasks: tasksOf('new running', 'new running n2') }, 'well'],
+    ['too few', { tasks: tasksOf('new running') }, 'neither'],
+    [
+      'one is about to stop',
+      { tasks: tasksOf('new running', ['new running', { wanted: 'shutdown' }]) },
+      'neither',
+    ],
+    ['an old one is alive', { tasks: tasksOf('new running', 'new running', 'old running') }, 'neither'],
+    [
+      'the old ones have ended',
+      { tasks: tasksOf('new running', 'new running', 'old shutdown', 'old failed', 'old orphaned') },
+      'well',
+    ],
+    ['all old ones run', { tasks: tasksOf('old running', 'old running') }, 'back'],
+    [
+      'somebody has scaled it',
+      { tasks: tasksOf('new running', 'new running', 'new running'), spec: scaled(3) },
+      'well',
+    ],
+    [
+      'an old one on a node that went down after the first new one',
+      { tasks: tasksOf('new running n2', 'new running n3', gone), nodes: down },
+      'well',
+    ],
+    [
+      'an old one on a node that is unknown',
+      {
+        tasks: tasksOf('new running n2', 'new running n3', gone),
+        nodes: [nodeWith('n1', { state: 'unknown' })],
+      },
+      'neither',
+    ],
+    [
+      'old ones are back, but for one on a node that is down',
+      { tasks: tasksOf('old running n2', 'old running n3', gone), nodes: down },
+      'back',
+    ],
+  ])('%s', (_, given, expected) => expect(judged(given)).toBe(expected));
+
+  it('reports lost old tasks after a new task has started', () => {
+    const tasks = tasksOf('new running n2', 'new running n3', gone);
+    const { lost, oldAlive } = summary({ tasks, nodes: down });
+    expect([lost.map(({ id }) => id), oldAlive]).toEqual([['t3'], []]);
+    const early = summary({ tasks: tasksOf('new preparing n2', gone), nodes: down });
+    expect([early.lost, early.oldAlive.map(({ id }) => id)]).toEqual([[], ['t2']]);
+  });
+
+  it('reports new tasks on a node that is down until Swarm no longer waits for them', () => {
+    const tasks = tasksOf('new running n2', 'old running n3', ['new starting n1', { wanted: 'shutdown' }]);
+    const seen = createObservedTasks([]);
+    const { lostNew, isStuck } = summary({ tasks, nodes: down, seen });
+    expect([lostNew.map(({ id }) => id), isStuck]).toEqual([['t3'], true]);
+    seen.passed.add('t3');
+    expect(summary({ tasks, nodes: down, seen }).isStuck).toBe(false);
+  });
+
+  it.each<[situation: string, tasks: SwarmTask[], waiting: number, well: boolean]>([
+    ['on the node that went down', tasksOf('new running n2', 'new pending -', gone), 1, true],
+    ['more than were there', tasksOf('new running n2', 'new pending -', 'new pending -', gone), 1, false],
+    ['on no node', tasksOf('new running n2', 'new pending -'), 0, false],
+    ['and none runs', tasksOf('new starting n2', 'new pending -', gone), 0, false],
+  ])('does not wait for a new task without a node: %s', (_, tasks, waiting, well) => {
+    const found = summary({ tasks, nodes: down, spec: scaled(tasks.length === 4 ? 3 : 2) });
+    expect([found.waiting, found.isWell]).toEqual([waiting, well]);
+    // Swarm waits for it too, and has to be told to continue.
+    expect([found.stuck.length, found.isStuck]).toEqual([waiting, waiting > 0]);
+  });
+
+  it.each<[situation: string, tasks: SwarmTask[], well: boolean, failures: number]>([
+    ['it runs', tasksOf('new running'), false, 0],
+    ['it has succeeded', tasksOf('new complete'), true, 0],
+    ['it failed, and runs again', tasksOf('new failed', ['new running', { slot: 1 }]), false, 1],
+    ['it failed, then succeeded', tasksOf('new failed', ['new complete', { slot: 1 }]), true, 1],
+    ['the old one had succeeded', tasksOf('old complete'), false, 0],
+  ])('a service that ends when it is done: %s', (_, tasks, well, failures) => {
+    const once = moveOf('app', { role: 'once' });
+    const seen = createObservedTasks([]);
+    const look = { spec: scaled(1), tasks, nodes: allNodes };
+    recordObservation(seen, once, look, 0);
+    const found = summariseTasks(seen, once, look, 0);
+    expect([found.isWell, found.failures]).toEqual([well, failures]);
+  });
+
+  it('needs one task of a global service per eligible node', () => {
+    const needs = (constraints: string[], ...there: SwarmNode[]) =>
+      summary({ tasks: [], spec: specWith({ replicas: null, constraints }), nodes: there }).needs;
+    expect(needs([], ...allNodes)).toBe(3);
+    expect(needs([], nodeWith('n1'), nodeWith('n2', { availability: 'drain' }))).toBe(1);
+    expect(needs([], nodeWith('n1'), nodeWith('n2', { availability: 'pause' }))).toBe(1);
+    expect(needs([], nodeWith('n1'), nodeWith('n2', { state: 'down' }))).toBe(1);
+    expect(needs(['node.role==manager'], nodeWith('n1'), nodeWith('n2', { role: 'manager' }))).toBe(1);
+  });
+
+  it('measures the time since the same tasks have been running', () => {
+    const seen = createObservedTasks([]);
+    const look = (at: number, ...words: string[]) =>
+      summariseTasks(seen, move, { spec: after, tasks: tasksOf(...words), nodes: allNodes }, at);
+    expect(look(0, 'new running', 'new running').isWell).toBe(false);
+    expect(look(4_900, 'new running', 'new starting').steadyMs).toBe(0);
+    expect(look(5_000, 'new running', 'new running').steadyMs).toBe(0);
+    expect(look(9_999, 'new running', 'new running').isWell).toBe(false);
+    expect(look(10_000, 'new running', 'new running').isWell).toBe(true);
+  });
+
+  it('a global service without nodes is not healthy', () => {
+    const seen = seenIn(['new running']);
+    const spec = specWith({ replicas: null });
+    expect(
+      judged({
+        tasks: tasksOf(['new running', { wanted: 'shutdown' }]),
+        spec,
+        seen,
+        nodes: [nodeWith('n1', { state: 'down' })],
+      }),
+    ).toBe('neither');
+  });
+
+  it('a service that keeps its image is restored when its tasks are running', () => {
+    const same = moveOf('worker', { before: specWith({ name: 'svc_worker', image: newImage }) });
+    const tasks = tasksOf('new running', 'new running');
+    const seen = createObservedTasks(tasks.map(({ id }) => id));
+    const look = { spec: same.before, tasks, nodes: allNodes };
+    summariseTasks(seen, same, look, 0);
+    expect(summariseTasks(seen, same, look, 5_000).isBack).toBe(true);
+  });
+});
+
+describe('mayHaveForgotten', () => {
+  const forgotten = (history: number, tasks: readonly SwarmTask[], earlier: string[] = []) =>
+    mayHaveMissedTasks(createObservedTasks(earlier), move, tasks, history);
+  const ended = (...slots: number[]) =>
+    slots.flatMap((slot, at) => tasksOf(['new rejected', { id: `e${at}`, slot, node: 'n1' }]));
+
+  it.each<[situation: string, history: number, tasks: SwarmTask[], forgotten: boolean]>([
+    ['Swarm remembers none', 0, [], true],
+    ['none has ended', 5, tasksOf('new preparing'), false],
+    ['fewer than it remembers', 2, ended(1), false],
+    ['as many', 2, ended(1, 1), true],
+    ['as many in two slots', 2, ended(1, 2), false],
+  ])('%s', (_, history, tasks, expected) => expect(forgotten(history, tasks)).toBe(expected));
+
+  it('does not count those of an earlier run', () => {
+    expect(forgotten(2, ended(1, 1), ['e0'])).toBe(false);
+  });
+});
+
+describe('endsWhenDone', () => {
+  const policy = (Condition: string) => {
+    const spec = specWith();
+    return serviceWith({
+      ...spec,
+      TaskTemplate: { ...toObject(spec.TaskTemplate), RestartPolicy: { Condition } },
+    });
+  };
+  it.each<[situation: string, condition: string, tasks: SwarmTask[], ends: boolean]>([
+    ['it has ended, and is not started again', 'none', tasksOf('old complete'), true],
+    ['it would be started again after a failure', 'on-failure', tasksOf('old failed', 'old complete'), true],
+    ['it is started again', 'any', tasksOf('old complete'), false],
+    ['it runs', 'on-failure', tasksOf('old complete', 'old running'), false],
+    ['it has only failed', 'none', tasksOf('old failed'), false],
+    ['it had run for long', 'on-failure', tasksOf(['old complete', { tookMs: 300_001 }]), false],
+    ['another service has ended', 'none', tasksOf(['old complete', { service: 'worker-id' }]), false],
+  ])('%s', (_, condition, tasks, ends) =>
+    expect(isRunOnceService(policy(condition), tasks, 300_000)).toBe(ends),
+  );
+});
+
+describe('isWell with one check', () => {
+  it('wants a service that ends when it is done to have succeeded', () => {
+    const once = moveOf('app', { role: 'once', before: specWith({ image: newImage }) });
+    const well = (...words: TaskWord[]) => isHealthyService(once, tasksOf(...words), allNodes);
+    expect([well('new complete'), well('new failed'), well('new complete', 'new running')]).toEqual([
+      ...[true, false, false],
+    ]);
+  });
+
+  const now = (image: string, ...words: TaskWord[]) =>
+    isHealthyService(moveOf('app', { before: specWith({ image }) }), tasksOf(...words), allNodes);
+  it.each<[situation: string, words: TaskWord[], well: boolean]>([
+    ['all run', ['new running', 'new running'], true],
+    ['history does not count', ['new running', 'new running', 'new failed', 'old shutdown'], true],
+    ["another service's", ['new running', ['new running', { service: 'worker-id' }]], false],
+  ])('%s', (_, words, well) => expect(now(newImage, ...words)).toBe(well));
+  it('counts nodes for a global service', () => {
+    const global = moveOf('app', { before: specWith({ image: newImage, replicas: null }) });
+    expect(isHealthyService(global, tasksOf('new running n1', 'new running n2'), nodes('n1', 'n2'))).toBe(
+      true,
+    );
+    expect(isHealthyService(global, tasksOf('new running n1'), nodes('n1', 'n2'))).toBe(false);
+  });
+  it('does not count tasks that wait on a node of another platform', () => {
+    const before = specWith({ image: newImage, replicas: null, platforms: [{ Architecture: 'amd64' }] });
+    const global = moveOf('app', { before });
+    const there = [...nodes('n1'), nodeWith('n2', { arch: 'aarch64' })];
+    expect(isHealthyService(global, tasksOf('new running n1', 'new pending n2'), there)).toBe(true);
+    expect(isHealthyService(global, tasksOf('new pending n1', 'new pending n2'), there)).toBe(false);
+    const told = { spec: before, tasks: tasksOf('new running n1', 'new pending n2'), nodes: there };
+    const seen = createObservedTasks([]);
+    summariseTasks(seen, global, told, 0);
+    expect(summariseTasks(seen, global, told, 6_000).isWell).toBe(true);
+  });
+});

@@ -1,0 +1,197 @@
+import { describe, expect, it } from 'vitest';
+import { createScriptedUpdates, type ScriptedRun, typicalRun } from '../../../src/server/testing/index.ts';
+import { followRun, type RunFollowEvent } from '../../../src/wire/api-client/run-follow-events.ts';
+import { UpdateApiClient } from '../../../src/wire/api-client/update-api-client.ts';
+import type { PhaseName } from '../../../src/wire/codes.ts';
+
+const address = 'https://svc.test/api/v1/instance/update';
+const withAnswer = (answer: () => Response | Promise<Response>) =>
+  new UpdateApiClient({ address, fetch: async () => answer(), deadlines: { read: 200 } });
+const typed = (body: string, type: string, status = 200) =>
+  new Response(body, { status, headers: { 'Content-Type': type } });
+const json = 'application/json; charset=utf-8';
+const problem = 'application/problem+json';
+
+describe('an answer', () => {
+  it.each<[string, () => Response | Promise<Response>, object]>([
+    ['a status', () => typed('{"version":"v1.4.2","channel":"stable"}', json), { kind: 'ok' }],
+    [
+      "a user's status",
+      () => typed('{"version":"v1.4.2","updating":true}', json),
+      { kind: 'ok', value: { version: 'v1.4.2', updating: true } },
+    ],
+    [
+      'a problem',
+      () => typed('{"detail":"no"}', problem, 409),
+      { kind: 'problem', problem: { status: 409, detail: 'no' } },
+    ],
+    [
+      'a log-in of svc',
+      () => typed('{"detail":"Log in first."}', problem, 401),
+      { kind: 'logged-out', status: 401 },
+    ],
+    [
+      'a redirect',
+      () => new Response(null, { status: 302, headers: { Location: '/login' } }),
+      { kind: 'logged-out', location: '/login' },
+    ],
+    [
+      'a page',
+      () => typed('<p>', 'text/html'),
+      { kind: 'none', why: { what: 'other', status: 200, type: 'text/html' } },
+    ],
+    ['JSON of another shape', () => typed('[1]', json), { kind: 'none', why: { what: 'other' } }],
+  ])('that is %s', async (_, answer, expected) => {
+    expect(await withAnswer(answer).status()).toMatchObject(expected);
+  });
+
+  it('that does not arrive in time', async () => {
+    const hanging: typeof fetch = (_, init) =>
+      new Promise((_, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason)));
+    const reader = new UpdateApiClient({ address, fetch: hanging, deadlines: { read: 50 } });
+    expect(await reader.progress()).toEqual({ kind: 'none', why: { what: 'late' } });
+    expect(await reader.events(null, new AbortController().signal)).toEqual({
+      kind: 'none',
+      why: { what: 'late' },
+    });
+  });
+
+  it('is requested without redirects and without a cache', async () => {
+    const asked: [unknown, RequestInit | undefined][] = [];
+    const reader = new UpdateApiClient({
+      address,
+      headers: { Authorization: 'Bearer x' },
+      fetch: async (url, init) => {
+        asked.push([url, init]);
+        return typed('{}', problem, 500);
+      },
+    });
+    await reader.start({ target: 'v1.5.0', when: 'idle' });
+    await reader.events('run1:7', new AbortController().signal);
+    expect(asked).toMatchObject([
+      [
+        address,
+        {
+          method: 'POST',
+          body: '{"target":"v1.5.0","when":"idle"}',
+          redirect: 'manual',
+          cache: 'no-store',
+          headers: { Authorization: 'Bearer x', 'Content-Type': 'application/json' },
+        },
+      ],
+      [
+        `${address}/progress?lastEventId=run1%3A7`,
+        { method: 'GET', redirect: 'manual', headers: { Accept: 'text/event-stream' } },
+      ],
+    ]);
+  });
+});
+
+describe('following a run', () => {
+  const timing = { firstPause: 10, longestPause: 40, silence: 100, unknown: 60, poll: 20 };
+  async function follow(fetch: (request: Request) => Promise<Response> | Response, run = 'run1') {
+    const reader = new UpdateApiClient({
+      address,
+      fetch: async (url, init) => fetch(new Request(url as string, init)),
+      deadlines: { read: 200 },
+    });
+    const news: RunFollowEvent[] = [];
+    const signal = AbortSignal.timeout(60_000);
+    for await (const one of followRun(reader, { run, signal, timing })) news.push(one);
+    return news;
+  }
+  const isStream = ({ headers }: Request) => headers.get('accept') === 'text/event-stream';
+
+  it('falls back to polling if the stream is buffered or unavailable', async () => {
+    for (const held of ['head', 'events', 'all']) {
+      const updates = createScriptedUpdates({ speed: 30 });
+      await updates.start();
+      await updates.update();
+      let streams = 0;
+      const news = await follow((request) => {
+        if (!isStream(request)) return updates.handle(request);
+        streams++;
+        if (held === 'events') return streamOf(request.signal);
+        if (held === 'all') return typed('{"detail":"100 event streams are already open."}', problem, 503);
+        return new Promise((_, reject) =>
+          request.signal.addEventListener('abort', () => reject(request.signal.reason)),
+        );
+      });
+      expect(news.at(-1)).toMatchObject({ kind: 'run', run: { outcome: 'updated' } });
+      // Full is no refusal.
+      const refused = expect.objectContaining({ kind: 'problem' });
+      expect(news).not.toContainEqual({ kind: 'unheard', refused });
+      if (held !== 'all') expect(streams).toBe(1);
+      await updates.close();
+    }
+  });
+
+  it('resumes after the last event and gets each line once', async () => {
+    let streams = 0;
+    const updates = createScriptedUpdates({ speed: 30, runs: [lasting('verify', () => streams < 3)] });
+    await updates.start();
+    const all: string[] = [];
+    updates.on('line', ({ line }) => void all.push(line.message));
+    await updates.update();
+    const news = await follow(async (request) => {
+      const answer = await updates.handle(request);
+      if (!isStream(request)) return answer;
+      streams++;
+      // Each stream breaks off after two pieces.
+      return answer.body ? new Response(first(answer.body, 2), answer) : answer;
+    });
+    const lines = news.flatMap((one) =>
+      one.kind === 'line' ? [(one.line as { message: string }).message] : [],
+    );
+    expect(streams).toBeGreaterThan(2);
+    expect(lines.length).toBeGreaterThan(4);
+    expect(lines).toEqual(all.slice(all.indexOf(lines[0] ?? '')));
+    expect(news.at(-1)).toMatchObject({ kind: 'run', run: { outcome: 'updated' } });
+    await updates.close();
+  });
+
+  it('finds its end in the history if another run has started', async () => {
+    const updates = createScriptedUpdates({ speed: 200, runs: [] });
+    await updates.start();
+    for (const _ of [1, 2]) {
+      const over = new Promise((resolve) => updates.on('end', resolve));
+      await updates.update({ target: 'v1.6.0' });
+      await over;
+    }
+    expect(await follow((request) => updates.handle(request))).toMatchObject([
+      { kind: 'run', run: { id: 'run1', outcome: 'updated' } },
+    ]);
+    const unknown = await follow((request) => updates.handle(request), 'run7');
+    expect(unknown.at(-1)).toEqual({ kind: 'unknown' });
+    await updates.close();
+  });
+});
+
+/** A run that goes no further than that for so long, however late its follower is. */
+function lasting(state: PhaseName, lasts: () => boolean): ScriptedRun {
+  const { steps, end } = typicalRun();
+  return { steps: steps.map((step) => (step.state === state ? { ...step, lasts } : step)), end };
+}
+
+/** A stream that begins and says nothing. */
+function streamOf(signal: AbortSignal): Response {
+  const body = new ReadableStream({
+    start: (controller) => signal.addEventListener('abort', () => controller.error(signal.reason)),
+  });
+  return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } });
+}
+
+/** The first pieces of a stream, which then breaks. */
+function first(body: ReadableStream<Uint8Array>, count: number): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  let given = 0;
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = given++ < count ? await reader.read() : { done: true, value: undefined };
+      if (value) controller.enqueue(value);
+      if (!done) return;
+      await reader.cancel();
+      controller.error(new Error('cut'));
+    },
+  });
+}

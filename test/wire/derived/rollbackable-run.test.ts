@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import { createRunWithDefaults } from '../../../src/wire/api-client/parse-responses.ts';
+import { findRollbackableRun, findSaveDowntimeSeconds } from '../../../src/wire/derived/rollbackable-run.ts';
+import type { Run } from '../../../src/wire/status.ts';
+
+const at = '2026-11-21T10:42:15.000Z';
+const point = { at, version: 'v1.4.2', bytes: 325_000_000, downtimeSeconds: 12.5 };
+const rolledBack = { version: 'v1.4.2', at };
+const past = (outcome: NonNullable<Run['outcome']>, more: Partial<Run> = {}): Run =>
+  createRunWithDefaults({ id: 'r', state: outcome, outcome, ...more });
+
+describe('the update that can be rolled back', () => {
+  it.each<[string, Run[], boolean]>([
+    ['is the last one', [past('updated', { restorePoint: point })], true],
+    [
+      'is none after a rollback, which cannot be undone',
+      [past('updated', { kind: 'rollback', restorePoint: point }), past('updated', { restorePoint: point })],
+      false,
+    ],
+    [
+      'is not hidden by runs that changed nothing',
+      [past('refused'), past('failed'), past('updated', { restorePoint: point })],
+      true,
+    ],
+    ['is none that changed nothing', [past('failed', { restorePoint: point })], false],
+    [
+      'is none if it is unknown how the last one ended',
+      [past('crashed'), past('updated', { restorePoint: point })],
+      false,
+    ],
+    [
+      'is none if the last one has no restore point',
+      [past('updated'), past('updated', { restorePoint: point })],
+      false,
+    ],
+    [
+      'is none after an automatic rollback',
+      [past('failed', { restorePoint: point, rolledBack }), past('updated', { restorePoint: point })],
+      false,
+    ],
+  ])('%s', (_, runs, isThere) => {
+    expect(findRollbackableRun(runs)?.restorePoint ?? null).toEqual(isThere ? point : null);
+  });
+});
+
+describe('the downtime of a restore point', () => {
+  it.each<[string, Run[], number | null]>([
+    [
+      'are those of the last one',
+      [past('updated'), past('failed', { restorePoint: point }), past('updated')],
+      12.5,
+    ],
+    [
+      'are those before, if the last one tells none',
+      [
+        past('updated', { restorePoint: { ...point, downtimeSeconds: null } }),
+        past('updated', { restorePoint: point }),
+      ],
+      12.5,
+    ],
+  ])('%s', (_, runs, seconds) => {
+    expect(findSaveDowntimeSeconds(runs)).toBe(seconds);
+  });
+});
