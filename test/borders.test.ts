@@ -409,6 +409,13 @@ describe('the house', () => {
     expect(mutual).toEqual([]);
   });
 
+  it('has at most 12 files in a folder, and 400 lines in a file', () => {
+    const folders = Map.groupBy(files, dirname);
+    expect([...folders].filter(([, list]) => list.length > 12).map(([folder]) => folder)).toEqual([]);
+    const tooLong = [...texts].filter(([, text]) => text.split('\n').length > 401);
+    expect(tooLong.map(([file]) => file)).toEqual([]);
+  });
+
   it('decides without asking', () => {
     expect(
       each((file, text) => (deciders.some((form) => form.test(file)) ? questions(file, text) : [])),

@@ -3,13 +3,18 @@
 
 import type { Readable } from 'node:stream';
 import { isWithin } from '../core/mounts/host-paths.ts';
-import { type EngineCall, type EngineCallName, type EngineTimeouts, engineCalls } from './engine-calls.ts';
+import {
+  definedOnes,
+  type EngineFacts,
+  type NamedMount,
+  platformHere,
+  type RemoteImage,
+  readComplete,
+} from './api-objects.ts';
+import { type CallOptions, type EngineFilters, EngineRequests, objectIn } from './engine-requests.ts';
 import { isVersion } from './http/api-version.ts';
-import { EngineClient } from './http/client.ts';
-import { createResponseError, EngineError, rejectionCodes, tolerateErrors } from './http/engine-error.ts';
-import { type EngineTarget, engineTarget } from './http/engine-target.ts';
-import { linesOfStream, logText, parseObjectLines } from './http/lines.ts';
-import type { EngineRequest, EngineResponse, EngineStream } from './http/request.ts';
+import { EngineError, rejectionCodes, tolerateErrors } from './http/engine-error.ts';
+import { linesOfStream, logText } from './http/lines.ts';
 import {
   type Container,
   type Image,
@@ -20,66 +25,10 @@ import {
   toListedContainer,
 } from './objects/container.ts';
 import { type Json, requireList, requireText, toList, toObject, toStrings } from './objects/json.ts';
-import { composeLabels } from './objects/labels.ts';
-import { isPodman, toDockerFormat } from './objects/podman.ts';
+import { toDockerFormat } from './objects/podman.ts';
 import { PullMeter, type PullProgress } from './registry/pull-progress.ts';
 import { credentialHeaders, type RegistryCredentials } from './registry/registry-credentials.ts';
 import { findOwnContainer, type OwnTraces } from './self/find-own-container.ts';
-
-/** Filters of a list or of events, such as `{ label: ['svc.role=worker'] }`. */
-export type EngineFilters = Readonly<Record<string, readonly string[]>>;
-
-export interface CallOptions {
-  /** Values for the parameters in the call's path and purpose. */
-  params?: Readonly<Record<string, string>>;
-  query?: Readonly<Record<string, string>>;
-  filters?: EngineFilters;
-  headers?: Readonly<Record<string, string>>;
-  body?: unknown;
-  /** Deadline in milliseconds, instead of the call's own deadline. */
-  deadlineMs?: number;
-  limit?: number;
-  cut?: boolean;
-  signal?: AbortSignal;
-  /** Whether to keep the response out of error messages, because the response may repeat secrets from the request. */
-  isSecret?: boolean;
-}
-
-/** Version, platform and API versions that the engine reports. */
-export interface EngineFacts {
-  version: string;
-  /** Platform of the engine, such as `linux/amd64`; empty if the engine does not report it. */
-  platform: string;
-  /**
-   * Oldest and newest API versions that the engine supports, such as `1.40` and `1.56`; null if it does not report
-   * them.
-   */
-  api: { oldest: string; newest: string } | null;
-}
-
-/** Body of `POST /containers/create`, with the container's name. */
-export type ContainerSpec = {
-  name: string;
-  Image: string;
-  Cmd?: string[];
-  Env?: string[];
-  Labels?: Record<string, string>;
-  StopTimeout?: number;
-  HostConfig?: { Mounts?: MountSpec[]; [key: string]: unknown };
-};
-
-export interface MountSpec {
-  Type: 'bind' | 'volume';
-  Source: string;
-  Target: string;
-  ReadOnly?: boolean;
-}
-
-export interface RemoteImage {
-  digest: string;
-  /** Platforms of the image in the format of a Swarm service's spec; empty if the registry does not report them. */
-  platforms: readonly Json[];
-}
 
 interface PullRequest {
   repository: string;
@@ -90,22 +39,6 @@ interface PullRequest {
   signal: AbortSignal;
 }
 
-export interface NamedMount {
-  /** Name of the volume; empty for a bind. */
-  volume: string;
-  /** Path of the mounted directory on the host. */
-  source: string;
-  destination: string;
-}
-
-const usualTimeouts: EngineTimeouts = {
-  query: 5_000,
-  registry: 30_000,
-  work: 60_000,
-  start: 60_000,
-  pullSilence: 300_000,
-  logSilence: 60_000,
-};
 const containerName = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
 /** Deadline in milliseconds for reading the last lines of a log, because the node of a Swarm task may be offline. */
 const lastLinesMs = 10_000;
@@ -119,84 +52,10 @@ const atATime = 32;
  * Client for the engine's API. All methods throw EngineError. In the subclass `Engine`, they also throw UpdateError
  * with an EngineError as its cause.
  */
-export class EngineApi {
-  /** Path of the socket, or the engine's `tcp://` address. */
-  readonly path: string;
-  protected readonly client: EngineClient;
-  readonly #timeouts: EngineTimeouts;
-
-  /**
-   * Creates a client for an engine.
-   * @param place path of a socket, `unix://…` or `tcp://…`
-   * @throws TypeError for any other address
-   */
-  constructor(place: string, more: { client?: EngineClient; timeouts?: Partial<EngineTimeouts> } = {}) {
-    this.path = place.replace(/^unix:\/\//, '');
-    this.#timeouts = { ...usualTimeouts, ...more.timeouts };
-    this.client = more.client ?? new EngineClient(targetAt(place), this.#timeouts.query);
-  }
-
-  /** Whether the engine is Podman; false before the first call. */
-  get isPodman(): boolean {
-    return isPodman(this.client.about ?? {});
-  }
-
-  /** API version that is used for requests; empty if the engine does not report its version. */
-  get apiVersion(): string {
-    return this.client.apiVersion;
-  }
-
-  /** Sends a request to the engine. @throws EngineError for a status that the call does not accept */
-  async request(name: EngineCallName, options: CallOptions = {}): Promise<EngineResponse> {
-    const call: EngineCall = engineCalls[name];
-    const answer = await this.exchange(call, this.#questionOf(call, options));
-    if (answer.status < 300) return answer;
-    const shown = options.isSecret ? { ...answer, body: Buffer.alloc(0) } : answer;
-    const error = createResponseError(fillIn(call.call, options), shown);
-    if (call.accepted?.includes(answer.status) && error.code !== 'refused-by-proxy') return answer;
-    throw this.explain(error, purposeOf(call, options));
-  }
-
-  /** Sends a request whose response is a stream. @throws EngineError */
-  async open(name: EngineCallName, options: CallOptions, silenceMs: number): Promise<EngineStream> {
-    return this.openStream(this.#questionOf(engineCalls[name], options), silenceMs);
-  }
-
-  protected openStream(question: EngineRequest, silenceMs: number): Promise<EngineStream> {
-    return this.client.open(question, silenceMs);
-  }
-
-  protected exchange(_: EngineCall, question: EngineRequest): Promise<EngineResponse> {
-    return this.client.ask(question);
-  }
-
-  /**
-   * Converts an error for the caller.
-   * @param _purpose action that the engine failed to perform; undefined if there was no usable response
-   */
-  protected explain(error: EngineError, _purpose?: string): Error {
-    return error;
-  }
-
-  /** Parses a response. @throws EngineError not-an-engine if the response has another form */
-  #read<T, R>(raw: T, read: (raw: T) => R): R {
-    try {
-      return read(raw);
-    } catch (cause) {
-      const message = `this is not an answer of an engine: ${(cause as Error).message}`;
-      throw this.explain(new EngineError('not-an-engine', message, { cause }));
-    }
-  }
-
+export class EngineApi extends EngineRequests {
   /** Returns the engine's version, platform and API versions. */
   async getFacts(): Promise<EngineFacts> {
-    const {
-      Version,
-      Os,
-      Arch,
-      MinAPIVersion: oldest,
-      ApiVersion: newest,
-    } = await this.#getJson('getVersion');
+    const { Version, Os, Arch, MinAPIVersion: oldest, ApiVersion: newest } = await this.getJson('getVersion');
     return {
       version: String(Version),
       platform: Os && Arch ? `${Os}/${Arch}` : '',
@@ -206,7 +65,7 @@ export class EngineApi {
 
   /** Returns the settings of the engine and its kernel; empty if a proxy or the engine rejects the request. */
   async getInfo(): Promise<Json> {
-    const found = await this.#getJson('getInfo').catch(tolerateErrors(...rejectionCodes));
+    const found = await this.getJson('getInfo').catch(tolerateErrors(...rejectionCodes));
     return found ?? {};
   }
 
@@ -218,7 +77,7 @@ export class EngineApi {
 
   /** Lists the containers that match the filters, including stopped containers. */
   async listContainers(filters: EngineFilters): Promise<ListedContainer[]> {
-    return this.#read(await this.#listAll(filters), (all) => all.map(toListedContainer));
+    return this.parse(await this.#listAll(filters), (all) => all.map(toListedContainer));
   }
 
   /** Lists the binds and volumes of all containers, running or not, whose mount point contains the path. */
@@ -234,13 +93,13 @@ export class EngineApi {
 
   async #listAll(filters: EngineFilters): Promise<unknown[]> {
     const { body } = await this.request('listContainers', { query: { all: '1' }, filters });
-    return this.#read(body, (bytes) => requireList(JSON.parse(bytes.toString())));
+    return this.parse(body, (bytes) => requireList(JSON.parse(bytes.toString())));
   }
 
   /** Inspects a container by id or name; null if it does not exist. */
   async inspectContainer(name: string): Promise<Container | null> {
     const [raw] = await this.inspectRaw([name]);
-    return raw === undefined ? null : this.#read(raw, readComplete);
+    return raw === undefined ? null : this.parse(raw, readComplete);
   }
 
   /** Inspects containers by id or name. Missing containers are left out. */
@@ -274,7 +133,7 @@ export class EngineApi {
   async #inspectOne(id: string): Promise<Json | null> {
     const { status, body } = await this.request('inspectContainer', { params: { id } });
     if (status === 404) return null;
-    const raw = this.#read(body, objectIn);
+    const raw = this.parse(body, objectIn);
     return this.isPodman ? toDockerFormat(raw) : raw;
   }
 
@@ -302,7 +161,7 @@ export class EngineApi {
       body,
       params: { image: String(body.Image) },
     });
-    return this.#read(made.body, (bytes) => requireText(objectIn(bytes).Id));
+    return this.parse(made.body, (bytes) => requireText(objectIn(bytes).Id));
   }
 
   /** Starts a container. Succeeds if the container is already running. */
@@ -382,7 +241,7 @@ export class EngineApi {
       const { chunks } = await this.open(
         'readLog',
         { params: { id }, query, signal },
-        this.#timeouts.logSilence,
+        this.timeouts.logSilence,
       );
       yield* linesOfStream(logText(chunks));
     } catch (error) {
@@ -405,7 +264,7 @@ export class EngineApi {
     const lines: string[] = [];
     try {
       const options = { params: { id }, query, signal: AbortSignal.any([signal, late]) };
-      const { chunks } = await this.open(name, options, this.#timeouts.query);
+      const { chunks } = await this.open(name, options, this.timeouts.query);
       for await (const line of linesOfStream(logText(chunks))) {
         if (line !== '') lines.push(line);
         // Some log drivers ignore `tail` and send the whole log.
@@ -423,7 +282,7 @@ export class EngineApi {
   /** Lists local images that match the filters, with all tags and digests of each image. */
   async listImages(filters: EngineFilters) {
     const { body } = await this.request('listImages', { filters });
-    const images = this.#read(body, (bytes) => requireList(JSON.parse(bytes.toString()))) as Json[];
+    const images = this.parse(body, (bytes) => requireList(JSON.parse(bytes.toString()))) as Json[];
     return images.map(({ Id, RepoTags, RepoDigests, Size }) => ({
       id: String(Id),
       // The containerd store also lists the digest of a pulled image as a tag.
@@ -446,7 +305,7 @@ export class EngineApi {
   async inspectImage(reference: string): Promise<Image | null> {
     const inspect = async (query: Record<string, string>) => {
       const { status, body } = await this.request('inspectImage', { params: { reference }, query });
-      return status === 404 ? null : this.#read(body, objectIn);
+      return status === 404 ? null : this.parse(body, objectIn);
     };
     // Engines before API 1.48 ignore the parameter `manifests`.
     const raw = await inspect({ manifests: '1' });
@@ -485,7 +344,7 @@ export class EngineApi {
   async inspectRemoteImage(reference: string, login: RegistryCredentials | null): Promise<RemoteImage> {
     const headers = credentialHeaders(login);
     const { body } = await this.request('inspectRemoteImage', { params: { reference }, headers });
-    return this.#read(body, (bytes) => {
+    return this.parse(body, (bytes) => {
       const { Descriptor, Platforms } = objectIn(bytes);
       // As in `docker stack deploy`, the architecture is left out for arm, so that each node selects the variant that
       // it can run.
@@ -501,7 +360,7 @@ export class EngineApi {
     const query = { fromImage: repository, tag };
     const meter = new PullMeter();
     const options = { query, headers: credentialHeaders(login), signal };
-    await this.#readLines('pullImage', options, this.#timeouts.pullSilence, (event) => {
+    await this.readEvents('pullImage', options, this.timeouts.pullSilence, (event) => {
       const progress = meter.add(event);
       if (progress) onProgress(progress);
     });
@@ -513,21 +372,7 @@ export class EngineApi {
   /** Loads the images of a tar archive. @throws EngineError with the engine's message; the signal's reason */
   async loadImages(body: Readable, signal: AbortSignal): Promise<void> {
     const options = { query: { quiet: '1' }, body, signal };
-    await this.#readLines('loadImages', options, Number.POSITIVE_INFINITY, () => {});
-  }
-
-  async #readLines(
-    name: EngineCallName,
-    options: CallOptions,
-    silenceMs: number,
-    onEvent: (event: Json) => void,
-  ): Promise<void> {
-    const { chunks } = await this.open(name, options, silenceMs);
-    for await (const event of parseObjectLines(chunks)) {
-      const error = event.error ?? toObject(event.errorDetail).message;
-      if (typeof error === 'string') throw new EngineError('refused', error, { status: 500 });
-      onEvent(event);
-    }
+    await this.readEvents('loadImages', options, Number.POSITIVE_INFINITY, () => {});
   }
 
   /** Lists networks by name. Several networks may have the same name. */
@@ -540,70 +385,6 @@ export class EngineApi {
   /** Lists volumes by name. */
   async listVolumes(names: readonly string[]) {
     if (names.length === 0) return [];
-    return definedOnes((await this.#getJson('listVolumes', { filters: { name: names } })).Volumes, names);
-  }
-
-  async #getJson(name: EngineCallName, options: CallOptions = {}): Promise<Json> {
-    return this.#read((await this.request(name, options)).body, objectIn);
-  }
-
-  #questionOf(
-    call: EngineCall,
-    { params = {}, query, filters, isSecret: _, ...more }: CallOptions,
-  ): EngineRequest {
-    const [method, filled] = fillIn(call.call, { params }).split(' ') as [EngineRequest['method'], string];
-    const parameters = `${new URLSearchParams({ ...query, ...(filters && { filters: JSON.stringify(filters) }) })}`;
-    const { deadline = 'query' } = call;
-    const timeouts = { ...this.#timeouts, none: Number.POSITIVE_INFINITY };
-    const deadlineMs = typeof deadline === 'number' ? deadline : timeouts[deadline];
-    return { method, path: filled + (parameters && `?${parameters}`), deadlineMs, ...more };
+    return definedOnes((await this.getJson('listVolumes', { filters: { name: names } })).Volumes, names);
   }
 }
-
-const fillIn = (text: string, { params = {} }: CallOptions): string =>
-  text.replaceAll(/\{(\w+)\}/g, (_, key) => inPath(params[key] ?? ''));
-
-const purposeOf = ({ call, purpose }: EngineCall, { params = {} }: CallOptions): string =>
-  purpose?.replaceAll(/\{(\w+)\}/g, (_, key) =>
-    (params[key] ?? '').replace(/^([0-9a-f]{12})[0-9a-f]{52}$/, '$1'),
-  ) ?? `answer (${fillIn(call, { params })})`;
-
-function targetAt(place: string): () => EngineTarget {
-  const target = engineTarget(place.startsWith('/') ? `unix://${place}` : place);
-  return () => target;
-}
-
-const inPath = (text: string): string => text.split('/').map(encodeURIComponent).join('/');
-const objectIn = (body: Buffer): Json => {
-  const value = JSON.parse(body.toString());
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('no object');
-  return value;
-};
-
-function readComplete(raw: Json): Container {
-  const container = toContainer({ ...raw, Id: requireText(raw.Id) });
-  if (Number.isNaN(Date.parse(container.createdAt))) throw new TypeError(`created at ${container.createdAt}`);
-  return container;
-}
-
-const platformHere = ({ Manifests }: Json): unknown =>
-  toList<Json>(Manifests).flatMap(({ Available, ImageData }) =>
-    Available ? (toObject(ImageData).Platform ?? []) : [],
-  )[0];
-
-/**
- * Returns the networks or volumes that have exactly one of these names, because the engine's filter also returns
- * partial matches.
- */
-const definedOnes = (listed: unknown, names: readonly string[]) =>
-  (toList(listed) as { Name: string; Labels?: Record<string, string> | null; Options?: Json | null }[])
-    .filter(({ Name }) => names.includes(Name))
-    .map(({ Name, Labels, Options }) => ({
-      name: Name,
-      /**
-       * Hash of the definition from which compose created the network or volume; null if another program created it.
-       */
-      hash: Labels?.[composeLabels.configHash] || null,
-      /** Driver options of the network or volume. */
-      options: Options ?? {},
-    }));

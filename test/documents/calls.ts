@@ -79,11 +79,14 @@ export function commandsOfSource(text: string): Call[] {
 
 /** Whether a source file is of the server library, or of the updater. */
 export const isOfLibrary = (file: string): boolean => file.startsWith('server/');
-export const isOfUpdater = (file: string): boolean => /^(?:updater|engine\/(?:cli|containers|swarm))\//.test(file);
+export const isOfUpdater = (file: string): boolean =>
+  /^(?:updater|engine\/(?:cli|containers|swarm))\//.test(file);
 
 /** The calls behind each method of the engine's classes, through the methods that it uses. */
 const callsOfMethods = (() => {
-  const texts = ['src/engine/engine-api.ts', 'src/engine/cli/engine.ts'].map(read);
+  const texts = ['src/engine/engine-requests.ts', 'src/engine/engine-api.ts', 'src/engine/cli/engine.ts'].map(
+    read,
+  );
   const parts = texts.flatMap((text) => [
     ...text.matchAll(/^ {2}(?:(?:async|protected|override|get) )*\*?(#?[a-z]\w*)\(.*?(?=^ {2}\}\n)/gms),
   ]);

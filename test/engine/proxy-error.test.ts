@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isConnectionLost } from '../../src/engine/cli/engine.ts';
+import { isConnectionLost } from '../../src/engine/cli/is-connection-lost.ts';
 import { explainProxyError } from '../../src/engine/proxy-error.ts';
 
 const said = (status: string, path: string, host = 'proxy:2375') =>

@@ -19,7 +19,7 @@ import {
 } from '../http/request.ts';
 import { proxyAdvice } from '../proxy-error.ts';
 import { type RegistryCredentials, readRegistryCredentials } from '../registry/registry-credentials.ts';
-import { removeCancelledCalls } from './compose-output.ts';
+import { isConnectionLost } from './is-connection-lost.ts';
 import { type CommandOptions, type CommandResult, runCommand } from './run-command.ts';
 
 /** Digest of a tag in its registry; `none` if the registry has no such tag; null if the digest is unknown. */
@@ -92,23 +92,6 @@ const readingPauseMs = 250;
 const probeMs = 4_000;
 const probePauseMs = 1_000;
 
-/** Matches messages about an engine that cannot be reached, or about a proxy whose engine does not respond. */
-const unreached =
-  /Cannot connect to the Docker daemon|error during connect|failed to connect to the docker API|request returned 50[234] .* for API route|response from daemon: (?:<|\\u003c).*(?<!\d)50[234]\b/im;
-/** Matches messages about a connection that was interrupted during a response. */
-const broken = /connection reset by peer|socket: no such file|unexpected EOF$|: EOF$/im;
-/**
- * Matches errors that the engine returned, which may be about its own connections to registries, log servers and
- * plugins.
- */
-const engineError = /error (?:response from daemon|from registry): .*/gi;
-
-/**
- * Matches the message about a call that was cancelled because another call failed. Only the error of the other call
- * shows whether the connection was lost.
- */
-const cancelledCall = /error during connect: [^\n]*?context canceled/g;
-
 /** Whether durations are logged; enabled by `SVC_UPDATER_TRACE=1`. */
 const isTraced = process.env.SVC_UPDATER_TRACE === '1';
 
@@ -121,11 +104,6 @@ function logTiming(what: string, beganAt: number, how: string): void {
   if (!isTraced) return;
   const [from, to] = [beganAt, performance.now()].map((ms) => ms.toFixed(0).padStart(6));
   process.stderr.write(`trace ${from} – ${to} ms  ${what} (${how})\n`);
-}
-
-export function isConnectionLost(stderr: string): boolean {
-  const said = removeCancelledCalls(stderr).replaceAll(cancelledCall, '');
-  return unreached.test(said) || broken.test(said.replaceAll(engineError, ''));
 }
 
 interface EngineOptions {

@@ -1,5 +1,5 @@
 import type { Engine } from '../cli/engine.ts';
-import type { EngineFilters } from '../engine-api.ts';
+import type { EngineFilters } from '../engine-requests.ts';
 import { EngineError } from '../http/engine-error.ts';
 import { linesOfStream } from '../http/lines.ts';
 import { parseObject } from '../objects/json.ts';

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { UpdateError } from '../../core/errors/update-error.ts';
+import type { ContainerSpec } from '../api-objects.ts';
 import type { Engine } from '../cli/engine.ts';
 import { hasSameImage, isContainerOfImage } from '../comparison/same-image.ts';
-import type { ContainerSpec } from '../engine-api.ts';
 import { takesAllNetworks } from '../http/api-version.ts';
 import { findEngineError, tolerateErrors } from '../http/engine-error.ts';
 import { findSharedContainer, hasStarted, namespaceModes } from '../objects/container.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import type { CallOptions, EngineFilters } from '../engine-api.ts';
 import { type EngineCallName, engineCalls } from '../engine-calls.ts';
+import type { CallOptions, EngineFilters } from '../engine-requests.ts';
 import { type EngineError, findEngineError, tolerateErrors } from '../http/engine-error.ts';
 import type { EngineResponse } from '../http/request.ts';
 import { type Json, toObject } from '../objects/json.ts';

@@ -1,6 +1,6 @@
 import { HostPaths } from '../../core/mounts/host-paths.ts';
 import { svcProduct } from '../../core/names/product.ts';
-import type { ContainerSpec, MountSpec } from '../../engine/engine-api.ts';
+import type { ContainerSpec, MountSpec } from '../../engine/api-objects.ts';
 import type { Container } from '../../engine/objects/container.ts';
 import { isUp } from '../../engine/objects/container.ts';
 import type { Run } from '../../wire/status.ts';

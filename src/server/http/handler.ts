@@ -5,8 +5,9 @@ import type { Caller } from '../contract/instance-options.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import { UnknownSetting } from '../reasons/settings-reason.ts';
 import { Unavailable, type UpdateService } from '../run/update-service.ts';
+import type { Endpoint } from './endpoint.ts';
 import { isEventStreamRequested } from './event-stream.ts';
-import { type Endpoint, endpoints } from './operations.ts';
+import { endpoints } from './operations.ts';
 import { createProblemResponse, createRetryLaterError, Refusal } from './problem.ts';
 import { formatCrossOriginMessage, isCrossSiteRequest, isSameOriginRequest } from './same-origin.ts';
 

@@ -2,8 +2,9 @@ import { prettifyError } from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
 import type { UpdateService } from '../run/update-service.ts';
+import type { LibraryOperation } from './endpoint.ts';
 import { formatMetrics } from './metrics.ts';
-import { isContradictoryOrder, type LibraryOperation, libraryOperations } from './operations.ts';
+import { isContradictoryOrder, libraryOperations } from './operations.ts';
 
 type Methods = Omit<InstanceUpdates, 'handle' | 'start' | 'close' | 'on'>;
 

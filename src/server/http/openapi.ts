@@ -13,10 +13,10 @@ import {
   createJsonContent,
   createProblemResponseObject,
   type Endpoint,
-  endpoints,
   joinIntoParagraph,
   type ResponseObject,
-} from './operations.ts';
+} from './endpoint.ts';
+import { endpoints } from './operations.ts';
 import { maxBodyBytes } from './read-body.ts';
 
 /**

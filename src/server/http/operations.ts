@@ -9,7 +9,15 @@ import {
   skipRequestSchema,
   updateOrderSchema,
 } from '../contract/schemas.ts';
-import type { UpdateService } from '../run/update-service.ts';
+import {
+  createJsonContent,
+  createProblemResponseObject,
+  createSchemaReference,
+  type Endpoint,
+  type EndpointDependencies,
+  joinIntoParagraph,
+  type LibraryOperation,
+} from './endpoint.ts';
 import {
   createEventStream,
   hasReceivedLastEvent,
@@ -18,73 +26,6 @@ import {
 } from './event-stream.ts';
 import { commonHeaders, createJsonResponse, createRetryLaterError, Refusal } from './problem.ts';
 import { readJsonBody } from './read-body.ts';
-
-export const joinIntoParagraph = (list: readonly string[]): string => list.join(' ');
-
-export const createSchemaReference = (id: string) => ({ $ref: `#/components/schemas/${id}` });
-export const createJsonContent = (id: string) => ({
-  'application/json': { schema: createSchemaReference(id) },
-});
-
-export interface ResponseObject {
-  description: string;
-  headers?: object;
-  content?: object;
-}
-
-export const createProblemResponseObject = (description: string, headers?: object): ResponseObject => ({
-  description,
-  ...(headers && { headers }),
-  content: { 'application/problem+json': { schema: createSchemaReference('Problem') } },
-});
-
-/** Dependencies of all endpoints. */
-export interface EndpointDependencies {
-  service: UpdateService;
-  /** Base path of the endpoints. */
-  path: string;
-  /** Open event streams. */
-  streams: Set<symbol>;
-}
-
-/** Endpoint, with its description in the OpenAPI document. */
-export interface Endpoint {
-  id: string;
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Path of the endpoint, relative to the base path. */
-  at: string;
-  summary: string;
-  parameters?: readonly object[];
-  body?: {
-    /** Name of the body's schema in the OpenAPI document. */
-    name: string;
-    schema: z.ZodMiniType;
-    description?: string;
-    /** Error message for a request without a body. If omitted, the body is optional. */
-    missing?: string;
-  };
-  status?: 200 | 202;
-  /** Description of a successful response. */
-  success: string;
-  content: object;
-  /** Whether the response has a `Location` header with the URL path of the run's progress. */
-  isLocated?: boolean;
-  /** Responses in addition to the successful response and the common responses of all endpoints. */
-  others?: Record<string, ResponseObject>;
-  /** Whether a GET request starts an updater container. If so, requests that other sites cause are rejected. */
-  startsUpdater?: true;
-  /** Handles requests of users who are not admins. If omitted, these requests are rejected. */
-  answerUser?(door: EndpointDependencies): Promise<Response>;
-  answer(door: EndpointDependencies, request: Request, by: string): Promise<Response>;
-}
-
-/** Endpoint that is also a method of the library object. */
-export interface LibraryOperation<Said, Result> extends Omit<Endpoint, 'body' | 'answer'> {
-  body: NonNullable<Endpoint['body']> & { schema: z.ZodMiniType<Said> };
-  ask(service: UpdateService, said: Said, by: string): Promise<Result>;
-  /** Converts the result to the body of a successful response. @throws Refusal */
-  told(result: NoInfer<Result>, said: NoInfer<Said>): object;
-}
 
 /** Maximum number of open event streams of a server. */
 const mostStreams = 100;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { parseComposeMessages } from '../../../src/engine/cli/compose-output.ts';
-import { isConnectionLost } from '../../../src/engine/cli/engine.ts';
+import { isConnectionLost } from '../../../src/engine/cli/is-connection-lost.ts';
 
 const event = (fields: object) => JSON.stringify(fields);
 

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { Cancelled } from '../../../src/core/cancellation/cancelled.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
 import { takeSnapshots } from '../../../src/engine/containers/container-snapshot.ts';
-import type { CallOptions } from '../../../src/engine/engine-api.ts';
+import type { CallOptions } from '../../../src/engine/engine-requests.ts';
 import { engineTarget } from '../../../src/engine/http/engine-target.ts';
 import { tar } from '../../rig/tar.ts';
 import { listen, startEngine, startPlainEngine } from '../http-engine.ts';

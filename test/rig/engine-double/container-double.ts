@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ContainerSpec } from '../../../src/engine/engine-api.ts';
+import type { ContainerSpec } from '../../../src/engine/api-objects.ts';
 import { onSignal, play, type Script } from './script.ts';
 
 export interface LogEntry {

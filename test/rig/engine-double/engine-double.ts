@@ -4,7 +4,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ContainerSpec } from '../../../src/engine/engine-api.ts';
+import type { ContainerSpec } from '../../../src/engine/api-objects.ts';
 import { ContainerDouble } from './container-double.ts';
 import { type Asked, Door } from './door.ts';
 import { type Fault, type FaultHandle, FaultPlan } from './faults.ts';

@@ -1,4 +1,4 @@
-import type { ContainerSpec } from '../../../src/engine/engine-api.ts';
+import type { ContainerSpec } from '../../../src/engine/api-objects.ts';
 import type { ContainerDouble } from './container-double.ts';
 import type { Asked } from './door.ts';
 import type { Images } from './images.ts';

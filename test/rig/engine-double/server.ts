@@ -1,4 +1,4 @@
-import type { ContainerSpec } from '../../../src/engine/engine-api.ts';
+import type { ContainerSpec } from '../../../src/engine/api-objects.ts';
 import type { ContainerDouble } from './container-double.ts';
 
 export interface ServerOptions {

@@ -1,6 +1,6 @@
 // What a server finds: runs that another one has left, and updaters that somebody has started.
 
-import type { MountSpec } from '../../../src/engine/engine-api.ts';
+import type { MountSpec } from '../../../src/engine/api-objects.ts';
 import { createRun } from '../../../src/server/run/run-record.ts';
 import type { OpenRun } from '../../../src/server/store/stored-entries.ts';
 import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';

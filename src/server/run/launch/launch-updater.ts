@@ -1,7 +1,8 @@
 import { parseReference } from '../../../core/compose/pins/image-reference.ts';
 import { archiveTrailer, createArchiveEntry } from '../../../core/files/archive-header.ts';
 import { serverSettingsPath } from '../../../core/release/release-settings.ts';
-import type { ContainerSpec, EngineApi } from '../../../engine/engine-api.ts';
+import type { ContainerSpec } from '../../../engine/api-objects.ts';
+import type { EngineApi } from '../../../engine/engine-api.ts';
 import { EngineError } from '../../../engine/http/engine-error.ts';
 import { type Container, isUp } from '../../../engine/objects/container.ts';
 import { classifyPullFailure } from '../../../engine/registry/classify-pull-failure.ts';

@@ -1,6 +1,6 @@
 import { sleepFor } from '../../../core/cancellation/wait-until.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
-import type { RemoteImage } from '../../../engine/engine-api.ts';
+import type { RemoteImage } from '../../../engine/api-objects.ts';
 import { findEngineError } from '../../../engine/http/engine-error.ts';
 import { classifyPullFailure } from '../../../engine/registry/classify-pull-failure.ts';
 import type { RegistryCredentials } from '../../../engine/registry/registry-credentials.ts';

@@ -27,7 +27,7 @@ import {
   rollbackOf,
 } from '../../run/state/run-state.ts';
 import { logFileName } from '../../run/state/state-directory.ts';
-import { startDataServices } from '../data-services/stop-data-services.ts';
+import { startDataServices } from '../data-services/start-data-services.ts';
 import { ComposeRun } from '../loop/compose-run.ts';
 import { createRestorePointRollbackError, markRollback } from '../loop/decide-rollback.ts';
 import type { JournaledContext } from '../replace/replacement.ts';

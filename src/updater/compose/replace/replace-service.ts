@@ -1,6 +1,6 @@
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { parseComposeMessages } from '../../../engine/cli/compose-output.ts';
-import { isConnectionLost } from '../../../engine/cli/engine.ts';
+import { isConnectionLost } from '../../../engine/cli/is-connection-lost.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import { describeEditedFiles } from '../../run/log/outcome-details.ts';

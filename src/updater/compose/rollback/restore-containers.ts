@@ -6,7 +6,7 @@ import { findEngineError, rejectionCodes, tolerateErrors } from '../../../engine
 import { serviceOf } from '../../../engine/objects/container.ts';
 import type { ContainerRecord } from '../../run/state/rollout.ts';
 import { checkRights } from '../data-services/check-rights.ts';
-import { ensureNetworks } from '../data-services/stop-data-services.ts';
+import { ensureNetworks } from '../data-services/start-data-services.ts';
 import { awaitHealthyContainers } from '../health/await-healthy.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 import { stopAllContainers, stopAndRemove } from '../replace/stop-containers.ts';

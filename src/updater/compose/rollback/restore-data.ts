@@ -5,9 +5,8 @@ import { type ErrorCode, requireUpdateError, UpdateError } from '../../../core/e
 import { isFullDisk } from '../../../core/files/file-system.ts';
 import { temporaryOf } from '../../../core/files/transaction/file-record.ts';
 import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
-import { findEngineError, rejectionCodes, tolerateErrors } from '../../../engine/http/engine-error.ts';
-import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
-import { toObject } from '../../../engine/objects/json.ts';
+import { rejectionCodes, tolerateErrors } from '../../../engine/http/engine-error.ts';
+import { isUp, serviceOf } from '../../../engine/objects/container.ts';
 import { checkCopies, requireRestoreSpace, restoreCopies } from '../../data/copies/copy-mounts.ts';
 import { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
 import {
@@ -31,19 +30,19 @@ import {
   recordsOf,
 } from '../../run/state/rollout.ts';
 import { rollbackOf } from '../../run/state/run-state.ts';
+import { startDataServices } from '../data-services/start-data-services.ts';
 import {
   coveredServicesOf,
   createDataContext,
   createDataWatch,
-  type JournaledRestorePoint,
   listCoveredContainers,
-  startDataServices,
   stopInOrder,
   stopRestartedContainers,
   writeRestorePointState,
 } from '../data-services/stop-data-services.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 import { stopAndRemove } from '../replace/stop-containers.ts';
+import { deferRestarts, setPolicy } from './restart-policies.ts';
 
 const tries = 3;
 /** Number of starts of one container that are tolerated while data is restored. */
@@ -338,49 +337,6 @@ export async function stopCoveredServices(context: JournaledContext): Promise<vo
       changeover.moved.some(({ name }) => name === serviceOf(each)) && !isPreviousContainer(changeover, each),
   );
   if (fresh.length > 0) await stopAndRemove(context, fresh);
-}
-
-/**
- * Replaces restart policies with `unless-stopped`, because the replaced policies make the engine start stopped
- * containers when the engine restarts.
- */
-async function deferRestarts(
-  context: JournaledContext,
-  point: JournaledRestorePoint,
-  own: readonly Container[],
-): Promise<void> {
-  const known = new Set(point.policies.map(({ id }) => id));
-  const raw = await context.engine.inspectRaw(own.map(({ id }) => id));
-  const policies = raw.flatMap(({ Id, HostConfig }) => {
-    const policy = policyOf(toObject(HostConfig).RestartPolicy);
-    return policy === 'no' || policy === 'unless-stopped' ? [] : [{ id: String(Id), policy }];
-  });
-  if (policies.length === 0) return;
-  // All policies are set again, but only new ones are recorded: a policy that was recorded before a kill, or in an
-  // earlier round, may still apply.
-  const added = policies.filter(({ id }) => !known.has(id));
-  if (added.length > 0)
-    await writeRestorePointState(context.journal, { policies: [...point.policies, ...added] });
-  for (const { id } of policies) await setPolicy(context, { id, policy: 'unless-stopped' });
-}
-
-/** Sets a restart policy. Ignores a removed container, because it is recreated with its policy. */
-async function setPolicy(
-  { engine, log }: Pick<JournaledContext, 'engine' | 'log'>,
-  { id, policy }: JournaledRestorePoint['policies'][number],
-): Promise<void> {
-  await engine.setRestartPolicy(id, policy).catch((error: unknown) => {
-    const cause = findEngineError(error);
-    if (cause?.status == null) throw error;
-    if (cause.code === 'not-found') return;
-    const command = `docker update --restart=${policy} ${id.slice(0, 12)}`;
-    log.warn(`${command} failed: ${cause.message}`);
-  });
-}
-
-function policyOf(given: unknown): string {
-  const { Name = 'no', MaximumRetryCount: most = 0 } = toObject(given);
-  return `${Name || 'no'}${Name === 'on-failure' && most ? `:${most}` : ''}`;
 }
 
 /**

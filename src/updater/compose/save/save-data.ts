@@ -28,13 +28,12 @@ import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 import { createReserveFiles, removeReserveFiles } from '../../run/state/reserve.ts';
 import { type Changeover, hasNewVersionStarted, recordsOf } from '../../run/state/rollout.ts';
+import { findListeningPorts, startDataServices } from '../data-services/start-data-services.ts';
 import {
   createDataContext,
   createDataWatch,
-  findListeningPorts,
   listCoveredContainers,
   listNamespaceUsers,
-  startDataServices,
   stopInOrder,
   stopRestartedContainers,
   writeRestorePointState,

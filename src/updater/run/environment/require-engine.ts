@@ -1,6 +1,6 @@
 import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { EngineFacts } from '../../../engine/api-objects.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import type { EngineFacts } from '../../../engine/engine-api.ts';
 import { type EngineError, findEngineError } from '../../../engine/http/engine-error.ts';
 import { proxyAdvice } from '../../../engine/proxy-error.ts';
 import { readUserMapping } from '../../../engine/self/user-mapping.ts';

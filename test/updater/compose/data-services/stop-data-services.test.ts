@@ -1,10 +1,10 @@
 import { expect, it, vi } from 'vitest';
 import type { Container } from '../../../../src/engine/objects/container.ts';
 import { composeLabels } from '../../../../src/engine/objects/labels.ts';
+import { startDataServices } from '../../../../src/updater/compose/data-services/start-data-services.ts';
 import {
   type JournaledRestorePoint,
   listCoveredContainers,
-  startDataServices,
   stopInOrder,
 } from '../../../../src/updater/compose/data-services/stop-data-services.ts';
 import { Journal } from '../../../../src/updater/run/state/journal.ts';

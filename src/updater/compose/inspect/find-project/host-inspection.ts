@@ -6,6 +6,7 @@ import { mountAdviceFor } from '../../../../core/errors/advice.ts';
 import { UpdateError } from '../../../../core/errors/update-error.ts';
 import { type HostPaths, isWithin } from '../../../../core/mounts/host-paths.ts';
 import { stateDirectoryName } from '../../../../core/names/state-directory-name.ts';
+import type { NamedMount } from '../../../../engine/api-objects.ts';
 import type { Engine } from '../../../../engine/cli/engine.ts';
 import { readContainerFile } from '../../../../engine/containers/container-file.ts';
 import {
@@ -13,7 +14,6 @@ import {
   removeHelperContainer,
   removeHelperContainers,
 } from '../../../../engine/containers/helper-container.ts';
-import type { NamedMount } from '../../../../engine/engine-api.ts';
 
 /** Result of comparing a path on the host with a mounted directory. */
 export type DirectoryMatch =

@@ -1,0 +1,75 @@
+import { type Container, toContainer } from './objects/container.ts';
+import { type Json, requireText, toList, toObject } from './objects/json.ts';
+import { composeLabels } from './objects/labels.ts';
+
+/** Version, platform and API versions that the engine reports. */
+export interface EngineFacts {
+  version: string;
+  /** Platform of the engine, such as `linux/amd64`; empty if the engine does not report it. */
+  platform: string;
+  /**
+   * Oldest and newest API versions that the engine supports, such as `1.40` and `1.56`; null if it does not report
+   * them.
+   */
+  api: { oldest: string; newest: string } | null;
+}
+
+/** Body of `POST /containers/create`, with the container's name. */
+export type ContainerSpec = {
+  name: string;
+  Image: string;
+  Cmd?: string[];
+  Env?: string[];
+  Labels?: Record<string, string>;
+  StopTimeout?: number;
+  HostConfig?: { Mounts?: MountSpec[]; [key: string]: unknown };
+};
+
+export interface MountSpec {
+  Type: 'bind' | 'volume';
+  Source: string;
+  Target: string;
+  ReadOnly?: boolean;
+}
+
+export interface RemoteImage {
+  digest: string;
+  /** Platforms of the image in the format of a Swarm service's spec; empty if the registry does not report them. */
+  platforms: readonly Json[];
+}
+
+export interface NamedMount {
+  /** Name of the volume; empty for a bind. */
+  volume: string;
+  /** Path of the mounted directory on the host. */
+  source: string;
+  destination: string;
+}
+
+export function readComplete(raw: Json): Container {
+  const container = toContainer({ ...raw, Id: requireText(raw.Id) });
+  if (Number.isNaN(Date.parse(container.createdAt))) throw new TypeError(`created at ${container.createdAt}`);
+  return container;
+}
+
+export const platformHere = ({ Manifests }: Json): unknown =>
+  toList<Json>(Manifests).flatMap(({ Available, ImageData }) =>
+    Available ? (toObject(ImageData).Platform ?? []) : [],
+  )[0];
+
+/**
+ * Returns the networks or volumes that have exactly one of these names, because the engine's filter also returns
+ * partial matches.
+ */
+export const definedOnes = (listed: unknown, names: readonly string[]) =>
+  (toList(listed) as { Name: string; Labels?: Record<string, string> | null; Options?: Json | null }[])
+    .filter(({ Name }) => names.includes(Name))
+    .map(({ Name, Labels, Options }) => ({
+      name: Name,
+      /**
+       * Hash of the definition from which compose created the network or volume; null if another program created it.
+       */
+      hash: Labels?.[composeLabels.configHash] || null,
+      /** Driver options of the network or volume. */
+      options: Options ?? {},
+    }));

@@ -1,0 +1,157 @@
+import { type EngineCall, type EngineCallName, type EngineTimeouts, engineCalls } from './engine-calls.ts';
+import { EngineClient } from './http/client.ts';
+import { createResponseError, EngineError } from './http/engine-error.ts';
+import { type EngineTarget, engineTarget } from './http/engine-target.ts';
+import { parseObjectLines } from './http/lines.ts';
+import type { EngineRequest, EngineResponse, EngineStream } from './http/request.ts';
+import { type Json, toObject } from './objects/json.ts';
+import { isPodman } from './objects/podman.ts';
+
+/** Filters of a list or of events, such as `{ label: ['svc.role=worker'] }`. */
+export type EngineFilters = Readonly<Record<string, readonly string[]>>;
+
+export interface CallOptions {
+  /** Values for the parameters in the call's path and purpose. */
+  params?: Readonly<Record<string, string>>;
+  query?: Readonly<Record<string, string>>;
+  filters?: EngineFilters;
+  headers?: Readonly<Record<string, string>>;
+  body?: unknown;
+  /** Deadline in milliseconds, instead of the call's own deadline. */
+  deadlineMs?: number;
+  limit?: number;
+  cut?: boolean;
+  signal?: AbortSignal;
+  /** Whether to keep the response out of error messages, because the response may repeat secrets from the request. */
+  isSecret?: boolean;
+}
+
+const usualTimeouts: EngineTimeouts = {
+  query: 5_000,
+  registry: 30_000,
+  work: 60_000,
+  start: 60_000,
+  pullSilence: 300_000,
+  logSilence: 60_000,
+};
+
+/** Sends the calls of `engine-calls.ts` to an engine. The subclass `EngineApi` has a method for each call. */
+export class EngineRequests {
+  /** Path of the socket, or the engine's `tcp://` address. */
+  readonly path: string;
+  protected readonly client: EngineClient;
+  protected readonly timeouts: EngineTimeouts;
+
+  /**
+   * Creates a client for an engine.
+   * @param place path of a socket, `unix://…` or `tcp://…`
+   * @throws TypeError for any other address
+   */
+  constructor(place: string, more: { client?: EngineClient; timeouts?: Partial<EngineTimeouts> } = {}) {
+    this.path = place.replace(/^unix:\/\//, '');
+    this.timeouts = { ...usualTimeouts, ...more.timeouts };
+    this.client = more.client ?? new EngineClient(targetAt(place), this.timeouts.query);
+  }
+
+  /** Whether the engine is Podman; false before the first call. */
+  get isPodman(): boolean {
+    return isPodman(this.client.about ?? {});
+  }
+
+  /** API version that is used for requests; empty if the engine does not report its version. */
+  get apiVersion(): string {
+    return this.client.apiVersion;
+  }
+
+  /** Sends a request to the engine. @throws EngineError for a status that the call does not accept */
+  async request(name: EngineCallName, options: CallOptions = {}): Promise<EngineResponse> {
+    const call: EngineCall = engineCalls[name];
+    const answer = await this.exchange(call, this.#questionOf(call, options));
+    if (answer.status < 300) return answer;
+    const shown = options.isSecret ? { ...answer, body: Buffer.alloc(0) } : answer;
+    const error = createResponseError(fillIn(call.call, options), shown);
+    if (call.accepted?.includes(answer.status) && error.code !== 'refused-by-proxy') return answer;
+    throw this.explain(error, purposeOf(call, options));
+  }
+
+  /** Sends a request whose response is a stream. @throws EngineError */
+  async open(name: EngineCallName, options: CallOptions, silenceMs: number): Promise<EngineStream> {
+    return this.openStream(this.#questionOf(engineCalls[name], options), silenceMs);
+  }
+
+  protected openStream(question: EngineRequest, silenceMs: number): Promise<EngineStream> {
+    return this.client.open(question, silenceMs);
+  }
+
+  protected exchange(_: EngineCall, question: EngineRequest): Promise<EngineResponse> {
+    return this.client.ask(question);
+  }
+
+  /**
+   * Converts an error for the caller.
+   * @param _purpose action that the engine failed to perform; undefined if there was no usable response
+   */
+  protected explain(error: EngineError, _purpose?: string): Error {
+    return error;
+  }
+
+  /** Parses a response. @throws EngineError not-an-engine if the response has another form */
+  protected parse<T, R>(raw: T, read: (raw: T) => R): R {
+    try {
+      return read(raw);
+    } catch (cause) {
+      const message = `this is not an answer of an engine: ${(cause as Error).message}`;
+      throw this.explain(new EngineError('not-an-engine', message, { cause }));
+    }
+  }
+
+  protected async readEvents(
+    name: EngineCallName,
+    options: CallOptions,
+    silenceMs: number,
+    onEvent: (event: Json) => void,
+  ): Promise<void> {
+    const { chunks } = await this.open(name, options, silenceMs);
+    for await (const event of parseObjectLines(chunks)) {
+      const error = event.error ?? toObject(event.errorDetail).message;
+      if (typeof error === 'string') throw new EngineError('refused', error, { status: 500 });
+      onEvent(event);
+    }
+  }
+
+  protected async getJson(name: EngineCallName, options: CallOptions = {}): Promise<Json> {
+    return this.parse((await this.request(name, options)).body, objectIn);
+  }
+
+  #questionOf(
+    call: EngineCall,
+    { params = {}, query, filters, isSecret: _, ...more }: CallOptions,
+  ): EngineRequest {
+    const [method, filled] = fillIn(call.call, { params }).split(' ') as [EngineRequest['method'], string];
+    const parameters = `${new URLSearchParams({ ...query, ...(filters && { filters: JSON.stringify(filters) }) })}`;
+    const { deadline = 'query' } = call;
+    const timeouts = { ...this.timeouts, none: Number.POSITIVE_INFINITY };
+    const deadlineMs = typeof deadline === 'number' ? deadline : timeouts[deadline];
+    return { method, path: filled + (parameters && `?${parameters}`), deadlineMs, ...more };
+  }
+}
+
+const fillIn = (text: string, { params = {} }: CallOptions): string =>
+  text.replaceAll(/\{(\w+)\}/g, (_, key) => inPath(params[key] ?? ''));
+
+const purposeOf = ({ call, purpose }: EngineCall, { params = {} }: CallOptions): string =>
+  purpose?.replaceAll(/\{(\w+)\}/g, (_, key) =>
+    (params[key] ?? '').replace(/^([0-9a-f]{12})[0-9a-f]{52}$/, '$1'),
+  ) ?? `answer (${fillIn(call, { params })})`;
+
+function targetAt(place: string): () => EngineTarget {
+  const target = engineTarget(place.startsWith('/') ? `unix://${place}` : place);
+  return () => target;
+}
+
+const inPath = (text: string): string => text.split('/').map(encodeURIComponent).join('/');
+export const objectIn = (body: Buffer): Json => {
+  const value = JSON.parse(body.toString());
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('no object');
+  return value;
+};
