@@ -12,7 +12,7 @@ import { instanceStatusCommand } from './commands/instance-status.ts';
 import { instanceUpdateCommand } from './commands/instance-update.ts';
 import { updateCommand } from './commands/update.ts';
 
-/** All commands, in the order of the help. */
+/** All commands, in the order in which the help lists them. */
 export const clientCommands: readonly ClientCommand[] = [
   instanceStatusCommand,
   instanceChannelCommand,

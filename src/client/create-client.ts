@@ -22,8 +22,8 @@ export interface ClientOptions {
   /** Version of this build, such as `v1.4.2`; `dev` by default. */
   version?: string;
   /**
-   * Publishers whose releases `update` installs: an object, the same object as JSON, or public keys in PEM. By default,
-   * no signature is required, and only the checksum in `SHA256SUMS` is checked.
+   * Publishers whose releases `update` may install: a trust object, its JSON, or public keys in PEM. By default,
+   * `update` requires no signature and checks only the checksum in `SHA256SUMS`.
    */
   trust?: Trust | string;
 }
@@ -35,10 +35,10 @@ export interface Client {
 }
 
 /**
- * Creates the client of a product, whose names depend on the product: `larder instance update`, `LARDER_URL`,
- * `~/.config/larder/config.json`. Bundle the client into one file, `larder.mjs`, which `larder update` replaces with
- * the file of a newer release.
- * @throws TypeError that lists all mistakes in the product, or the mistake in `trust`
+ * Creates the client of a product. Its command, variables and files are named after the product:
+ * `larder instance update`, `LARDER_URL`, `~/.config/larder/config.json`. Bundle the client into one file,
+ * `larder.mjs`, which `larder update` replaces with the file of a newer release.
+ * @throws TypeError that lists all mistakes in `product`, or the mistake in `trust`
  */
 export function createClient(
   product: ProductOptions,
@@ -82,22 +82,22 @@ class Process {
     process.stderr.on('error', () => {});
     const ended = await this.#command(words);
     const { aborted } = this.#stopped.signal;
-    // For an interruption, the command always returns `interruptedExitCode`, but the exit code depends on the signal.
+    // An interrupted command always returns `interruptedExitCode`. The process exits with 128 plus the signal's number.
     this.#exit(ended === interruptedExitCode && aborted ? 128 + this.#stoppedBy : ended);
   }
 
   #stop(name: NodeJS.Signals, number: number): void {
     const { aborted } = this.#stopped.signal;
-    // A second Ctrl-C exits immediately. The other signals are often sent twice by the system, so a repetition is
-    // ignored.
+    // A second Ctrl-C exits immediately. Other signals are ignored the second time, because the system often sends them
+    // twice.
     if (aborted && name === 'SIGINT') process.exit(128 + number);
     if (!aborted) this.#stoppedBy = number;
     this.#stopped.abort();
   }
 
   /**
-   * Stops the command, as Ctrl-C does, if the reader has closed the output, as in `svc instance history | head -1`. A
-   * closed terminal (EIO) is ignored, because it also sends a signal, which has its own handler.
+   * Stops the command, as Ctrl-C does, if stdout cannot be written, for example because `head -1` has closed the pipe.
+   * EIO means that the terminal was closed. It is ignored, because SIGHUP is sent as well and has its own handler.
    */
   #cannotWrite({ code = 'unknown' }: NodeJS.ErrnoException): void {
     if (code === 'EIO') return;
@@ -115,7 +115,7 @@ class Process {
     });
   }
 
-  /** Runs a command, prints errors and resolves with the exit code. */
+  /** Runs a command and prints its errors. Resolves with the exit code. */
   async #command(words: readonly string[]): Promise<number> {
     const { stdout, stderr } = process;
     const { name: program } = getProductNames();
@@ -164,7 +164,7 @@ class Process {
       stdout,
       stderr,
       stdin,
-      // Any value of NO_COLOR except an empty value disables colors: https://no-color.org
+      // NO_COLOR disables colors unless it is empty: https://no-color.org
       isTerminal: stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb',
       canAsk: stdin.isTTY === true && stderr.isTTY === true,
       columns: () => stdout.columns || 80,

@@ -2,15 +2,11 @@ import { type Container, toContainer } from './objects/container.ts';
 import { type Json, requireText, toList, toObject } from './objects/json.ts';
 import { composeLabels } from './objects/labels.ts';
 
-/** Version, platform and API versions that the engine reports. */
 export interface EngineFacts {
   version: string;
-  /** Platform of the engine, such as `linux/amd64`; empty if the engine does not report it. */
+  /** Such as `linux/amd64`; empty if the engine does not report it. */
   platform: string;
-  /**
-   * Oldest and newest API versions that the engine supports, such as `1.40` and `1.56`; null if it does not report
-   * them.
-   */
+  /** Supported API versions, such as `1.40` and `1.56`; null if the engine does not report them. */
   api: { oldest: string; newest: string } | null;
 }
 
@@ -34,14 +30,14 @@ export interface MountSpec {
 
 export interface RemoteImage {
   digest: string;
-  /** Platforms of the image in the format of a Swarm service's spec; empty if the registry does not report them. */
+  /** Platforms in the format of a Swarm service spec; empty if the registry does not report them. */
   platforms: readonly Json[];
 }
 
 export interface NamedMount {
-  /** Name of the volume; empty for a bind. */
+  /** Volume name; empty for a bind mount. */
   volume: string;
-  /** Path of the mounted directory on the host. */
+  /** Host path of the mounted directory. */
   source: string;
   destination: string;
 }
@@ -57,19 +53,13 @@ export const platformHere = ({ Manifests }: Json): unknown =>
     Available ? (toObject(ImageData).Platform ?? []) : [],
   )[0];
 
-/**
- * Returns the networks or volumes that have exactly one of these names, because the engine's filter also returns
- * partial matches.
- */
+/** Selects the networks or volumes with exactly these names: the engine's filter also returns partial matches. */
 export const definedOnes = (listed: unknown, names: readonly string[]) =>
   (toList(listed) as { Name: string; Labels?: Record<string, string> | null; Options?: Json | null }[])
     .filter(({ Name }) => names.includes(Name))
     .map(({ Name, Labels, Options }) => ({
       name: Name,
-      /**
-       * Hash of the definition from which compose created the network or volume; null if another program created it.
-       */
+      /** Hash of the compose definition; null if another program created the network or volume. */
       hash: Labels?.[composeLabels.configHash] || null,
-      /** Driver options of the network or volume. */
       options: Options ?? {},
     }));

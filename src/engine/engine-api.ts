@@ -1,5 +1,4 @@
-// Client for all requests to the engine's API, for the updater and the server library. `engine-calls.ts` lists the
-// calls and their properties.
+// Client for the engine's API, used by the updater and the server library. `engine-calls.ts` lists the requests.
 
 import type { Readable } from 'node:stream';
 import { isWithin } from '../core/mounts/host-paths.ts';
@@ -32,7 +31,7 @@ import { findOwnContainer, type OwnTraces } from './self/find-own-container.ts';
 
 interface PullRequest {
   repository: string;
-  /** Tag or digest of the image to pull. */
+  /** Tag or digest. */
   tag: string;
   login: RegistryCredentials | null;
   onProgress: (progress: PullProgress) => void;
@@ -40,20 +39,19 @@ interface PullRequest {
 }
 
 const containerName = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
-/** Deadline in milliseconds for reading the last lines of a log, because the node of a Swarm task may be offline. */
+/** Timeout for reading the last lines of a log: the node of a Swarm task may be offline. */
 const lastLinesMs = 10_000;
 /**
- * Number of containers to inspect in parallel. A project may have hundreds of containers, and a socket accepts only a
- * limited number of connections.
+ * Containers inspected in parallel. A project may have hundreds, but a socket accepts only a limited number of
+ * connections.
  */
 const atATime = 32;
 
 /**
- * Client for the engine's API. All methods throw EngineError. In the subclass `Engine`, they also throw UpdateError
- * with an EngineError as its cause.
+ * Client for the engine's API. All methods throw EngineError. Methods of the subclass `Engine` may also throw
+ * UpdateError with an EngineError as its cause.
  */
 export class EngineApi extends EngineRequests {
-  /** Returns the engine's version, platform and API versions. */
   async getFacts(): Promise<EngineFacts> {
     const { Version, Os, Arch, MinAPIVersion: oldest, ApiVersion: newest } = await this.getJson('getVersion');
     return {
@@ -63,24 +61,26 @@ export class EngineApi extends EngineRequests {
     };
   }
 
-  /** Returns the settings of the engine and its kernel; empty if a proxy or the engine rejects the request. */
+  /** Returns the response to `GET /info`; `{}` if a proxy or the engine rejects the request. */
   async getInfo(): Promise<Json> {
     const found = await this.getJson('getInfo').catch(tolerateErrors(...rejectionCodes));
     return found ?? {};
   }
 
-  /** Checks whether the engine responds to a ping. Docker commands send a ping first, and a proxy may block it. */
+  /** Every docker command first sends a ping, which a proxy may block. */
   async answersPing(): Promise<boolean> {
     const answer = await this.request('ping').catch(tolerateErrors(...rejectionCodes));
     return answer !== null && answer.apiVersion !== '';
   }
 
-  /** Lists the containers that match the filters, including stopped containers. */
+  /** Includes stopped containers. */
   async listContainers(filters: EngineFilters): Promise<ListedContainer[]> {
     return this.parse(await this.#listAll(filters), (all) => all.map(toListedContainer));
   }
 
-  /** Lists the binds and volumes of all containers, running or not, whose mount point contains the path. */
+  /**
+   * Lists bind mounts and volumes that any container, running or not, has mounted at the path or at one of its parents.
+   */
   async listMounts(path: string): Promise<NamedMount[]> {
     const mounts = (await this.#listAll({})).flatMap((raw) => toList<Json>(toObject(raw).Mounts));
     return mounts.flatMap(({ Type, Name, Source, Destination }): NamedMount[] => {
@@ -108,19 +108,19 @@ export class EngineApi extends EngineRequests {
   }
 
   /**
-   * Inspects all running, restarting and paused containers. The states are compared here, because Podman has no filter
-   * for some of them.
+   * Inspects running, restarting and paused containers. Podman has no filter for some of these states, so they are
+   * compared here.
    */
   async inspectRunning(): Promise<Container[]> {
     return this.inspectContainers((await this.listContainers({})).filter(isUp).map(({ id }) => id));
   }
 
   /**
-   * Returns the engine's JSON of containers by id or name. Missing containers are left out. The JSON includes the
-   * values of environment variables: never log it.
+   * Inspects containers by id or name and returns the engine's JSON. Missing containers are left out. Never log the
+   * JSON: it contains the values of environment variables.
    */
   async inspectRaw(names: readonly string[]): Promise<Json[]> {
-    // Names with unusual characters are left out, because the engine would respond with a redirect.
+    // The engine would redirect a request that contains any other name.
     const possible = names.filter((name) => containerName.test(name));
     const found: Json[] = [];
     for (let at = 0; at < possible.length; at += atATime) {
@@ -141,7 +141,7 @@ export class EngineApi extends EngineRequests {
   findOwnContainer(traces: OwnTraces): Promise<Container | null> {
     const inNetworkOf = async (id: string) => {
       const running = await this.listContainers({ status: ['running'] });
-      // Podman reports a container's network mode in an inspection, but not in a list.
+      // Podman reports the network mode only if a container is inspected, not in its list of containers.
       const isTold = running.some(({ networkMode }) => networkMode !== '');
       const told = isTold ? running : await this.inspectContainers(running.map((each) => each.id));
       return told.flatMap((each) => (each.networkMode === `container:${id}` ? [each.id] : []));
@@ -164,15 +164,15 @@ export class EngineApi extends EngineRequests {
     return this.parse(made.body, (bytes) => requireText(objectIn(bytes).Id));
   }
 
-  /** Starts a container. Succeeds if the container is already running. */
+  /** Also succeeds if the container is already running. */
   async startContainer(id: string, more: Pick<CallOptions, 'deadlineMs'> = {}): Promise<void> {
     await this.request('startContainer', { ...more, params: { id } });
   }
 
   /**
-   * Stops containers in parallel, without a deadline, because each container has its own grace period. A missing
-   * container counts as stopped.
-   * @param graces grace periods in seconds by container id, instead of the containers' own grace periods
+   * Stops containers in parallel. Each has its own grace period, so there is no deadline. A missing container counts as
+   * stopped.
+   * @param graces grace periods in seconds, keyed by container id; by default, each container's own
    */
   async stopContainers(
     ids: readonly string[],
@@ -188,7 +188,7 @@ export class EngineApi extends EngineRequests {
     await Promise.all(ids.map(stop));
   }
 
-  /** Sends a signal to a container. Returns false if the container has exited or does not exist. */
+  /** Returns false if the container has exited or does not exist. */
   async killContainer(id: string, signal: NodeJS.Signals): Promise<boolean> {
     const { status } = await this.request('killContainer', { params: { id }, query: { signal } });
     return status < 300;
@@ -198,7 +198,7 @@ export class EngineApi extends EngineRequests {
     await this.request('renameContainer', { params: { id }, query: { name } });
   }
 
-  /** Changes a container's restart policy. @param policy such as `no`, `unless-stopped` or `on-failure:3` */
+  /** @param policy such as `no`, `unless-stopped` or `on-failure:3` */
   async setRestartPolicy(id: string, policy: string): Promise<void> {
     const [Name, most = '0'] = policy.split(':');
     const body = { RestartPolicy: { Name, MaximumRetryCount: Number(most) } };
@@ -206,7 +206,7 @@ export class EngineApi extends EngineRequests {
   }
 
   /**
-   * Removes a container; with `force`, also a running container. A missing container counts as removed.
+   * With `force`, also removes a running container. A missing container counts as removed.
    * @param keepsVolumes whether to keep the container's anonymous volumes, which another container may share
    * @throws EngineError conflict if the container is running, or another client is removing it
    */
@@ -215,7 +215,7 @@ export class EngineApi extends EngineRequests {
     await this.request('removeContainer', { params: { id }, query });
   }
 
-  /** Removes containers, including running ones, and keeps their volumes, because other containers may share them. */
+  /** Removes containers, running or not. Keeps their anonymous volumes, which other containers may share. */
   async removeContainers(ids: readonly string[]): Promise<void> {
     await Promise.all(ids.map((id) => this.removeContainer(id, { force: true, keepsVolumes: true })));
   }
@@ -234,7 +234,7 @@ export class EngineApi extends EngineRequests {
     await this.request('putArchive', { params: { id, files }, query: { path: '/' }, body, isSecret });
   }
 
-  /** Yields the lines of a container's log from the beginning, until the container exits or the signal is aborted. */
+  /** Yields a container's log lines from the beginning, until the container exits or the signal is aborted. */
   async *followLog(id: string, signal: AbortSignal): AsyncGenerator<string> {
     const query = { follow: '1', stdout: '1', stderr: '1' };
     try {
@@ -250,8 +250,8 @@ export class EngineApi extends EngineRequests {
   }
 
   /**
-   * Reads the last lines of the log of a container, or of a Swarm task on any node. After an error or a timeout,
-   * returns the lines that were received.
+   * Reads the last log lines of a container, or of a Swarm task on any node. After an error or a timeout, returns the
+   * lines received so far.
    * @throws EngineError if no line was received; the signal's reason
    */
   async readLastLines(
@@ -279,19 +279,18 @@ export class EngineApi extends EngineRequests {
     return lines;
   }
 
-  /** Lists local images that match the filters, with all tags and digests of each image. */
+  /** Lists matching local images, each with all its tags and digests. */
   async listImages(filters: EngineFilters) {
     const { body } = await this.request('listImages', { filters });
     const images = this.parse(body, (bytes) => requireList(JSON.parse(bytes.toString()))) as Json[];
     return images.map(({ Id, RepoTags, RepoDigests, Size }) => ({
       id: String(Id),
-      // The containerd store also lists the digest of a pulled image as a tag.
+      // The containerd image store also lists a pulled image's digest as a tag.
       ...{ tags: toStrings(RepoTags).filter((tag) => !tag.includes('@')), digests: toStrings(RepoDigests) },
       size: Number(Size ?? 0),
     }));
   }
 
-  /** Lists the local tags that begin with a prefix. */
   async listTags(prefix: string): Promise<string[]> {
     const images = await this.listImages({ reference: [`${prefix}*`] });
     return images.flatMap(({ tags }) => tags).filter((tag) => tag.startsWith(prefix));
@@ -299,7 +298,7 @@ export class EngineApi extends EngineRequests {
 
   /**
    * Inspects a local image by reference or id, with its manifests (API 1.48 and later); null if the image is not local.
-   * If only platforms other than the engine's are local, the engine reports a configuration only for a requested
+   * If it is local only for platforms other than the engine's, the engine reports a configuration only for a requested
    * platform (API 1.49 and later).
    */
   async inspectImage(reference: string): Promise<Image | null> {
@@ -317,12 +316,12 @@ export class EngineApi extends EngineRequests {
     return { ...image, ...(this.isPodman && { isUnclear: true }) };
   }
 
-  /** Inspects local images, in the order of the references; null for each image that is not local. */
+  /** Returns the images in the order of the references; null for each image that is not local. */
   inspectImages(references: readonly string[]): Promise<(Image | null)[]> {
     return Promise.all(references.map((each) => this.inspectImage(each)));
   }
 
-  /** Tags a local image. @param reference `repository:tag` */
+  /** @param reference `repository:tag` */
   async tagImage(id: string, reference: string): Promise<void> {
     const [, repo = reference, tag = 'latest'] = /^(.*):([^:/]*)$/.exec(reference) ?? [];
     await this.request('tagImage', { params: { reference: id }, query: { repo, tag } });
@@ -338,7 +337,7 @@ export class EngineApi extends EngineRequests {
   }
 
   /**
-   * Fetches the digest and the platforms of an image from its registry.
+   * Fetches an image's digest and platforms from its registry.
    * @throws EngineError with the message of the registry or the engine
    */
   async inspectRemoteImage(reference: string, login: RegistryCredentials | null): Promise<RemoteImage> {
@@ -346,8 +345,8 @@ export class EngineApi extends EngineRequests {
     const { body } = await this.request('inspectRemoteImage', { params: { reference }, headers });
     return this.parse(body, (bytes) => {
       const { Descriptor, Platforms } = objectIn(bytes);
-      // As in `docker stack deploy`, the architecture is left out for arm, so that each node selects the variant that
-      // it can run.
+      // Like `docker stack deploy`, omit the architecture for arm, so that each node selects the variant that it can
+      // run.
       const platforms = toList<Json>(Platforms).flatMap(({ architecture, os }) =>
         os === 'unknown' ? [] : [{ Architecture: architecture === 'arm' ? '' : architecture, OS: os }],
       );
@@ -355,7 +354,7 @@ export class EngineApi extends EngineRequests {
     });
   }
 
-  /** Pulls an image. @throws EngineError with the message of the registry or the engine; the signal's reason */
+  /** @throws EngineError with the message of the registry or the engine; the signal's reason */
   async pullImage({ repository, tag, login, onProgress, signal }: PullRequest): Promise<void> {
     const query = { fromImage: repository, tag };
     const meter = new PullMeter();
@@ -369,20 +368,19 @@ export class EngineApi extends EngineRequests {
       throw new EngineError('unreachable', 'the answer was interrupted before the pull finished');
   }
 
-  /** Loads the images of a tar archive. @throws EngineError with the engine's message; the signal's reason */
+  /** Loads the images in a tar archive. @throws EngineError with the engine's message; the signal's reason */
   async loadImages(body: Readable, signal: AbortSignal): Promise<void> {
     const options = { query: { quiet: '1' }, body, signal };
     await this.readEvents('loadImages', options, Number.POSITIVE_INFINITY, () => {});
   }
 
-  /** Lists networks by name. Several networks may have the same name. */
+  /** Several networks may have the same name. */
   async listNetworks(names: readonly string[]) {
     if (names.length === 0) return [];
     const { body } = await this.request('listNetworks', { filters: { name: names } });
     return definedOnes(JSON.parse(body.toString()), names);
   }
 
-  /** Lists volumes by name. */
   async listVolumes(names: readonly string[]) {
     if (names.length === 0) return [];
     return definedOnes((await this.getJson('listVolumes', { filters: { name: names } })).Volumes, names);

@@ -1,44 +1,43 @@
-// All calls to the engine's API. SECURITY.md lists the same calls, and a test compares both lists.
+// All calls to the engine's API. A test compares them with the list in SECURITY.md.
 
-/** Deadlines of calls, and the longest silence of a stream, in milliseconds. */
+/** Deadlines of calls, and maximum times without data in a stream, in milliseconds. */
 export interface EngineTimeouts {
-  /** Deadline of a call to which the engine responds immediately. */
+  /** For calls to which the engine responds immediately. */
   query: number;
-  /** Deadline of a call for which the engine contacts a registry. */
+  /** For calls for which the engine contacts a registry. */
   registry: number;
-  /** Deadline of a creation or removal, which may take a long time on a busy machine. */
+  /** For creating or removing an object, which may take a long time on a busy machine. */
   work: number;
-  /** Deadline for starting a container. It is long because the engine mounts the volumes of the container first. */
+  /** For starting a container. The engine first mounts the container's volumes, which may take a long time. */
   start: number;
-  /** Longest silence of a pull, during which the engine waits for registries and unpacks large layers. */
+  /** Maximum time without progress in a pull. The engine may be waiting for a registry or unpacking a large layer. */
   pullSilence: number;
   /**
-   * Longest silence of an updater's log, after which the log is read again. An updater prints a line at least every ten
-   * seconds.
+   * Maximum time without a line in an updater's log. After this time, the log is read again: an updater prints a line
+   * at least every ten seconds.
    */
   logSilence: number;
 }
 
 export interface EngineCall {
-  /** HTTP method and path of the call, with parameters in braces. */
+  /** HTTP method and path, with parameters in braces. */
   call: string;
-  /** Deadline in milliseconds, or the name of a deadline in `EngineTimeouts`; `query` by default. */
+  /** Deadline in milliseconds, or its name in `EngineTimeouts`; `query` by default. */
   deadline?: keyof EngineTimeouts | 'none' | number;
   /**
-   * Failures after which the updater repeats the call: `lost` for a lost connection, `failed` also for a status of 500
-   * or more, which the engine returns for a container that is being removed. The default is `failed` for GET and `lost`
-   * for other methods. Streams are not repeated, except that the last lines of a log are read again after a lost
-   * connection.
+   * When the updater repeats the call: `lost` after a lost connection; `failed` also after a status of 500 or more,
+   * which the engine returns while a container is being removed. The default is `failed` for GET and `lost` for other
+   * methods. Streams are not repeated, except for the last lines of a log after a lost connection.
    */
   repeat?: 'lost' | 'failed';
-  /** Statuses besides 2xx that count as success, because nothing remains to be done or nothing was found. */
+  /** Statuses besides 2xx that are not errors: nothing remains to be done, or nothing was found. */
   accepted?: readonly number[];
-  /** Action in the updater's message `the engine failed to …`. By default, the message contains the method and path. */
+  /** Completes the message `the engine failed to …`. By default, the message contains the method and path. */
   purpose?: string;
 }
 
 const none = [404];
-/** Options of Swarm calls. They need a deadline, because a call to a manager without a leader hangs. */
+/** Swarm calls need a deadline: a manager does not respond while the swarm has no leader. */
 const swarm = { deadline: 25_000, repeat: 'lost' } as const;
 const work = { deadline: 'work', repeat: 'lost' } as const;
 
@@ -78,7 +77,7 @@ export const engineCalls = {
   inspectImage: { call: 'GET /images/{reference}/json', accepted: none },
   tagImage: { call: 'POST /images/{reference}/tag', purpose: 'tag {reference}' },
   removeImage: { call: 'DELETE /images/{reference}', deadline: 300_000, purpose: 'remove {reference}' },
-  // The next two calls return status 200 and report errors in the lines of their streams.
+  // The next two calls return status 200 and report errors in their streams.
   pullImage: { call: 'POST /images/create', deadline: 'pullSilence' },
   loadImages: { call: 'POST /images/load', deadline: 'none' },
   inspectRemoteImage: { call: 'GET /distribution/{reference}/json', deadline: 'registry', repeat: 'lost' },

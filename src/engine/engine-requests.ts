@@ -7,7 +7,7 @@ import type { EngineRequest, EngineResponse, EngineStream } from './http/request
 import { type Json, toObject } from './objects/json.ts';
 import { isPodman } from './objects/podman.ts';
 
-/** Filters of a list or of events, such as `{ label: ['svc.role=worker'] }`. */
+/** Filters for a list or for events, such as `{ label: ['svc.role=worker'] }`. */
 export type EngineFilters = Readonly<Record<string, readonly string[]>>;
 
 export interface CallOptions {
@@ -17,12 +17,12 @@ export interface CallOptions {
   filters?: EngineFilters;
   headers?: Readonly<Record<string, string>>;
   body?: unknown;
-  /** Deadline in milliseconds, instead of the call's own deadline. */
+  /** Replaces the call's own deadline. */
   deadlineMs?: number;
   limit?: number;
   cut?: boolean;
   signal?: AbortSignal;
-  /** Whether to keep the response out of error messages, because the response may repeat secrets from the request. */
+  /** Keeps the response out of error messages: it may repeat secrets from the request. */
   isSecret?: boolean;
 }
 
@@ -35,7 +35,7 @@ const usualTimeouts: EngineTimeouts = {
   logSilence: 60_000,
 };
 
-/** Sends the calls of `engine-calls.ts` to an engine. The subclass `EngineApi` has a method for each call. */
+/** Sends the calls in `engine-calls.ts` to an engine. The subclass `EngineApi` has a method for each call. */
 export class EngineRequests {
   /** Path of the socket, or the engine's `tcp://` address. */
   readonly path: string;
@@ -43,7 +43,6 @@ export class EngineRequests {
   protected readonly timeouts: EngineTimeouts;
 
   /**
-   * Creates a client for an engine.
    * @param place path of a socket, `unix://…` or `tcp://…`
    * @throws TypeError for any other address
    */
@@ -53,17 +52,17 @@ export class EngineRequests {
     this.client = more.client ?? new EngineClient(targetAt(place), this.timeouts.query);
   }
 
-  /** Whether the engine is Podman; false before the first call. */
+  /** False before the first call. */
   get isPodman(): boolean {
     return isPodman(this.client.about ?? {});
   }
 
-  /** API version that is used for requests; empty if the engine does not report its version. */
+  /** API version used for requests; empty if the engine does not report one. */
   get apiVersion(): string {
     return this.client.apiVersion;
   }
 
-  /** Sends a request to the engine. @throws EngineError for a status that the call does not accept */
+  /** @throws EngineError for a status that the call does not accept */
   async request(name: EngineCallName, options: CallOptions = {}): Promise<EngineResponse> {
     const call: EngineCall = engineCalls[name];
     const answer = await this.exchange(call, this.#questionOf(call, options));
@@ -88,14 +87,14 @@ export class EngineRequests {
   }
 
   /**
-   * Converts an error for the caller.
+   * Converts an EngineError to the error that the methods throw.
    * @param _purpose action that the engine failed to perform; undefined if there was no usable response
    */
   protected explain(error: EngineError, _purpose?: string): Error {
     return error;
   }
 
-  /** Parses a response. @throws EngineError not-an-engine if the response has another form */
+  /** @throws EngineError not-an-engine if the response has an unexpected form */
   protected parse<T, R>(raw: T, read: (raw: T) => R): R {
     try {
       return read(raw);

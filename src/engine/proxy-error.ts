@@ -1,17 +1,13 @@
-/** Advice for requests that a proxy blocks. */
 export const proxyAdvice =
   'Allow all requests in the proxy that SECURITY.md lists for an updater that is started manually.';
 
 /** Matches docker's message about an error response without a body. */
 const silent =
   /request returned (40[1357][^\n]*?) for API route and version \S+?\/v\d+\.\d+(\/[^?,\s]*)[^\n]*check if the server/;
-/** Matches docker's message about an HTML page that was received instead of the engine's JSON. */
+/** Matches docker's message about an HTML page in place of the engine's JSON. */
 const page = /response from daemon: <[^\n]*?\b(40[1357][^<\n]*)/;
 
-/**
- * Returns one sentence about a request that a proxy blocks, from the output of docker or compose; null for other
- * output.
- */
+/** Explains docker or compose output about a request that a proxy blocks; null for other output. */
 export function explainProxyError(printed: string): string | null {
   const [, status, path] = silent.exec(printed) ?? page.exec(printed) ?? [];
   return status === undefined

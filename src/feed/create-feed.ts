@@ -19,10 +19,7 @@ export interface Feed {
   start(): void;
   /** Time of the next check in ISO 8601. */
   readonly nextCheckAt: string;
-  /**
-   * Reason why the last check failed or why published files were not accepted, with the time of the next check; null if
-   * there is no problem.
-   */
+  /** Why the last check failed or why published files were not accepted; null if there is no problem. */
   readonly failure: FeedFailure | null;
   /** Checks now, or joins a running check. Does nothing during a rate limit. Never rejects. */
   check(): Promise<void>;
@@ -35,7 +32,6 @@ export interface Feed {
   close(): void;
 }
 
-/** Problem with the feed, as shown to users. */
 interface FeedFailure {
   /** Message without a final period. */
   message: string;
@@ -58,19 +54,18 @@ export interface InstallableReleases {
   problem: string | null;
 }
 
-/** Callbacks of a feed. */
 interface FeedHost {
   /** Called after each successful check. */
   onCheck?: () => void;
-  /** Returns the channel of the available updates. Default: `stable`. */
+  /** Channel of the available updates. Default: `stable`. */
   channel?: () => Channel;
   /** Selects the releases that may be offered as updates. Default: all releases. */
   judge?: ((releases: readonly Release[], signal: AbortSignal) => Promise<InstallableReleases>) | undefined;
-  /** Returns the milliseconds of a monotonic clock, which is used for all waiting times. */
+  /** Monotonic clock for all waiting times, in milliseconds. */
   clock?: () => number;
 }
 
-/** Creates a feed. If several checks in a row fail, only the first failure and the recovery are logged. */
+/** If several checks in a row fail, only the first failure and the recovery are logged. */
 export function createFeed(
   options: FeedOptions,
   log: (entry: LogEntry) => void,
@@ -135,7 +130,7 @@ export function createFeed(
     if (underWay) return underWay;
     if (closing.signal.aborted || forbiddenFor() > 0) return Promise.resolve();
     underWay = read()
-      // This error comes from `onCheck`, because all other errors of a check are handled in `read`.
+      // Only `onCheck` can cause this error: `read` handles all other errors of a check.
       .catch((cause) =>
         log({ level: 'error', message: 'an error occurred after the release feed was read', cause }),
       )
@@ -151,7 +146,7 @@ export function createFeed(
     if (!started || closing.signal.aborted) return;
     const pause =
       Math.min(interval * 2 ** Math.max(failures - 1, 0), longestPause) * (0.9 + 0.2 * Math.random());
-    // The check is a little later than the server allows, so that not all instances send requests in the same second.
+    // Wait a little longer than the server requires, so that not all instances send requests in the same second.
     const allowed = forbiddenFor() + minute * Math.random();
     const delay = Math.max(pause, allowed);
     due = clock() + delay;
@@ -188,8 +183,8 @@ export function createFeed(
     check,
     lookFor(wanted) {
       const isKnown = findNewestRelease(wanted, judged.releases) !== null;
-      // With `judge`, a check is necessary even if a release is known: releases of a channel that was not followed have
-      // not been verified.
+      // With `judge`, check even if a release is known: releases of a channel that was not followed before are not
+      // verified yet.
       if (checkedAt !== null && (judge !== undefined || !isKnown)) void check();
     },
     close() {

@@ -1,11 +1,9 @@
-/**
- * Error of a failed request for a release feed. The message contains no part of the request, which may include a token.
- */
+/** The message contains no part of the request, because the request may include a token. */
 export class FeedError extends Error {
   override readonly name: string = 'FeedError';
   /** Milliseconds during which the server allows no requests; null if unknown. */
   readonly wait: number | null;
-  /** HTTP status of an unexpected response. */
+  /** HTTP status of an unexpected response; null for other errors. */
   readonly status: number | null;
 
   constructor(message: string, facts: { wait?: number | null; status?: number } = {}) {
@@ -15,12 +13,12 @@ export class FeedError extends Error {
   }
 }
 
-/** Error for a page that is too large. Requesting fewer releases per page may help. */
+/** A smaller page size may help. */
 export class PageTooLarge extends FeedError {
   override readonly name = 'PageTooLarge';
 }
 
-/** Returns the message of an error. For errors of fetch, the innermost cause has the useful message. */
+/** For an error of fetch, the innermost cause has the useful message. */
 export function innermostErrorMessageOf(error: unknown): string {
   let inner = error;
   for (let depth = 0; depth < 8 && inner instanceof Error; depth++) {

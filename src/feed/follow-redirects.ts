@@ -9,23 +9,23 @@ export interface FeedOptions {
   headers?: Record<string, string>;
 }
 
-/** Options for requesting the feed, or an address that the feed contains. */
+/** Options for a request to the feed, or to an address in the feed. */
 export interface FeedRequest {
   feed: FeedOptions;
-  /** Headers for every origin; headers of the feed override them. */
+  /** Sent to every origin; headers of the feed override them. */
   headers: Readonly<Record<string, string>>;
   signal: AbortSignal;
-  /** Name resolver; default: the resolver of the system. */
+  /** Name resolver; by default, the resolver of the system. */
   lookup?: HostLookup | undefined;
 }
 
 const mostRedirects = 5;
 
 /**
- * Follows redirects and returns the final response with its address. fetch itself must not follow redirects: if the
- * origin changes, it removes only the Authorization header, but any header may contain a token. Redirects from https to
- * http are rejected, because an attacker in the network could respond to the http request. A public feed must not
- * redirect to this machine or to a private network.
+ * Follows redirects and returns the final response with its address. fetch must not follow them: if the origin changes,
+ * fetch removes only the Authorization header, but any header may contain a token. Redirects from https to http are
+ * rejected, because an attacker in the network could answer the http request. A public feed must not redirect to this
+ * machine or to a private network.
  * @throws FeedError, or any error of fetch
  */
 export async function followRedirects(
@@ -74,9 +74,7 @@ async function expectOutside(address: URL, { feed, signal, lookup }: FeedRequest
     throw new FeedError(`it refers to ${address.host}, which is in a private network`);
 }
 
-/**
- * Returns the headers of a request. Credentials in the feed's address or options are sent only to the feed's origin.
- */
+/** Credentials in the feed's address or options are sent only to the feed's origin. */
 function headersFor(address: URL, { feed, headers: given }: FeedRequest): Headers {
   const headers = new Headers({ 'user-agent': 'svc-updater', ...given });
   const { origin, username, password } = new URL(feed.url);
@@ -94,10 +92,7 @@ function headersFor(address: URL, { feed, headers: given }: FeedRequest): Header
 const basic = (...login: readonly string[]): string =>
   `Basic ${Buffer.from(login.map(decodeURIComponent).join(':')).toString('base64')}`;
 
-/**
- * Removes the credentials from an address. fetch rejects credentials in an address and quotes the whole address in the
- * error.
- */
+/** fetch rejects an address that contains credentials, and its error quotes the whole address. */
 function withoutLogin(url: URL): URL {
   const bare = new URL(url);
   bare.username = '';

@@ -8,7 +8,7 @@ interface Forge {
   latest: string;
 }
 
-/** Forges, identified by the end of the path of their release list, because the path may begin with a prefix. */
+/** Forges, identified by the end of the release list's path, because a prefix may precede it. */
 const forges: readonly (readonly [path: RegExp, forge: Forge])[] = [
   // GitLab: https://docs.gitlab.com/api/rest/#pagination and https://docs.gitlab.com/api/releases
   [/\/api\/v4\/projects\/[^/]+\/releases\/?$/, { size: 'per_page', most: 100, latest: 'permalink/latest' }],
@@ -22,7 +22,7 @@ const forges: readonly (readonly [path: RegExp, forge: Forge])[] = [
 const forgeOf = ({ pathname }: URL): Forge | null =>
   forges.find(([path]) => path.test(pathname))?.[1] ?? null;
 
-/** Returns the first page size to request; null for a list without this parameter, such as a file. */
+/** Returns the page size to try first; null for a list without a page size, such as a file. */
 export function pageSizeFor(list: URL): number | null {
   const forge = forgeOf(list);
   if (!forge) return null;
@@ -31,7 +31,6 @@ export function pageSizeFor(list: URL): number | null {
   return /^[1-9]\d{0,3}$/.test(named) ? Number(named) : forge.most;
 }
 
-/** Returns the address of the first page of the list with this page size. */
 export function buildFirstPageUrl(list: URL, size: number | null): URL {
   const forge = forgeOf(list);
   const page = new URL(list);
@@ -39,7 +38,7 @@ export function buildFirstPageUrl(list: URL, size: number | null): URL {
   return page;
 }
 
-/** Returns the address of the newest release that is not a pre-release; null if the list has no such address. */
+/** Returns the address of the newest release that is not a pre-release; null if the list is not a forge's. */
 export function findLatestReleaseUrl(list: URL): URL | null {
   const forge = forgeOf(list);
   if (!forge) return null;
@@ -50,8 +49,8 @@ export function findLatestReleaseUrl(list: URL): URL | null {
 }
 
 /**
- * Returns the address of the next page from the headers of the response; null for the last page. Other origins than
- * that of the response are ignored, because their pages do not belong to this feed.
+ * Returns the next page's address, from the response headers; null for the last page. Links to another origin are not
+ * followed, because they do not belong to this feed.
  */
 export function findNextPageUrl(
   headers: Headers,
@@ -59,8 +58,8 @@ export function findNextPageUrl(
 ): URL | null {
   const next = linkToNext(headers.get('link'), answered);
   if (next?.origin === answered.origin) return next;
-  // Gitea and GitLab build the link from the address that their operator has configured. This address may differ from
-  // the requested address, so only the page number is used.
+  // Gitea and GitLab build the link from an address that their operator has configured. It may differ from the
+  // requested address, so only the page number is used.
   const number = next ? next.searchParams.get('page') : headers.get('x-next-page');
   if (!forgeOf(asked) || !/^[1-9]\d{0,8}$/.test(number ?? '')) return null;
   const page = new URL(asked);

@@ -1,7 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 
-/** Returns the addresses of a host name, as resolved by the system. */
 export type HostLookup = (name: string) => Promise<readonly { address: string }[]>;
 
 /** Addresses of this machine and of private networks. Services there may trust every client that can reach them. */
@@ -34,8 +33,8 @@ for (const [network, bits] of [
   inner.addSubnet(network, bits, 'ipv6');
 
 /**
- * Checks whether a host is this machine or in a private network, by its address or by any address of its name. The
- * result is false for a name that cannot be resolved: the connection will fail and report the reason.
+ * Checks whether a host, or any address of its name, is this machine or in a private network. False if the name cannot
+ * be resolved, because the connection will then fail and report the reason.
  */
 export async function isPrivateHost(
   { hostname }: URL,
@@ -48,7 +47,7 @@ export async function isPrivateHost(
 }
 
 function isInnerAddress(address: string): boolean {
-  // In a link-local address, `%` and the name of the interface may follow.
+  // A link-local address may end with `%` and the name of an interface.
   const [bare = ''] = address.split('%');
   return inner.check(bare, isIP(bare) === 6 ? 'ipv6' : 'ipv4');
 }

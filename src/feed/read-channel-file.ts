@@ -4,20 +4,19 @@ import type { FeedOptions } from './follow-redirects.ts';
 import { pageSizeFor } from './forge.ts';
 import { type ProofRequest, readAsset } from './read-proof.ts';
 
-/** Names of the channel file and its signature. */
+/** The channel file and its signature. */
 const names = ['channel.json', 'channel.json.sigstore.json'] as const;
-/** Number of newest releases of a forge whose attached files may include the channel file. */
+/** Number of a forge's newest releases that may have the channel file attached. */
 const mostCopies = 3;
 
-/** Location of a copy of the channel file, and location of its signature if there is one. */
+/** A copy of the channel file, with its signature if there is one. */
 export interface ChannelFileLocation {
   feed: FeedOptions;
   files: readonly [file: Asset, bundle: Asset | undefined];
 }
 
 /**
- * Returns the possible locations of the channel file: the configured address, next to a static feed, or attached to the
- * newest releases.
+ * The channel file may be at the configured address, next to a static feed, or attached to one of the newest releases.
  * @param releases releases of one channel
  */
 export function listChannelFileLocations(
@@ -51,8 +50,8 @@ export function listChannelFileLocations(
 }
 
 /**
- * Reads the channel file or its signature; null if the file does not exist. @throws BadAsset, FeedError, or any error
- * of fetch
+ * Reads the channel file or its signature; null if the file does not exist.
+ * @throws BadAsset, FeedError, or any error of fetch
  */
 export async function readIfFound(asset: Asset, asking: ProofRequest): Promise<Uint8Array | null> {
   try {

@@ -17,42 +17,40 @@ const mostFurtherPages = 5;
 /** Number of newest releases per channel whose notes are kept. Notes are long, and only the newest are shown. */
 const mostNotes = 5;
 
-/** Cached page, which the server sends again only if it has changed. */
+/** Cached page. The server sends the page again only if it has changed. */
 interface KnownPage extends Omit<Page, 'content'> {
   releases: readonly Release[];
 }
 
-/** Result of a check. */
 export interface FeedReading {
   /** Releases of each channel, newest first. If nothing has changed, this is the array of the previous check. */
   releases: readonly Release[];
-  /** Pages by address, including the page of the newest stable release. */
+  /** Pages keyed by address, including the page of the newest stable release. */
   pages: ReadonlyMap<string, KnownPage>;
-  /** Number of releases per page with which no page of the forge was too large; null if the page size cannot be set. */
+  /** Number of releases per page, reduced until no page was too large; null if the page size cannot be set. */
   size: number | null;
 }
 
-/** Input of a check. */
 interface CheckFacts {
-  /** Result of the previous check. */
+  /** Result of the previous check; null for the first check. */
   known: FeedReading | null;
-  /** Channel to read: further pages are read only until a release of the channel is found. */
+  /** Further pages are read only until a release of this channel is found. */
   channel: Channel;
-  /** Also reads the files attached to the releases. */
+  /** Also lists the files attached to the releases. */
   withAssets?: boolean;
   signal: AbortSignal;
 }
 
 /**
- * Reads the first page of a feed, the latest release of the forge, and further pages if necessary. Unchanged pages are
- * not sent again. Responses that could not be read completely are never used.
+ * Reads the first page, the forge's latest release, and further pages if necessary. The server sends a page again only
+ * if it has changed. Incomplete responses are never used.
  * @throws FeedError, or any error of fetch
  */
 export async function readFeed(feed: FeedOptions, facts: CheckFacts): Promise<FeedReading> {
   const list = new URL(feed.url);
   const check = new Check(feed, facts);
-  // A page size that was too large is not tried again in later checks, because each attempt transfers data up to the
-  // size limit.
+  // Later checks do not try a page size again that was too large, because each attempt downloads data up to the size
+  // limit.
   let size = facts.known?.size ?? pageSizeFor(list);
   for (;;) {
     try {
@@ -60,14 +58,14 @@ export async function readFeed(feed: FeedOptions, facts: CheckFacts): Promise<Fe
       return { releases: check.merge(pages), pages, size };
     } catch (error) {
       if (!(error instanceof PageTooLarge) || size === null || size === 1) throw error;
-      // The check starts with the first page again, because pages of another size do not begin at the same releases.
+      // Start again with the first page, because pages of another size begin at other releases.
       size = Math.floor(size / 2);
     }
   }
 }
 
 /**
- * Reads the newest release of a channel with its attached files, once; null if the channel has no release.
+ * Reads the newest release of a channel, with a list of its attached files; null if the channel has no release.
  * @throws FeedError, or any error of fetch
  */
 export async function readNewestRelease(
@@ -79,7 +77,7 @@ export async function readNewestRelease(
   return findNewestRelease(channel, releases);
 }
 
-/** Single check of a feed. The latest release is not requested again if the page size changes. */
+/** One check of a feed. If the page size changes, the latest release is not requested again. */
 class Check {
   readonly #feed: FeedOptions;
   readonly #facts: CheckFacts;
@@ -90,7 +88,7 @@ class Check {
     this.#facts = facts;
   }
 
-  /** Reads the pages one after another, as forges require. */
+  /** Reads the pages sequentially, as forges require. */
   async pages(list: URL, size: number | null): Promise<Map<string, KnownPage>> {
     const pages = new Map<string, KnownPage>();
     let url: URL | null = buildFirstPageUrl(list, size);
@@ -132,8 +130,8 @@ class Check {
   }
 
   /**
-   * Reads the latest release of the forge: the newest by date, which need not be the highest version. Null if there is
-   * none or if access is denied: GitLab, for example, shows guests only the list.
+   * Reads the forge's latest release: the newest by date, which need not have the highest version. Null if there is
+   * none, or if access is denied. GitLab, for example, shows guests only the list.
    */
   async #readLatest(url: URL): Promise<KnownPage | null> {
     try {

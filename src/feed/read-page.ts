@@ -4,7 +4,6 @@ import type { FeedOptions } from './follow-redirects.ts';
 import { findNextPageUrl } from './forge.ts';
 import { requestFromFeed, requireOk } from './request-from-feed.ts';
 
-/** Page of a feed as received. */
 export interface Page {
   /** Parsed JSON. */
   content: unknown;
@@ -15,7 +14,7 @@ export interface Page {
 }
 
 /**
- * Reads one page; null if the page has not changed since the validators were received.
+ * Returns null if the page has not changed since the validators were received.
  * @throws PageTooLarge, another FeedError, or any error of fetch
  */
 export async function readPage(

@@ -3,21 +3,18 @@ import { readBytes } from '../wire/read-text.ts';
 import type { FeedOptions } from './follow-redirects.ts';
 import { requestFromFeed, requireOk } from './request-from-feed.ts';
 
-/** Names of the files that describe a release: its description and the signature of the description. */
+/** A release's description, and the signature of the description. */
 const proofFiles = ['release.json', 'release.json.sigstore.json'] as const;
 
 /** Maximum size of an attached file in bytes. */
 const limit = 256 * 1024;
 
-/** Error for an attached file that is missing or not valid. Such a file is not requested again. */
+/** The attached file is missing or invalid. It is not requested again. */
 export class BadAsset extends Error {
   override readonly name = 'BadAsset';
 }
 
-/**
- * Finds `release.json` and its signature among the files attached to a release. @throws BadAsset if one of them is
- * missing
- */
+/** Finds `release.json` and its signature among a release's attached files. @throws BadAsset if a file is missing */
 export const requireProofAssets = ({ assets = [] }: Release): Asset[] =>
   proofFiles.map((name) => {
     const asset = assets.find((one) => one.name === name);
@@ -25,7 +22,6 @@ export const requireProofAssets = ({ assets = [] }: Release): Asset[] =>
     return asset;
   });
 
-/** Options for requesting signed files. */
 export interface ProofRequest {
   feed: FeedOptions;
   signal: AbortSignal;
@@ -43,7 +39,7 @@ export async function readProof(release: Release, asking: ProofRequest): Promise
   return files;
 }
 
-/** Reads an attached file. @throws BadAsset, FeedError, or any error of fetch */
+/** @throws BadAsset, FeedError, or any error of fetch */
 export function readAsset(
   { name, url: address }: Asset,
   { feed, signal, deadline }: ProofRequest,

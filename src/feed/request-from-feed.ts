@@ -8,9 +8,9 @@ const second = 1000;
 const usualDeadline = 10 * second;
 
 /**
- * Requests an address and reads the response, including redirects and body, within the deadline. The connection is
- * closed afterwards.
- * @throws FeedError, or any error of fetch and `read`
+ * Requests an address and reads the response. The deadline includes redirects and the body. The connection is closed
+ * afterwards.
+ * @throws FeedError, or any error of fetch or `read`
  */
 export async function requestFromFeed<T>(
   url: URL,
@@ -34,7 +34,7 @@ export async function requestFromFeed<T>(
   }
 }
 
-/** Requires that a response has the status 200. @throws FeedError if it has another status */
+/** @throws FeedError if the status is not 200 */
 export function requireOk(response: Response): void {
   const { status } = response;
   if (status !== 200)

@@ -6,13 +6,15 @@ import { FeedError } from './feed-error.ts';
 const longestNotes = 64 * 1024;
 const longestUrl = 2048;
 
-/** Maximum number of entries in a list. Reading a longer list would block the server. */
+/** Maximum number of releases in a feed. Reading a longer list would block the server. */
 export const maxFeedEntries = 5000;
 
 const text = z.nullish(z.string());
 const assets = z.optional(z.unknown());
 
-/** Release of https://docs.github.com/en/rest/releases/releases; Gitea and Forgejo use the same format. */
+/**
+ * Release in the GitHub format (https://docs.github.com/en/rest/releases/releases), which Gitea and Forgejo also use.
+ */
 const gitHubRelease = z.pipe(
   z.object({
     tag_name: z.string(),
@@ -33,7 +35,7 @@ const gitHubRelease = z.pipe(
   })),
 );
 
-/** Release of https://docs.gitlab.com/api/releases */
+/** Release in the GitLab format (https://docs.gitlab.com/api/releases). */
 const gitLabRelease = z.pipe(
   z.object({
     tag_name: z.string(),
@@ -59,18 +61,18 @@ const staticRelease = z.pipe(
   z.transform((entry) => ({ ...entry, offered: true })),
 );
 
-// Entries may have any type in this schema, because they are counted before they are validated one by one.
+// Entries are counted before they are validated one by one, so this schema accepts any type of entry.
 const list = z.custom<unknown[]>(Array.isArray);
 const staticPage = z.object({ releases: list });
 const gitLabAssets = z.object({ links: list });
 
 const asset = z.union([
-  // Asset of https://docs.github.com/en/rest/releases/assets; Gitea and Forgejo use the same format.
+  // Asset in the GitHub format (https://docs.github.com/en/rest/releases/assets), which Gitea and Forgejo also use.
   z.pipe(
     z.object({ name: z.string(), browser_download_url: z.string() }),
     z.transform(({ name, browser_download_url }) => ({ name, url: browser_download_url })),
   ),
-  // Link of https://docs.gitlab.com/api/releases/links, or asset in a static file.
+  // Link in the GitLab format (https://docs.gitlab.com/api/releases/links), or asset in a static file.
   z.object({ name: z.string(), url: z.string() }),
 ]);
 
@@ -78,8 +80,7 @@ const time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 
 /**
  * Returns the releases on a page of a feed (parsed JSON), each tag once. Omits invalid entries, drafts, upcoming
- * releases, tags that belong to no channel, and stable tags that are marked as pre-releases. Lists attached files only
- * on request.
+ * releases, tags of no channel, and stable tags marked as pre-releases. Lists attached files only on request.
  * @throws FeedError if the page is not a list of releases
  */
 export function toReleases(page: unknown, { withAssets = false } = {}): Release[] {
@@ -100,7 +101,7 @@ export function toReleases(page: unknown, { withAssets = false } = {}): Release[
       url: webAddress(url),
       notes: shortened(notes),
       publishedAt: timeInUtc(publishedAt),
-      // A requirement in another format is ignored, because the updater reads the requirement from the image.
+      // An invalid requirement is ignored, because the updater reads the requirement from the image.
       ...(requires && channelOf(requires) !== null ? { requires } : {}),
       ...(withAssets ? { assets: assetsOf(assets) } : {}),
     });
@@ -112,7 +113,7 @@ export const createTooManyReleasesError = () =>
   new FeedError(`it lists more than ${maxFeedEntries} releases`);
 const noList = () => new FeedError('the response is not a list of releases');
 
-/** Returns the attached files in an entry of a feed. Invalid files are omitted. */
+/** Returns the valid attached files in an entry of a feed. */
 export function assetsOf(value: unknown): Asset[] {
   const entries = gitLabAssets.safeParse(value).data?.links ?? list.safeParse(value).data ?? [];
   return entries.flatMap((entry) => asset.safeParse(entry).data ?? []);

@@ -1,6 +1,6 @@
 import { unescape as unescaped } from 'node:querystring';
 
-/** Address for notifications. Only its host may be printed, because the whole address is a secret. */
+/** Address for notifications. Only its host may be printed, because the rest of the address is secret. */
 export interface NotifyAddress {
   style: 'plain' | 'ntfy' | 'slack';
   /** Topic of an ntfy address; not used for other styles. */
@@ -13,7 +13,7 @@ export const maxNotifyAddresses = 8;
 export const notifyAddressDescription =
   'an http or https address, ntfy+https://HOST/TOPIC or slack+https://HOST/PATH';
 
-/** Parses an address; null if the text is not an address. */
+/** Returns null if the text is not a valid address. */
 export function parseNotifyAddress(text: string): NotifyAddress | null {
   const form = /^(?:(ntfy|slack)\+)?(https?:\/\/[^\s\p{Cc}]{1,2000})$/u;
   const [, style = 'plain', address = ''] = form.exec(text) ?? [];

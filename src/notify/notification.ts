@@ -9,7 +9,7 @@ const titles = {
   finished: 'update finished',
 } as const;
 
-/** Notification in the plain format, which is the JSON body of the request. */
+/** Notification in the plain style, in which it is the JSON body of the request. */
 export interface Notification {
   event: keyof typeof titles;
   /** Name of the product. */
@@ -25,10 +25,10 @@ export interface Notification {
 
 const good: readonly (string | null)[] = [null, 'updated', 'unchanged', 'cancelled'];
 
-/** Maximum length of a message in characters, because ntfy allows at most 4,096 bytes. */
+/** Maximum message length in characters. ntfy allows 4,096 bytes, and a character can have 4 bytes. */
 const mostCharacters = 1000;
 
-/** Returns the body of a request in the format of the address. */
+/** Returns the JSON body in the style of the address: plain, ntfy or Slack. */
 export function createNotificationBody(given: Notification, { style, topic }: NotifyAddress): object {
   const message = [...escapeUnprintable(given.message)].slice(0, mostCharacters).join('');
   if (style === 'plain') return { ...given, message };

@@ -8,7 +8,7 @@ const nothing = { version: null, from: null, outcome: null, code: null, url: nul
 
 /** Posts notifications in the background (docs/contract.md 6.12). No method throws or rejects. */
 export class Notifier {
-  /** Addresses to which all further notifications are posted. */
+  /** Addresses for all further notifications. */
   addresses: readonly string[] = [];
   readonly #product: string;
   readonly #warn: (message: string) => void;
@@ -33,15 +33,15 @@ export class Notifier {
     }
   }
 
-  /** Sends the notification that a run is about to change the instance. */
+  /** Announces that a run is about to change the instance. */
   start(from: string, version: string): void {
     const message = `changing the version from ${from} to ${version}`;
     this.send({ event: 'started', from, version, message });
   }
 
   /**
-   * Waits until all notifications are posted, and cancels those that are unfinished after `graceMs`. Returns whether
-   * all were finished in time.
+   * Waits until all notifications are posted, and cancels those still in progress after `graceMs`. Returns whether all
+   * were finished before this timeout.
    */
   async close(graceMs: number): Promise<boolean> {
     const all = Promise.all(this.#posts).then(() => true);
@@ -68,7 +68,7 @@ export class Notifier {
 }
 
 /**
- * Returns the reason why a post failed; null if it succeeded. Error messages are not used, because they may contain the
+ * Returns why a post failed; null if it succeeded. Error messages are not returned, because they may contain the
  * address.
  */
 async function postOnce({ url, headers }: NotifyAddress, body: string, over: AbortSignal) {

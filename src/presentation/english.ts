@@ -9,14 +9,13 @@ import type {
 } from '../wire/codes.ts';
 import { unitTexts } from '../wire/texts/times.ts';
 
-/** Text for a code, or a function that builds the text from the server's message. */
+/** Text for a code. A function can include the server's message in the text. */
 export type CodeText = string | ((message: string) => string);
 
-/** All texts for users, in English: single texts first, then texts by the codes of the server. */
+/** All texts for users, in English. The texts for the server's codes come last. */
 export const englishTexts = {
-  /** Name of the product. */
   product: 'svc',
-  /** Locale of dates and times. */
+  /** Locale for dates and times. */
   locale: 'en-GB',
 
   openDialog: (product: string, version: string) => `${product} ${version}, open update dialog`,
@@ -24,7 +23,7 @@ export const englishTexts = {
   securityUpdateTo: (version: string) => `Security update to ${version}`,
   updating: 'Updating…',
   updatingPercent: (percent: number) => `Updating… ${percent} %`,
-  /** Text for an update that is one step of an upgrade path. */
+  /** Progress of an update that is one step of an upgrade path. */
   updatingStep: (step: number, steps: number) => `Updating… ${step} of ${steps}`,
   updateFailed: 'Update failed',
   rollingBack: 'Rolling back…',
@@ -36,7 +35,7 @@ export const englishTexts = {
   queuedJobsRunning: (count: number) =>
     count === 1 ? '1 queued job is now running' : `${count} queued jobs are now running`,
   downtime: (time: string) => `${time} downtime`,
-  /** Text for a completed automatic update. `day` is empty if the update was today. */
+  /** `day` is empty if the update was today. */
   updatedAutomatically: (product: string, day: string, time: string) =>
     day === ''
       ? `${product} was updated automatically at ${time}`
@@ -103,7 +102,7 @@ export const englishTexts = {
   restarting: (product: string) => `${product} is restarting…`,
   restartingAbout: (product: string) =>
     `Waiting for ${product}. This page reconnects automatically. New jobs stay queued, and the database is not affected.`,
-  /** Text for a restart during which the data services are stopped too. */
+  /** Used if the restart also stops the data services. */
   restartingWithRestorePoint: (product: string) =>
     `Waiting for ${product}. This page reconnects automatically. New jobs stay queued.`,
   startingUpdate: 'Starting the update…',
@@ -142,7 +141,7 @@ export const englishTexts = {
   rollbackRefused: 'The rollback was refused',
   rollbackInterrupted: 'The rollback was interrupted',
   rollbackUnsuccessful: 'The rollback did not succeed',
-  /** Text for a version that failed. `cause` is empty if the cause is unknown. */
+  /** `cause` is empty if unknown. */
   versionFailed: (version: string, cause: string) =>
     cause === '' ? `${version} failed` : `${version} failed: ${cause}`,
   rolledBackTo: (version: string, time: string) =>
@@ -172,18 +171,18 @@ export const englishTexts = {
     `${product} will be unavailable for about ${time} (same as last time).`,
   skipThis: 'Skip this version',
   offerAgain: 'Offer again',
-  /** Text for a skipped release. `time` is the time since then; empty if it is unknown. */
+  /** `time` is the time since the release was skipped; empty if unknown. */
   youSkipped: (version: string, time: string) =>
     time === '' ? `You skipped ${version}.` : `You skipped ${version} ${time} ago.`,
   estimatedDurationAndDowntime: (time: string, downtime: string) =>
     `The update takes about ${time}, with about ${downtime} of downtime.`,
   newJobsRunLater: 'New jobs stay queued and run afterwards.',
-  /** Text for a planned automatic update. `day` is `tonight`, `today`, `tomorrow` or, for example, `on 14 March`. */
+  /** `day` is `tonight`, `today`, `tomorrow` or, for example, `on 14 March`. */
   installedAutomatically: (version: string, day: string, time: string) =>
     `${version} will be installed automatically ${day} after ${time}.`,
   installedAutomaticallySoon: (version: string) =>
     `${version} will be installed automatically as soon as no jobs are blocking the update.`,
-  /** Text for paused automatic updates. `day` is `today` or, for example, `on 14 March`. */
+  /** `day` is `today` or, for example, `on 14 March`. */
   automaticPaused: (day: string) => `Automatic updates are paused because an update failed ${day}.`,
   automaticResumes: 'Automatic updates resume after a manual update succeeds.',
   tonight: 'tonight',
@@ -243,7 +242,7 @@ export const englishTexts = {
   windowTo: 'To',
   timeZone: 'Time zone',
   days: 'Days (if none are selected: every day)',
-  /** Label of an input field, which appears in place of `{days}`. */
+  /** Label of a number field, which replaces `{days}`. */
   minimumAge: 'Wait until a release is {days} days old',
   includeMajors: 'Include major versions',
   nextAutomatic: (day: string, time: string, zone: string) =>
@@ -288,14 +287,14 @@ export const englishTexts = {
   stuck: 'stuck',
   upgradePath: 'Upgrade path',
 
-  // The server sends a message with each of these codes. The message is shown unless a text here replaces it.
+  // For each of these codes, the server's message is shown unless a text here replaces it.
   reasons: {} as Partial<Record<ReasonCode, CodeText>>,
   upToDate: {} as Partial<Record<UpToDateCode, CodeText>>,
   blockedBy: {} as Partial<Record<BlockedByCode, CodeText>>,
   cancelRefusals: {} as Partial<Record<CancelCode, CodeText>>,
-  /** Text for the outcome of a successful rollback. */
+  /** Outcome of a successful rollback in the list of past updates. */
   rolledBack: 'rolled back',
-  /** Texts for the outcomes of past runs. */
+  /** Outcomes in the list of past updates. */
   outcomes: {
     updated: 'updated',
     unchanged: 'unchanged',
@@ -305,7 +304,7 @@ export const englishTexts = {
     cancelled: 'cancelled',
     crashed: 'interrupted',
   } satisfies Record<EndState, string>,
-  /** Texts of the phases, by the ids in `phaseRows`. */
+  /** Names of the phases, keyed by the ids in `phaseRows`. */
   phases: {
     waiting: 'Waiting',
     preparing: 'Preparing',
@@ -321,7 +320,7 @@ export const englishTexts = {
     verifying: 'Verifying',
     verified: 'Verified',
   },
-  /** Texts of phases that have not started, or that a run did not finish. */
+  /** Names of phases that have not started or were not completed. */
   toDo: {
     waiting: 'Wait',
     preparing: 'Prepare',

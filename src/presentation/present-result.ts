@@ -29,29 +29,24 @@ const resultKinds: Record<EndState, ResultKind> = {
   crashed: 'broken',
 };
 
-/** Returns the category of a run's outcome. */
 export const resultKindOf = ({ outcome }: Run): ResultKind =>
   lookUpCode(resultKinds, outcome ?? '') ?? 'other-end';
 
 export const isSuccessfulRun = (run: Run): boolean =>
   ['updated', 'unchanged', 'cancelled'].includes(resultKindOf(run));
 
-/** Checks whether two versions are equal, with or without a leading `v`. */
+/** Ignores a leading `v`. */
 export const isSameVersion = (one: string, other: string): boolean =>
   one.replace(/^v/, '') === other.replace(/^v/, '');
 
 export const listOutdatedServers = (status: Status | null): Status['buildServers'] =>
   status?.buildServers.filter(({ outdated }) => outdated) ?? [];
 
-/** Returns the address of the release page if the version is the latest release, otherwise null. */
+/** Null unless the version is the latest release. */
 export const findReleasePageUrl = (status: Status | null, version: string | null): string | null =>
   status?.latest?.version === version ? (status?.latest?.url ?? null) : null;
 
-/**
- * Presents the result of a run.
- * @param status null if the status is unknown
- * @param version running version; null if it is unknown
- */
+/** Presents a finished run. `status` and `version`, the running version, are null if unknown. */
 export function presentResult(
   run: Run,
   { status, version }: { status: Status | null; version: string | null },
@@ -61,7 +56,7 @@ export function presentResult(
   const isUpdated = kind === 'updated';
   const isGood = isSuccessfulRun(run);
   const isOtherVersion = isOtherVersionRunning(run, version);
-  // This is checked only for the last run, because a later run may have changed the version.
+  // Checked only for the last run, because a later run may have changed the version.
   const isLagging = isGoodOutcome(run.outcome) && isOtherVersion && status?.run?.id === run.id;
   const heading = headingOf(run, version, t);
   const about = aboutOf(run, version, t);
@@ -97,10 +92,7 @@ export function presentResult(
   };
 }
 
-/**
- * Checks whether a version other than the target is running. A target `canary` is a tag and cannot be compared with a
- * version.
- */
+/** A target `canary` is a tag, so it cannot be compared with a version and the result is false. */
 export const isOtherVersionRunning = ({ to }: Run, version: string | null): boolean =>
   to !== null && to !== 'canary' && version !== null && !isSameVersion(version, to);
 
@@ -148,7 +140,6 @@ function aboutOf(run: Run, version: string | null, t: Wording): string {
 export const formatDowntime = ({ downtimeSeconds }: Run, t: Wording): string =>
   downtimeSeconds === null ? '' : t.downtime(t.seconds(downtimeSeconds));
 
-/** Returns the text for the outcome of a past run. */
 export const formatOutcome = ({ kind, outcome }: Run, t: Wording): string =>
   outcome === 'updated' && kind === 'rollback'
     ? t.rolledBack
@@ -200,11 +191,11 @@ function resultActions(
   return [again, report, close('quiet end')];
 }
 
-/** Returns the request that repeats the update of a run; null if the run cannot be repeated. */
+/** Null if the run cannot be repeated. */
 function orderAfter(run: Run, status: Status | null, version: string | null): UpdateOrderBody | null {
-  // A rollback is not repeated: it becomes available again with the current restore point.
+  // A rollback is not repeated: the user must confirm it again, with the current restore point.
   if (run.kind === 'rollback') return null;
-  // A second update to the same version completes an incomplete update.
+  // Another update to the same version completes an incomplete update.
   const target = resultKindOf(run) === 'broken' ? (run.to ?? version) : run.to;
   if (resultKindOf(run) !== 'broken') {
     if (status === null || status.next?.version !== target) return null;
@@ -213,7 +204,7 @@ function orderAfter(run: Run, status: Status | null, version: string | null): Up
   return target === null ? null : { target };
 }
 
-/** Presents a run that was shown earlier, but that the server does not know. */
+/** Presents a run that was shown earlier but is unknown to the server. */
 export function presentUnknownRun(run: Run, version: string | null, t: Wording): Presentation {
   return {
     kind: 'run-unknown',

@@ -5,8 +5,8 @@ import { createButton, createMessageBox, createMutedText, type Presentation } fr
 import { joinFacts, joinSentences, type Wording } from './wording.ts';
 
 /**
- * Presents a rollback to the restore point before the user confirms it.
- * @param jobs running jobs that the rollback would interrupt
+ * Presents the rollback that the user is asked to confirm.
+ * @param jobs the rollback interrupts them unless they are queued
  */
 export function presentRollback(
   { to, at, since = at, downtimeSeconds }: RollbackOffer,
@@ -55,7 +55,7 @@ export function presentRollback(
   };
 }
 
-/** Presents a rollback that the server rejected. @param problem error response; null if the connection was lost */
+/** `problem` is the error response; null if the connection was lost. */
 export function presentRejectedRollback(to: string, problem: Problem | null, t: Wording): Presentation {
   const heading = t.cannotRollBack(t.product, to);
   const { refusal, advice, message, jobs = [] } = (problem?.reason ?? {}) as Partial<Reason>;

@@ -15,16 +15,15 @@ import {
 } from './presentation-parts.ts';
 import { formatCodeText, formatElapsedTime, joinFacts, joinSentences, type Wording } from './wording.ts';
 
-/** State of the user's request to cancel a run. */
 interface CancelContext {
-  /** Error response to the cancel request; null if the request was not rejected. */
+  /** Error response to the cancel request; null unless the server rejected the request. */
   cancelProblem: Problem | null;
   isCancelSent?: boolean;
-  /** Seconds for which the product and its data services were stopped while the last restore point was saved. */
+  /** Downtime in seconds while the last restore point was saved. */
   savingSeconds?: number | null;
 }
 
-/** Presents a run in progress. Users can cancel it while it is `waiting`, `preparing` or `updating`. */
+/** Presents a run in progress. It can be cancelled while `kind` is `waiting`, `preparing` or `updating`. */
 export function presentRun(run: Run, context: CancelContext, t: Wording): Presentation {
   const kind = kindOf(run);
   const { jobs, until, message, state } = run;
@@ -53,7 +52,7 @@ export function presentRun(run: Run, context: CancelContext, t: Wording): Presen
         ? { kind: 'jobs', jobs: jobs.map((job) => createJobText(job, t)) }
         : { kind: 'phases', phases },
       isWaiting && createMutedText(joinFacts(now && `${now.text} ${formatElapsedTime(elapsed)}`, started)),
-      // This text is shown while data is copied. As long as the server responds, nothing has been stopped yet.
+      // While the server still responds during `save`, nothing has been stopped yet.
       state === 'save' &&
         createMutedText(
           joinSentences(
@@ -97,7 +96,7 @@ function cancelProblemBox({ cancelProblem: problem }: CancelContext, t: Wording)
   return createMessageBox('warn', t.sentence(formatCodeText(t.cancelRefusals, reason?.code ?? '', detail)));
 }
 
-/** Presents an upgrade path after one of its updates and before the next. */
+/** Presents an upgrade path between two of its updates. */
 export function presentPendingStep(
   { to, reason, until, since }: PendingStep,
   { version, place, ...context }: CancelContext & { version: string; place: PathPosition | null },
@@ -123,7 +122,7 @@ export function presentPendingStep(
   };
 }
 
-/** Presents a restart, during which the product is unavailable because it is being replaced. */
+/** Presents the outage while the product is being replaced. */
 export function presentRestart(run: Run, outageMs: number, t: Wording): Presentation {
   const isData = run.kind === 'rollback' || hasSavePhase(run);
   const log = outageMs >= longRestartMs ? run.log : null;
@@ -142,7 +141,7 @@ export function presentRestart(run: Run, outageMs: number, t: Wording): Presenta
   };
 }
 
-/** Milliseconds of a restart after which the command for the log is shown. */
+/** Outage after which the command for the log is shown. */
 const longRestartMs = 60_000;
 
 const titleOf = ({ kind }: Run, t: Wording): string =>
@@ -151,7 +150,6 @@ const titleOf = ({ kind }: Run, t: Wording): string =>
 const stepText = (place: PathPosition | null, t: Wording): string | null =>
   place && t.stepOf(place.at + 1, place.versions.length);
 
-/** Presents the phases of a run, each with its elapsed time. */
 export function presentPhases(run: Run, t: Wording): PhaseText[] {
   const { phases, toDo } = t;
   const now = t.now ?? Date.parse(run.endedAt ?? run.startedAt);

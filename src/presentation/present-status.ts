@@ -16,16 +16,16 @@ import {
 } from './presentation-parts.ts';
 import { formatCodeText, joinFacts, joinSentences, type Wording } from './wording.ts';
 
-/** Data for a presentation that the status does not contain. */
+/** Data that a presentation needs in addition to the status. */
 export interface StatusContext {
-  /** Past runs, newest first; null if they are not loaded. */
+  /** Newest first; null until the past runs are loaded. */
   history: readonly Run[] | null;
   isChecking?: boolean;
-  /** Address of the application's page about backups. */
+  /** URL of the application's page about backups. */
   backupPage?: string | null;
 }
 
-/** Presents an instance that has no run to show: the available update, or the reason why there is none. */
+/** Presents the available update, or the reason why there is none. Used if there is no run to show. */
 export function presentStatus(status: Status, context: StatusContext, t: Wording): Presentation {
   const { next, reason } = status;
   const shown =
@@ -40,7 +40,7 @@ export function presentStatus(status: Status, context: StatusContext, t: Wording
   };
 }
 
-/** Presents the publisher's notices about the running version, and the error if the last check for releases failed. */
+/** Presents the publisher's notices about the running version, and the error of the last check for releases. */
 export function presentAdvisories(status: Status, t: Wording): MessageBox[] {
   const { version, recalled, urgent, feedError } = status;
   return [
@@ -56,7 +56,6 @@ export function presentAdvisories(status: Status, t: Wording): MessageBox[] {
   ].filter((notice) => !!notice);
 }
 
-/** Presents the reason why no update is available. */
 export function presentUpToDate(status: Status, context: StatusContext, t: Wording): Presentation {
   const { upToDate, version, channel, checkedAt, automatic, recalled } = status;
   const why = upToDate ? formatCodeText(t.upToDate, upToDate.code, upToDate.message) : t.noUpdateAvailable;
@@ -100,7 +99,6 @@ const checkButton = ({ isChecking }: StatusContext, t: Wording, isPrimary = true
     isPrimary ? 'primary' : undefined,
   );
 
-/** Presents the update that can start now. */
 export function presentUpdate(
   status: Status,
   { history, backupPage }: StatusContext,
@@ -167,7 +165,7 @@ export function presentUpdate(
         { kind: 'start', order: createLatestUpdateOrder(status) },
         'primary',
       ),
-      // A required intermediate release cannot be skipped, so there is no button to skip it.
+      // A required intermediate release cannot be skipped.
       later === null && createButton('skip', t.skipThis, { kind: 'skip', version: goal }, 'quiet'),
       notes,
     ],
@@ -176,13 +174,13 @@ export function presentUpdate(
 
 const majorOf = (version: string): string | undefined => /\d+/.exec(version)?.[0];
 
-/** Returns the upgrade path to the latest release; empty if one update is enough. */
+/** Empty unless several updates are required to install the latest release. */
 function upgradePathOf({ next, latest }: Status): readonly string[] {
   const { upgradePath = [] } = next ?? {};
   return upgradePath.length > 1 && upgradePath.at(-1) === latest?.version ? upgradePath : [];
 }
 
-/** Returns the request that installs the latest release. */
+/** Requests all steps of the upgrade path, if there is one. */
 export function createLatestUpdateOrder(status: Status): UpdateOrderBody {
   const last = upgradePathOf(status).at(-1);
   return last === undefined ? { target: status.next?.version ?? '' } : { target: last, allSteps: true };
@@ -195,7 +193,7 @@ const preparationText = (status: Status, to: string, t: Wording): string =>
     formatRestorePointNotice(status, to, t),
   );
 
-/** Describes the restore point that an update saves, and the downtime for it; empty if the update saves none. */
+/** Includes the downtime. Empty if the update saves no restore point. */
 export const formatRestorePointNotice = (
   { restorePoint, version }: Status,
   to: string,
@@ -205,10 +203,7 @@ export const formatRestorePointNotice = (
     ? ''
     : `${t.dataSaved(t.product, to, version)} ${formatSavingDowntime(restorePoint.downtimeSeconds, t)}`;
 
-/**
- * Describes the downtime of the product and its data services while a restore point is saved.
- * @param last seconds of the previous downtime; null if unknown
- */
+/** @param last downtime in seconds while the previous restore point was saved; null if unknown */
 export const formatSavingDowntime = (last: number | null, t: Wording): string => {
   return last === null ? t.allUnavailable(t.product) : t.allUnavailableAsLast(t.product, t.seconds(last));
 };
@@ -231,8 +226,8 @@ function durationText({ next, restorePoint }: Status, downtime: number | null, t
 }
 
 /**
- * Describes when the available update is installed automatically, or the reason why not; empty if automatic updates are
- * off.
+ * Describes when the available update will be installed automatically, or why it will not be. Empty if automatic
+ * updates are off.
  */
 export function formatAutomaticUpdate({ automatic, next }: Status, t: Wording): string {
   if (!automatic?.enabled) return '';
@@ -243,7 +238,7 @@ export function formatAutomaticUpdate({ automatic, next }: Status, t: Wording): 
   return t.installedAutomatically(version, t.futureDay(nextAt), t.clock(nextAt));
 }
 
-/** Describes the settings of automatic updates. Times are in the time zone of these settings. */
+/** Formats times in the configured time zone, not the user's. */
 export function formatAutomaticSettings(automatic: NonNullable<Status['automatic']>, t: Wording): string {
   const { enabled, nextAt, timeZone, blockedBy } = automatic;
   if (!enabled) return t.automaticOff;
@@ -254,7 +249,7 @@ export function formatAutomaticSettings(automatic: NonNullable<Status['automatic
 
 const isDue = (at: string, t: Wording): boolean => t.now !== null && isSoon(Date.parse(at), t.now);
 
-/** Describes the reason why no update is installed automatically; empty if there is no such reason. */
+/** Describes why no update will be installed automatically; empty if there is no such reason. */
 function blockedText({ blockedBy }: NonNullable<Status['automatic']>, t: Wording): string {
   if (!blockedBy) return '';
   const { code, message, since } = blockedBy;
@@ -265,7 +260,7 @@ function blockedText({ blockedBy }: NonNullable<Status['automatic']>, t: Wording
   return joinSentences(t.automaticPaused(day === '' ? t.today : t.onDay(day)), t.automaticResumes);
 }
 
-/** Codes of reasons that are caused by the deployment of the server, so that manual commands are shown. */
+/** Reasons caused by the server's deployment. The user is then shown commands for a manual update. */
 const deploymentCodes: readonly string[] = [
   'not-compose',
   'swarm',
@@ -274,7 +269,7 @@ const deploymentCodes: readonly string[] = [
   'store-unavailable',
   'unrelated-container',
 ];
-/** Codes of reasons that do not prevent an update from being shown. */
+/** Reasons despite which the available update is shown. */
 const passedCodes: readonly string[] = [
   'up-to-date',
   'unproven',
@@ -284,9 +279,7 @@ const passedCodes: readonly string[] = [
   'rollback-refused',
 ];
 
-/**
- * Presents the reason why an update cannot start now; null if the reason does not prevent the update from being shown.
- */
+/** Null if the available update is shown despite the reason. */
 export function presentReason(
   reason: Reason,
   status: Status,
@@ -370,10 +363,7 @@ export function createJobText({ kind, title, since, state, stuck }: BlockingJob,
   return { kind: formatCodeText(t.jobKinds, kind, kind), title: title ?? '', time, isStuck: stuck };
 }
 
-/**
- * Lists the jobs that an update would interrupt. Queued jobs are left out, because they run afterwards. A job in an
- * unknown state counts as running.
- */
+/** Omits queued jobs, because they run after the update. A job in an unknown state counts as running. */
 export const listInterruptedJobs = (jobs: readonly BlockingJob[], t: Wording): string[] =>
   jobs
     .filter(({ state }) => state !== 'queued')
@@ -382,7 +372,7 @@ export const listInterruptedJobs = (jobs: readonly BlockingJob[], t: Wording): s
       return title === '' ? kind : `${kind} ${title}`;
     });
 
-/** Describes who started a run, and when. */
+/** Includes who started the run, if known. */
 export function formatRunStart({ by, startedAt }: Run, t: Wording): string {
   const time = t.clock(startedAt);
   if (by === automaticCaller) return t.startedAutomatically(time);

@@ -2,19 +2,19 @@ import type { RollbackOrder, UpdateOrderBody } from '../wire/api-client/update-a
 import type { RowOfRun } from '../wire/derived/phase-rows.ts';
 import type { BuildServer, OfferedSetting, PublishedRelease, Run } from '../wire/status.ts';
 
-/** Presentation of an instance's state as texts and actions, which the page renders and the client prints. */
+/** State of an instance as texts and actions. The page renders them, and the client prints them. */
 export interface Presentation {
   kind: string;
-  /** Key of the state; `kind` by default. If the key stays the same, a page reuses the nodes of the previous state. */
+  /** `kind` by default. A page reuses its nodes as long as the key stays the same. */
   key?: string;
-  /** Title of the dialog, if it is not the title for updates. */
+  /** Title of the dialog; the title for updates by default. */
   title?: string;
   heading: string;
-  /** Part of the heading that is emphasized. */
+  /** Part of `heading` to emphasize. */
   highlight?: string;
   about?: string | null;
   look?: 'ok' | 'bad';
-  /** Duration of the current outage, as a text. */
+  /** Formatted duration of the current outage. */
   outage?: string;
   parts: (PresentationPart | Falsy)[];
   actions: (UserAction | Falsy)[];
@@ -26,7 +26,7 @@ export interface Presentation {
   reportedRun?: Run;
   /** Whether the presentation contains a time that changes every second. */
   ticks?: boolean;
-  /** Parts and actions that replace those of the presentation while the user is asked for confirmation. */
+  /** Replaces the parts and actions while the user is asked for confirmation. */
   confirmation?: Pick<Presentation, 'parts' | 'actions' | 'announcement' | 'isUrgent'>;
 }
 
@@ -50,12 +50,12 @@ export interface MessageBox {
   look: 'bad' | 'warn' | '';
   heading: string;
   lines: readonly string[];
-  /** Error code to be shown with the message. */
+  /** Error code shown with the message. */
   code?: string | null | undefined;
   link?: PageLink | Falsy;
 }
 
-/** Texts of a phase. A text or time that is unknown is empty. */
+/** Texts of a phase. Unknown texts and times are empty. */
 export interface PhaseText extends Pick<RowOfRun, 'mark' | 'percent' | 'took'> {
   text: string;
   message: string;
@@ -72,7 +72,7 @@ export interface JobText {
 export interface PageLink {
   url: string;
   label: string;
-  /** Whether the page belongs to the application, not to the publisher. */
+  /** Whether the page belongs to the application, not the publisher. */
   isOwn?: boolean;
 }
 
@@ -83,11 +83,10 @@ export interface ActionButton {
   key: string;
   label: string;
   look?: 'primary' | 'quiet' | 'quiet end' | 'quiet danger end';
-  /** Action of the button; null while the action is in progress. */
+  /** Null while the action is in progress. */
   press: ButtonRequest | null;
 }
 
-/** Action that a button triggers, with its data. */
 export type ButtonRequest =
   | { kind: 'start'; order: UpdateOrderBody }
   | { kind: 'rollback'; order: RollbackOrder }

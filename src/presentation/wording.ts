@@ -11,10 +11,7 @@ import {
 } from '../wire/texts/times.ts';
 import type { CodeText, Texts } from './english.ts';
 
-/**
- * Texts for a user, with functions that format durations and times. The command-line client formats dates in its own
- * way.
- */
+/** All texts, with functions that format durations and times. The command-line client replaces some date formats. */
 export type Wording = ReturnType<typeof wordingOf>;
 
 /**
@@ -30,13 +27,13 @@ export function wordingOf(texts: Texts, now: number | null) {
     const at = Date.parse(time ?? '');
     return now === null || Number.isNaN(at) ? Number.NaN : countMidnightsBetween(now, at, timeZone);
   };
-  /** Returns the milliseconds since a server time, negative for a future time; null if either time is unknown. */
+  /** Returns the milliseconds since a server time: negative for a future time, null if either time is unknown. */
   const passed = (time: string | null | undefined): number | null =>
     now === null ? null : countMillisecondsBetween(time, new Date(now).toISOString());
-  /** Formats a time of day, `10:42`, by default in the user's time zone. */
+  /** Formats a time of day: `10:42`. The default is the user's time zone. */
   const clock = (time: string | null, timeZone?: string): string =>
     format(time, { hour: '2-digit', minute: '2-digit' }, timeZone);
-  /** Formats a day, `14 March`; empty if the day is today by the server's time. */
+  /** Formats a day: `14 March`. Empty if it is the server's current day. */
   const day = (time: string | null, timeZone?: string): string =>
     daysTo(time, timeZone) === 0 ? '' : format(time, { day: 'numeric', month: 'long' }, timeZone);
   return {
@@ -49,18 +46,18 @@ export function wordingOf(texts: Texts, now: number | null) {
     duration: (milliseconds: number): string => formatDuration(milliseconds, texts.units),
     /** Formats a duration that is given in seconds. */
     seconds: (count: number): string => formatDurationOfSeconds(count, texts.units),
-    /** Formats the time since a server time in its largest unit; empty if it is unknown. */
+    /** Formats the time since a server time, in the largest unit only. Empty if unknown. */
     age: (time: string | null | undefined): string => {
       const age = passed(time);
       return age === null ? '' : formatAge(age, texts.units);
     },
-    /** Formats a time with seconds, `10:42:15`. The day is included if the time is more than 12 hours away. */
+    /** Formats a time with seconds: `10:42:15`. Includes the day if the time is more than 12 hours away. */
     moment: (time: string): string => {
       const isToday = now !== null && Math.abs(now - Date.parse(time)) < 12 * 3_600_000;
       const date = isToday ? {} : ({ day: 'numeric', month: 'short' } as const);
       return format(time, { ...date, hour: '2-digit', minute: '2-digit', second: '2-digit' });
     },
-    /** Formats a time as `today 10:42` or `12 Oct`. The server's time decides which day is today. */
+    /** Formats a time: `today 10:42`, `12 Oct`. The server's clock determines which day is today. */
     date: (time: string): string => {
       if (daysTo(time) === 0) return texts.todayAt(clock(time));
       const isOld = now !== null && Math.abs(now - Date.parse(time)) > 300 * 86_400_000;
@@ -73,20 +70,20 @@ export function wordingOf(texts: Texts, now: number | null) {
       const isThisWeek = daysTo(time, timeZone) < 7;
       return texts.onDay(isThisWeek ? format(time, { weekday: 'long' }, timeZone) : day(time, timeZone));
     },
-    /** Formats a message of the server as a sentence. */
+    /** Formats a server message as a sentence. */
     sentence: (message: string): string => formatMessageSentence(message, texts.product),
-    /** Formats the known versions of a run. A run that was started manually may not report them. */
+    /** Formats the known versions of a run. If it was started manually, they may be unknown. */
     versions: (from: string | null, to: string | null): string => {
       if (to === null) return texts.unknownVersion;
       return from === null ? texts.updateTo(to) : `${from} → ${to}`;
     },
-    /** Returns the name of a channel, or the code of an unknown channel. */
+    /** Falls back to the code of an unknown channel. */
     channelName: (channel: string): string =>
       lookUpCode<{ name: string }>(texts.channels, channel)?.name ?? channel,
   };
 }
 
-/** Joins the facts that are not empty into one line, separated by ` · `. */
+/** Joins the facts that are not empty with ` · `. */
 export const joinFacts = (...facts: (string | null | undefined | false)[]): string =>
   facts.filter(Boolean).join(' · ');
 
@@ -102,7 +99,7 @@ export function formatElapsedTime(milliseconds: number): string {
   return minutes < 60 ? `${minutes}:${end}` : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${end}`;
 }
 
-/** Returns the text of a code, or the server's message if the code has no text here (docs/contract.md 10.7). */
+/** Falls back to the server's message if the code has no text here (docs/contract.md 10.7). */
 export function formatCodeText(
   list: Readonly<Record<string, CodeText>>,
   code: string,

@@ -40,7 +40,7 @@ export const channelFileSchema = z
   })
   .check(z.refine(isInTime, late));
 
-/** Content of `channel.json`: information from the publisher about the releases of a channel. */
+/** Content of `channel.json`: the publisher's information about the releases of a channel. */
 export type ChannelFile = z.infer<typeof channelFileSchema>;
 export type Recall = ChannelFile['recalled'][number];
 type Recalls = { recalled: readonly Recall[] };
@@ -67,7 +67,7 @@ export async function verifyChannelFile(
 }
 
 /**
- * Reads a channel file without checking its signature.
+ * Does not check the signature.
  * @throws Unproven if the file is not valid or is for another product
  */
 export function parseUnverifiedChannelFile(file: Uint8Array, product: string): ChannelFile {
@@ -77,7 +77,7 @@ export function parseUnverifiedChannelFile(file: Uint8Array, product: string): C
   return told;
 }
 
-/** Checks whether a channel file has expired. @param now milliseconds since 1970 */
+/** @param now milliseconds since 1970 */
 export const isExpired = ({ expires }: Pick<ChannelFile, 'expires'>, now: number): boolean =>
   Date.parse(expires) <= now;
 
@@ -90,7 +90,7 @@ export const formatRecall = ({ version, why }: Recall): string =>
 
 export const isRecalled = (file: Recalls, version: string): boolean => findRecall(file, version) !== null;
 
-/** Checks whether an instance with this running version needs a security update. */
+/** @param version running version of the instance */
 export const isSecurityUpdateNeeded = ({ urgent }: Pick<ChannelFile, 'urgent'>, version: string): boolean =>
   urgent !== null && isNewerVersion(urgent.below, version);
 

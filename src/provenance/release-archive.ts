@@ -7,16 +7,16 @@ interface ArchiveEntry {
   size: number;
 }
 
-/** Content of the first two entries of a release archive. */
+/** Contents of the first two entries of a release archive. */
 export interface ArchiveHead {
-  /** Content of `release.json`, whose signature bundle is the text in `bundle`. */
+  /** Content of `release.json`. Its signature bundle is in `bundle`. */
   file: Buffer;
   bundle: string;
 }
 
 /** A release archive (docs/contract.md 3.22) that has not been verified. */
 export interface ReleaseArchive extends ArchiveHead {
-  /** Entries by name, in the order of the archive: `files/compose.yaml`, `blobs/sha256/…` */
+  /** Entries keyed by name, such as `files/compose.yaml` or `blobs/sha256/…`, in the order of the archive. */
   entries: ReadonlyMap<string, ArchiveEntry>;
   /** Reads an entry. @throws Error if the entry is missing or larger than `most` bytes */
   read(name: string, most: number): Promise<Buffer>;
@@ -25,7 +25,6 @@ export interface ReleaseArchive extends ArchiveHead {
   close(): Promise<void>;
 }
 
-/** Returns the entry name of a blob by its digest. */
 export const blobOf = (digest: string): string => `blobs/${digest.replace(':', '/')}`;
 
 /** Maximum size in bytes of `release.json` and of its signature bundle; no valid file is larger. */
@@ -33,10 +32,7 @@ const mostOfHead = 256 * 1024;
 const mostEntries = 2_000;
 const chunkBytes = 1024 * 1024;
 
-/**
- * Patterns for the names of the allowed entries, in their order. Entries that match the same pattern are sorted by
- * name.
- */
+/** Names of the allowed entries, in the required order. Entries that match the same pattern must be sorted by name. */
 const order = [
   /^release\.json$/,
   /^release\.json\.sigstore\.json$/,
@@ -115,7 +111,7 @@ interface Place {
   name: string;
 }
 
-/** Returns the position of an entry in the allowed order. Positions must increase, so no entry can occur twice. */
+/** Returns the position of an entry in the required order. Positions must increase, so no entry can occur twice. */
 function placeAfter(last: Place, name: string): Place {
   const section = order.findIndex((form) => form.test(name));
   const shown = JSON.stringify(name);

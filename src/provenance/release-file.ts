@@ -24,7 +24,7 @@ const releaseFileSchema = z.object({
   publishedAt: z.iso.datetime(),
   /** Oldest version that can be updated to this release. */
   requires: z.optional(z.nullable(nameSchema)),
-  /** Images of the release, by service or repository. */
+  /** Images of the release, keyed by service or repository. */
   images: z.record(
     nameOfImage,
     z.object({
@@ -32,19 +32,21 @@ const releaseFileSchema = z.object({
       reference: z.string().check(z.minLength(1), z.maxLength(512)),
       /** Digest of the image index, or of the manifest if the image has no index. */
       digest,
-      /** Digests by platform, such as `linux/amd64`. The engine reports one of these digests for a pulled image. */
+      /**
+       * Digests keyed by platform, such as `linux/amd64`. For a pulled image, the engine reports one of these digests.
+       */
       platforms: z.record(
         z.string(),
         z.object({
           manifest: digest,
           config: digest,
-          /** Compressed size of each layer in bytes, by digest. */
+          /** Compressed size of each layer in bytes, keyed by digest. */
           layers: z.optional(z.record(digest, z.int().check(z.nonnegative()))),
         }),
       ),
     }),
   ),
-  /** Digests of the files that are published with the release, by file name. */
+  /** Digests of the files published with the release, keyed by file name. */
   files: z.record(fileName, digest),
   /** Required and optional settings that are new in this release. */
   settings: z.optional(releaseSettingsSchema),
@@ -61,8 +63,8 @@ export const parseReleaseFile = (bytes: Uint8Array): ReleaseFile =>
   readJsonFile(bytes, releaseFileSchema, mostBytes);
 
 /**
- * Returns a function that checks whether a name is the platform, with or without a variant (`linux/arm/v7`). Any
- * variant is accepted, because the engine does not report which variant it uses.
+ * Returns a filter for platform names. It accepts any variant, such as `linux/arm/v7`, because the engine does not
+ * report which variant it uses.
  */
 export const createPlatformFilter =
   (platform: string) =>

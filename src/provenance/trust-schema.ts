@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import * as z from 'zod/mini';
 
-/** Checks whether a text is an EC or RSA key, the types of keys that sign sigstore bundles. */
+/** EC and RSA are the types of keys that sign sigstore bundles. */
 const isKey = (pem: string): boolean => {
   try {
     return ['ec', 'rsa'].includes(createPublicKey(pem).asymmetricKeyType ?? '');

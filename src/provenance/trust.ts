@@ -17,8 +17,8 @@ export type Trust =
     };
 
 /**
- * Reads a trust file: public keys in PEM format, or JSON with `{ identity, issuer, root }`. Also accepts the parsed
- * object.
+ * Parses a trust file: public keys in PEM format, or JSON with `{ identity, issuer, root }`. Also accepts the parsed
+ * JSON object.
  * @throws Error if the file contains neither
  */
 export function parseTrust(given: string | object): Trust {
@@ -31,8 +31,8 @@ export function parseTrust(given: string | object): Trust {
 }
 
 /**
- * Returns the names of the trusted signers: the fingerprints of the keys in their order, or the identity. The names are
- * equal on all servers.
+ * Returns the names of the trusted signers: the fingerprints of the keys, in the order in which they are given, or the
+ * identity. The names are the same on all servers.
  */
 export const signersOf = (trust: Trust): string[] =>
   'keys' in trust ? trust.keys.map(fingerprint) : [`${trust.identity} ${trust.issuer}`];

@@ -9,7 +9,7 @@ export class Unproven extends Error {
   override readonly name = 'Unproven';
 }
 
-/** Verified content of `release.json`, and the trusted signer of the file. */
+/** Verified content of `release.json`, and its trusted signer. */
 export type VerifiedRelease = ReleaseFile & { signer: string };
 
 /** Product and version that a release must have. */
@@ -109,7 +109,7 @@ const keyMaterial = (pem: string): TrustMaterial => ({
   publicKey: () => ({ publicKey: createPublicKey(pem), validFor: () => true }),
 });
 
-/** Calls a function and converts each error of the function to an Unproven error. @throws Unproven */
+/** Converts any error of `work` to an Unproven error. @throws Unproven */
 export function rethrowAsUnproven<T>(work: () => T, what: string): T {
   try {
     return work();

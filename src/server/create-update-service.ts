@@ -22,21 +22,21 @@ import { ServerNotices } from './schedule/server-notices.ts';
 import { PathUpdates } from './schedule/upgrade-steps.ts';
 import { StateStore } from './store/state-store.ts';
 
-/** Update service with its lifecycle. It finds releases, launches the updater and follows its runs. */
+/** Service behind all endpoints. It finds releases, launches the updater and follows its runs. */
 export interface StartableUpdateService extends UpdateService {
   listeners: Listeners;
   /**
-   * Checks whether a run is in progress, usually the update that has just replaced the server. If so, the queue is
-   * paused until the run ends; otherwise it is resumed. Then starts to read the feed at intervals.
+   * Finds out whether a run is in progress, usually the update that has just replaced the server. If so, pauses the
+   * queue until the run ends; otherwise resumes the queue. Then starts to read the feed at intervals.
    */
   boot(): Promise<void>;
-  /** Stops all work. During an update the queue stays paused, because the next server takes over the run. */
+  /** Stops all work. During an update, the queue stays paused, because the next server takes over the run. */
   close(): Promise<void>;
 }
 
 const refreshPauseMs = 10_000;
 
-/** Creates the update service of a server. @param waits shorter timeouts and intervals, for tests */
+/** @param waits shorter timeouts and intervals, for tests */
 export function createUpdateService(
   settings: ValidatedInstanceOptions,
   waits: { timing?: Partial<ServerTiming>; patience?: Partial<EngineTimeouts> } = {},
@@ -95,7 +95,7 @@ export function createUpdateService(
       const noted = runs.noteStop();
       closing.abort();
       offers.close();
-      // A host application that does not respond must not delay the shutdown.
+      // An application that does not respond must not delay the shutdown.
       const over = sleep(timing.host, undefined, { ref: false });
       await Promise.race([Promise.allSettled([noted, runs.settled(), notices.close()]), over]);
     },
@@ -136,7 +136,7 @@ export function createUpdateService(
       return status();
     },
     async record() {
-      // While it is unknown whether a run is in progress, a client that reconnects must not get 404 (no run).
+      // While it is unknown whether a run is in progress, a reconnecting client must not get 404 (no run).
       if ((await observations.whyUnknown()) && !runs.isUnderWay) throw new Unavailable(stillCheckingMessage);
       if (!runs.hasSession) await observations.recent();
       return history.last();

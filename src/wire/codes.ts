@@ -20,8 +20,9 @@ export const reasonCodes = [
   'recalled',
   /** The release needs values for new settings. */
   'settings-missing',
-  /** This code and the next are only for a rollback: there is no restore point, or the updater rejects the rollback. */
+  /** Only for a rollback. */
   'no-restore-point',
+  /** Only for a rollback, which the updater has refused. */
   'rollback-refused',
 ] as const;
 export type ReasonCode = (typeof reasonCodes)[number];
@@ -40,10 +41,9 @@ export const prefetchStates = ['waiting', 'downloading', 'downloaded'] as const;
 /** Value of the field `by` for runs that were started automatically. */
 export const automaticCaller = 'automatic';
 
-/** Format of a time of day: `02:00`. */
 export const clockTimePattern = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
 
-/** Days of the week, in the order of ISO 8601. */
+/** In ISO 8601 order. */
 export const dayNames = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 export type DayName = (typeof dayNames)[number];
 
@@ -63,14 +63,12 @@ export const blockedByCodes = [
   /** The publication date is unknown. */
   'age-unknown',
   /**
-   * The release has not been rolled out to this instance yet. It is available only because an admin checked for updates
-   * again.
+   * The release has not been rolled out to this instance yet. An admin's check for updates made it available anyway.
    */
   'rolling-out',
 ] as const;
 export type BlockedByCode = (typeof blockedByCodes)[number];
 
-/** Kinds of runs: a run installs a release, or rolls back to a restore point. */
 export const runKinds = ['update', 'rollback'] as const;
 export type RunKind = (typeof runKinds)[number];
 
@@ -109,7 +107,7 @@ export const upToDateCodes = [
   'ahead',
   /** The releases have not been read yet. */
   'unread',
-  /** The feed of releases is disabled. */
+  /** The release feed is disabled. */
   'off',
   /** The channel has no releases. */
   'none',
@@ -124,9 +122,6 @@ export const upToDateCodes = [
 ] as const;
 export type UpToDateCode = (typeof upToDateCodes)[number];
 
-/**
- * Returns the table entry for a code. A newer server may send unknown codes, even `constructor`, which every object
- * inherits.
- */
+/** Ignores inherited properties: a newer server may send any code, even `constructor`. */
 export const lookUpCode = <T>(table: Readonly<Record<string, T>>, code: string): T | undefined =>
   Object.hasOwn(table, code) ? table[code] : undefined;

@@ -1,21 +1,20 @@
 /**
- * A field of a response, with its type, reader and OpenAPI schema. Later versions may add fields and values, so readers
- * accept unknown values and the schemas are open.
+ * A field of a response: its type, its parser and its JSON Schema. Newer servers may add fields and values, so the
+ * parser retains unknown values and the schema allows them.
  */
 export interface Field<T> {
-  /** JSON Schema of the field. */
   readonly schema: object;
-  /** Returns the value if it has the right type, otherwise undefined. */
+  /** Returns undefined if the value has the wrong type. */
   readonly read: (value: unknown) => T | undefined;
   /**
-   * Returns the default value, which may depend on the other fields. An object without a field that has no default
-   * cannot be read.
+   * Returns the default, which may depend on the object's other fields. If a field without a default is missing or
+   * invalid, the whole object is unreadable.
    */
   readonly missing?: ((beside: Given) => T) | undefined;
   readonly isOptional?: boolean;
 }
 
-/** An object with named fields, which is an OpenAPI component. */
+/** Becomes a named component of the OpenAPI document. */
 export interface ObjectSchema<F extends Fields> extends Field<ShapeOf<F>> {
   readonly name: string;
   readonly component: object;
@@ -30,7 +29,7 @@ type Optional<F extends Fields> = { [K in keyof F]: undefined extends TypeOf<F[K
 type ShapeOf<F extends Fields> = Plain<
   { [K in Exclude<keyof F, Optional<F>>]: TypeOf<F[K]> } & { [K in Optional<F>]?: TypeOf<F[K]> }
 >;
-/** Flattens an intersection, so that editors show the resolved type. */
+/** Flattens an intersection so that editors show the resolved type. */
 type Plain<T> = { [K in keyof T]: T[K] };
 
 const about = (schema: object, description: string | null | undefined): object =>
@@ -46,7 +45,7 @@ export const createTextField = (description?: string): Field<string> => ({
 
 const timeForm = /^\d{4}-\d\d-\d\dT/;
 
-/** Defines a time field. An invalid time counts as missing, because readers calculate with times. */
+/** An invalid time counts as missing, because clients calculate with times. */
 export const createTimeField = (description = 'UTC, ISO 8601'): Field<string> => ({
   ...createTextField(),
   schema: { type: 'string', format: 'date-time', description },
@@ -70,7 +69,7 @@ export const createPercentField = (): Field<number> => ({
   read: (value) => (typeof value === 'number' && value >= 0 && value <= 100 ? Math.round(value) : undefined),
 });
 
-/** Defines a field with known values. A newer server may send other values, which the user interface must handle. */
+/** A newer server may send values that are not in `words`. The user interface must handle them. */
 export const createKeywordField = <W extends string>(words: readonly W[]): Field<W> => ({
   schema: {
     type: 'string',
@@ -80,7 +79,7 @@ export const createKeywordField = <W extends string>(words: readonly W[]): Field
   read: readText as Field<W>['read'],
 });
 
-/** Defines a list field. Unreadable items are left out. */
+/** Omits unreadable items. */
 export const createListField = <T>({ schema, read }: Field<T>, description?: string): Field<T[]> => ({
   schema: about({ type: 'array', items: schema }, description),
   read: (value) => (Array.isArray(value) ? value.flatMap((one) => read(one) ?? []) : undefined),
@@ -103,24 +102,21 @@ export const createOptionalField = <T>(
   isOptional: true,
 });
 
-/**
- * Defines a field with two types. Readers treat both as the first type, because it includes all members of the second.
- */
+/** Values are read as the first type, because it includes all members of the second. */
 export const createUnionField = <T>({ schema, read }: Field<T>, second: Field<unknown>): Field<T> => ({
   schema: { anyOf: [schema, second.schema] },
   read,
 });
 
-/** Removes the default value of a field: objects without the field cannot be read. */
+/** Removes the default, so an object without the field is unreadable. */
 export const createRequiredField = <T>(field: Field<T>): Field<T> => ({ ...field, missing: undefined });
 
-/** Replaces the default value of a field. */
 export const createFieldWithDefault = <T, M extends string | undefined>(
   field: Field<T>,
   missing: (beside: Given) => M,
 ): Field<Exclude<T, undefined> | M> => ({ ...(field as Field<Exclude<T, undefined>>), missing });
 
-/** Defines an object. Unknown members come from newer servers and are retained. */
+/** Retains unknown members, because they come from newer servers. */
 export function createObjectSchema<F extends Fields>(
   name: string,
   description: string | null,

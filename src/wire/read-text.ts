@@ -1,16 +1,16 @@
-/** Default maximum size of a response in bytes. */
+/** In bytes. */
 const usualLimit = 8 * 1024 * 1024;
 
-/** Reads the text of a response; null if it is larger than 8 MiB. @throws the errors of the stream */
+/** Null if the response is larger than 8 MiB. @throws errors of the stream */
 export async function readText(response: Pick<Response, 'body'>): Promise<string | null> {
   const bytes = await readBytes(response);
   return bytes && new TextDecoder().decode(bytes);
 }
 
 /**
- * Reads the bytes of a response; null if the response is larger than the limit. Bytes are counted after decompression,
- * because Content-Length and the compressed size cannot be trusted.
- * @throws the errors of the stream
+ * Null if the response is larger than the limit. Bytes are counted after decompression, because Content-Length and the
+ * compressed size cannot be trusted.
+ * @throws errors of the stream
  */
 export async function readBytes(
   { body }: Pick<Response, 'body'>,
@@ -25,7 +25,7 @@ export async function readBytes(
     if (done) return new Uint8Array(await new Blob(chunks).arrayBuffer());
     size += value.byteLength;
     if (size > limit) {
-      // Not awaited, because the cancellation may take a long time.
+      // Not awaited, because cancelling may take a long time.
       reader.cancel().catch(() => {});
       return null;
     }

@@ -16,8 +16,9 @@ import {
   type TypeOf,
 } from './fields.ts';
 
-// Schemas of the responses of all endpoints. The types, the readers of the client and the web page, new runs, and
-// OpenAPI are derived from this file. It exports only schemas and their types, and OpenAPI lists all schemas.
+// Schemas of all responses. The response types, the parsers of the client and the web page, the initial state of a run,
+// and the OpenAPI document are derived from them. Export nothing but schemas and types: the OpenAPI document lists
+// every exported value.
 
 const channels = ['stable', 'canary'] as const;
 const sentence = () => createTextField('Message for people');
@@ -246,7 +247,7 @@ export const rolledBackSchema = createObjectSchema('RolledBack', 'The result of 
   at: createRequiredField(createTimeField('UTC, ISO 8601: the time of the restored data')),
 });
 
-/** Effects of a rollback. */
+/** Version and data that a rollback would restore, and the expected downtime. */
 export interface RollbackOffer extends TypeOf<typeof rollbackOfferSchema> {}
 export const rollbackOfferSchema = createObjectSchema(
   'RollbackOffer',
@@ -372,8 +373,8 @@ export const statusSchema = createObjectSchema('Status', null, {
 export interface UserStatus extends TypeOf<typeof userStatusSchema> {}
 export const userStatusSchema = createObjectSchema('Version', null, {
   version: createRequiredField(createTextField()),
-  // This field is required to recognize the server: other programs also report a version, but not whether they are
-  // being updated.
+  // Required to recognize the server: other programs may also report a version, but not whether an update is in
+  // progress.
   updating: createRequiredField(createBooleanField('Whether an update is in progress')),
 });
 

@@ -6,14 +6,13 @@ import {
 import { type ClientCommand, type CommandArguments, CommandUsageError } from './client-command.ts';
 import { getProductNames } from './product-names.ts';
 
-/** The parsed command line. */
 export type ParsedClientCommand =
   | { kind: 'run'; command: ClientCommand; args: CommandArguments }
-  /** Request for the help of one command, or of all commands in a group. */
+  /** Help for `command`. If it is null: for the commands in `group`, or for all commands if `group` is empty. */
   | { kind: 'help'; command: ClientCommand | null; group: string }
   | { kind: 'version' };
 
-/** Parses the command line. @throws UsageError that lists all mistakes */
+/** @throws CommandUsageError that lists all mistakes */
 export function parseClientCommand(
   words: readonly string[],
   commands: readonly ClientCommand[],
@@ -29,7 +28,7 @@ export function parseClientCommand(
 
 const wantsHelp = (words: readonly string[]): boolean => words.includes('--help') || words.includes('-h');
 
-/** Finds the command whose name the words begin with. */
+/** Finds the command whose name is at the beginning of the words. */
 export const findCommand = (
   words: readonly string[],
   commands: readonly ClientCommand[],

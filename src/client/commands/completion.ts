@@ -26,7 +26,7 @@ export const completionCommand: ClientCommand = {
 /** Hidden command that the completion script runs. Its arguments are the words before the cursor. */
 export const completionCommandName = '__complete';
 
-/** Returns the possible next words, one per line, each followed by a tab and its description. */
+/** Returns the possible next words, one per line. A tab separates a word from its description. */
 export function listCompletions(words: readonly string[], commands: readonly ClientCommand[]): string {
   const previous = words.at(-1) ?? '';
   const command = findCommand(words, commands);
@@ -45,7 +45,7 @@ export function listCompletions(words: readonly string[], commands: readonly Cli
   return [...new Set(parts), ...(words.length === 0 ? ['help', '--help', '--version'] : [])].join('\n');
 }
 
-/** Returns the bash script that runs the client to complete a command line. */
+/** The script runs the client to complete a command line. */
 export function createBashCompletionScript(): string {
   const { name: program } = getProductNames();
   const own = `_${program.replaceAll('-', '_')}`;

@@ -83,8 +83,8 @@ async function findCurrent(session: Session): Promise<ToldRun | null> {
 }
 
 /**
- * Requests the cancellation of the run in progress. Resolves with the run, or with a message if the server refuses the
- * request. It is safe to repeat the request after a lost response.
+ * Cancels the run in progress. Resolves with the run, or with a message if the server refuses the request. After a lost
+ * response, the request can safely be repeated.
  */
 async function cancel(session: Session): Promise<ToldRun | string> {
   const { reader, config, signal } = session;

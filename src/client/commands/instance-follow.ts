@@ -29,7 +29,7 @@ async function run(context: CommandContext): Promise<number> {
     return 0;
   }
   const failure = createResultFailure(answer, session);
-  // The server may be unavailable because this command was started during the downtime of an update.
+  // The command may have been started during the downtime of an update.
   if (answer.kind === 'none' && !signal.aborted)
     failure.message += `\nDuring an update, ${getProductNames().name} is unavailable for a moment: try again in a few seconds.`;
   throw failure;

@@ -60,13 +60,13 @@ async function run(context: CommandContext): Promise<number> {
   return startAndFollow(session, { before: status.run?.id ?? null, ask, refusal });
 }
 
-/** Returns the problem document if the server has refused a request; null for any other response. */
+/** Problem document of a refused request; null for any other response. */
 const refused = (answer: RequestResult<RollbackOffer>): Problem | null =>
   answer.kind === 'problem' && [404, 409, 429, 503].includes(answer.problem.status) ? answer.problem : null;
 
 /**
  * Prompts for confirmation and then for the version, so that no rollback is started by mistake.
- * @throws UsageError without a terminal and without `--yes`
+ * @throws CommandUsageError without a terminal and without `--yes`
  */
 async function agreeTwice(session: StartSession, { to }: RollbackOffer, status: Status): Promise<boolean> {
   if (session.args.options.yes) return true;

@@ -31,8 +31,8 @@ async function run(context: CommandContext): Promise<number> {
     return 0;
   }
   if (isAdminStatus(told)) {
-    // If the running version is recalled and no update is available, a rollback may be the only way out. Only the
-    // history contains all runs that can be rolled back. Otherwise, the last run is sufficient.
+    // If the running version is recalled and no update is available, a rollback may be the only remedy. Its run is in
+    // the history, but is not the last run if a later run has changed nothing.
     const isRecalled = told.recalled !== null && told.next === null;
     const past = isRecalled ? await requireResponseValue(reader.history({ signal }), session) : null;
     stdout.write(joinLines(statusLines(escapeResponseTexts(told), escapeResponseTexts(past))));
@@ -64,7 +64,7 @@ function statusLines(status: Status, past: readonly Run[] | null): string[] {
     );
   if (last?.outcome && !isSuccessfulRun(last))
     lines.push(formatRunResultSummary(last, status, t.age(last.endedAt)), `Details: ${name} instance follow`);
-  // Only one restore point is shown here; `instance rollback` shows the others.
+  // The restore point from which `instance rollback` would restore.
   const point = findRollbackableRun(past ?? (last ? [last] : []))?.restorePoint;
   if (point)
     lines.push(

@@ -63,7 +63,7 @@ async function run(context: CommandContext): Promise<number> {
   const ask = (refresh: boolean) => requireAdminStatus(reader.status({ refresh, signal }), session);
 
   let status = await ask(false);
-  // The status may be based on data that is minutes old, and a release may have been published since then.
+  // The server's list of releases may be minutes old, and a release may have been published since then.
   if (wish.target === undefined && status.next === null && status.reason?.code !== 'update-running')
     status = await ask(true);
   const target = chooseStartTarget(status, wish);
@@ -107,7 +107,7 @@ async function run(context: CommandContext): Promise<number> {
   });
 }
 
-/** Returns the target that the options specify. @throws UsageError for `--all-steps` with `--target canary` */
+/** @throws CommandUsageError for `--all-steps` with `--target canary` */
 function namedIn({ args: { options } }: CommandContext): Partial<UpdateOrderBody> {
   const { target } = options;
   const allSteps = options['all-steps'] === true;
@@ -116,7 +116,7 @@ function namedIn({ args: { options } }: CommandContext): Partial<UpdateOrderBody
   return { ...(typeof target === 'string' && { target }), ...(allSteps && { allSteps }) };
 }
 
-/** Returns the releases to install in order, each with a separate update. */
+/** Returns the releases to install, in order. Each is a separate update. */
 function stepsTo(
   target: string,
   { next }: Status,
@@ -133,7 +133,7 @@ async function refusal(
 ): Promise<NoStartResult> {
   const reason = problemReasonOf(problem);
   if (reason.code !== 'update-running') return createNoStartResult(reason, status, problem);
-  // Another update was started in the meantime, and only a new status contains the run of that update.
+  // Another update has been started in the meantime. Only a new status contains its run.
   const answer = await reader.status({ signal });
   const current = answer.kind === 'ok' && isAdminStatus(answer.value) ? answer.value : status;
   return createNoStartResult(reason, current, problem);

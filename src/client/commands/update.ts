@@ -2,7 +2,7 @@ import { channels } from '../../core/release/channel.ts';
 import type { ClientCommand } from '../command-line/client-command.ts';
 import { updateClient } from '../self-update/update-client.ts';
 
-/** The command that updates this client. */
+/** Updates the client itself, not the instance. */
 export const updateCommand: ClientCommand = {
   name: 'update',
   summary: 'Update the {product} client itself',

@@ -4,23 +4,23 @@ import { isAbsolute, join } from 'node:path';
 import { Failure } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 
-/** Settings for connecting to the server. */
+/** Address and token of the server, and where they were set. */
 export interface ClientConfig {
   /** Address of the server, without a trailing slash. */
   url: string;
   token: string | null;
-  /** Name of the setting that contains the address: `SVC_URL`, or `url in FILE`. */
+  /** Where the address was set, for messages: `SVC_URL` or `url in FILE`. */
   urlSetting: string;
-  /** Name of the setting that contains the token. */
+  /** Where the token was set, or can be set, for messages. */
   tokenSetting: string;
-  /** Path of the configuration file with the token if other users can read or change the file; otherwise null. */
+  /** Path of the configuration file if the token is from this file and other users can access it; otherwise null. */
   openFile: string | null;
 }
 
 /**
- * Reads the server address and the token from the environment, or from the file that the login command has written. The
- * token in the file is only sent to the address in the file, never to another server.
- * @throws Failure if the address is missing or invalid
+ * Reads the server address and the token from the environment, or from the file written by the login command. A token
+ * from the file is sent only to the address in the file, never to another server.
+ * @throws CommandFailedError if the address is missing, or if a setting is invalid
  */
 export function readClientConfig(env: NodeJS.ProcessEnv): ClientConfig {
   const path = configPath(env);
@@ -56,10 +56,7 @@ export function readClientConfig(env: NodeJS.ProcessEnv): ClientConfig {
   };
 }
 
-/**
- * Returns the path of the configuration file; null if the user has no home directory, for example in a container with
- * an arbitrary uid.
- */
+/** Null if the user has no home directory, for example in a container with an arbitrary uid. */
 function configPath(env: NodeJS.ProcessEnv): string | null {
   const given = env.XDG_CONFIG_HOME ?? '';
   const at = (base: string) => join(base, getProductNames().name, 'config.json');
@@ -72,10 +69,7 @@ function configPath(env: NodeJS.ProcessEnv): string | null {
   }
 }
 
-/**
- * Returns the home directory as an absolute path. A relative HOME is ignored, because the working directory may belong
- * to another user.
- */
+/** Ignores a relative HOME, because the working directory may belong to another user. */
 function homeOf(env: NodeJS.ProcessEnv): string {
   const home = env.HOME || homedir();
   return isAbsolute(home) ? home : userInfo().homedir;
@@ -119,7 +113,7 @@ function readUrl(text: string, setting: string): string {
       `${setting} must not contain a user name or password. Set ${getProductNames().token} instead.`,
     );
   }
-  // The whole address is searched, because `url.search` and `url.hash` are empty if `?` or `#` has no text after it.
+  // Test the whole address, because `url.search` and `url.hash` are empty if nothing follows `?` or `#`.
   if (/[?#]/.test(url.href)) {
     throw new Failure(2, `${setting} must not contain a query (?) or a fragment (#).`);
   }

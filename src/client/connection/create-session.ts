@@ -14,7 +14,7 @@ export interface Session extends CommandContext {
   config: ClientConfig;
 }
 
-/** Creates a session with the server. @throws Failure if the address of the server is not set */
+/** @throws CommandFailedError if the server address is missing or invalid */
 export function createSession(context: CommandContext): Session {
   const config = readClientConfig(context.env);
   const { url, token, openFile } = config;
@@ -30,7 +30,7 @@ export function createSession(context: CommandContext): Session {
   return { ...context, config, reader: new UpdateApiClient({ address, headers }) };
 }
 
-/** Returns the value of a valid response. @throws Failure with exit code 2 if the response is not valid */
+/** @throws CommandFailedError with exit code 2 if the request failed */
 export async function requireResponseValue<T>(
   asked: Promise<RequestResult<T>>,
   session: Session,
@@ -40,7 +40,7 @@ export async function requireResponseValue<T>(
   throw createResultFailure(answer, session);
 }
 
-/** Returns the status that admins receive. @throws Failure without a valid response, or if the user is not an admin */
+/** @throws CommandFailedError if the request failed, or if the user is not an admin */
 export async function requireAdminStatus(
   asked: Promise<RequestResult<Status | UserStatus>>,
   session: Session,
@@ -51,7 +51,7 @@ export async function requireAdminStatus(
   throw new Failure(2, `${url} accepts this command only from admins. Check ${tokenSetting}.`);
 }
 
-/** Creates the failure of a command that did not receive a valid response. */
+/** Explains a failed request. After an interruption, the error has no message. */
 export const createResultFailure = (
   refused: FailedResult,
   { config, signal }: Pick<Session, 'config' | 'signal'>,
@@ -59,5 +59,5 @@ export const createResultFailure = (
 ): Failure =>
   signal.aborted ? createInterruptedFailure() : new Failure(2, explainFailedResult(refused, config), problem);
 
-/** Creates the failure of a command that was interrupted before a run was started. */
+/** For a command that was interrupted before it started a run. The error has no message. */
 export const createInterruptedFailure = (): Failure => new Failure(interruptedExitCode, '');

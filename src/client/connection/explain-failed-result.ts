@@ -3,11 +3,11 @@ import { getProductNames } from '../command-line/product-names.ts';
 import { escapeControlCharacters, formatServerMessage } from '../output/text.ts';
 import type { ClientConfig } from './client-config.ts';
 
-/** HTTP status codes of a proxy that cannot reach the server. */
+/** HTTP status codes that a proxy sends if it cannot reach the server. */
 const proxyErrors = new Set([502, 503, 504]);
 const endpoints = '/api/v1/instance/update';
 
-/** Explains a response that the client cannot use: the error, the address, and the setting to check. */
+/** Explains a failed request: the error, the address, and the setting to check. */
 export function explainFailedResult(refused: FailedResult, config: ClientConfig): string {
   const { url, token, urlSetting, tokenSetting } = config;
   const { name, token: tokenVariable } = getProductNames();
@@ -18,8 +18,8 @@ export function explainFailedResult(refused: FailedResult, config: ClientConfig)
       return `${url} rejected the request (403): ${formatServerMessage(escapeControlCharacters(detail))} Check ${tokenSetting}.`;
     return `${url} responded with ${status}: ${formatServerMessage(escapeControlCharacters(detail))}${status === 404 ? ` Check ${urlSetting}.` : ''}`;
   }
-  // Credentials for a proxy in front of the server cannot be sent, because the only `Authorization` header of a request
-  // already contains the token.
+  // A login for the proxy cannot be sent, because a request has only one `Authorization` header, which contains the
+  // token.
   if (refused.inFront !== null)
     return `A proxy in front of ${name} at ${url} requires its own login (401, ${refused.inFront}). Configure the proxy to let requests to ${endpoints} through, or check ${urlSetting}.`;
   if (refused.status !== 401) return explainRedirect(refused.location, config);
@@ -85,8 +85,8 @@ function explainNone(why: NoResponseReason, { url, urlSetting }: ClientConfig): 
 }
 
 /**
- * Finds the error code of a failed request. `fetch` puts the error from Node into `cause`, and into a list if the host
- * has several addresses.
+ * Finds the error code of a failed request. `fetch` puts Node's error into `cause`. If the host has several addresses,
+ * `cause` contains a list of errors.
  */
 function codeOf(error: unknown): string {
   const { code, cause, errors, message } = Object(error) as {

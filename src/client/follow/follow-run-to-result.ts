@@ -21,12 +21,12 @@ import { JsonEventPrinter, PlainLinePrinter } from './line-printers.ts';
 import { LivePhasePrinter } from './live-phase-printer.ts';
 
 export interface FollowOptions {
-  /** Last state of the run from the server, not escaped. */
+  /** Latest state of the run as sent by the server, not escaped. */
   run: ToldRun;
   /** Seconds without a response after which the client stops following. */
   timeout: number;
   json: boolean;
-  /** Function that replaces the default result lines and exit code. */
+  /** Replaces the default result lines and exit code. */
   endingOf?: (run: Run, status: Status | null) => ClientCommandResult;
 }
 
@@ -38,23 +38,19 @@ export const timeoutOption: OptionRow = {
   help: `Stop following after SECONDS without a response (default: ${defaultTimeoutSeconds})`,
 };
 
-/** Returns the value of `--timeout` in seconds. */
 export const timeoutSecondsOf = ({ options: { timeout } }: CommandArguments): number =>
   Number(timeout ?? defaultTimeoutSeconds);
 
-/** Time in ms after which repeated 401 responses cannot be caused by a restart of the server. */
+/** If the server sends 401 for this time in ms, a restart cannot be the cause. */
 const loggedOutFor = 30_000;
 const second = 1000;
 /**
- * Time in ms between two ticks, usually 1000, from which the client concludes that the process or the machine was
- * asleep.
+ * If two ticks are further apart than this time in ms, the process or the machine was asleep. Usually, 1000 ms pass
+ * between two ticks.
  */
 const nap = 30_000;
 
-/**
- * Follows a run until the server reports its result, and prints the result. Resolves with the exit code and the last
- * state of the run.
- */
+/** Follows a run and prints its result, or prints why the client stopped following before the run ended. */
 export async function followRunToResult(
   session: Session,
   options: FollowOptions,
@@ -75,7 +71,7 @@ export async function followRunToResult(
   return { exitCode, run: view.run };
 }
 
-/** Prints the result of a run that has already ended. Resolves with the exit code. */
+/** Prints the result of a finished run. Resolves with the exit code. */
 export async function printPastRun(session: Session, run: ToldRun, json: boolean): Promise<number> {
   if (json) session.stdout.write(formatJsonLine({ event: 'run', data: run }));
   const { lines, exitCode } = formatRunResult(
@@ -86,7 +82,7 @@ export async function printPastRun(session: Session, run: ToldRun, json: boolean
   return exitCode;
 }
 
-/** Requests the status. Null without a valid response, or if the user is not an admin. */
+/** Null without a valid response, or if the user is not an admin. */
 async function statusOf({ reader }: Session): Promise<Status | null> {
   const answer = await reader.status();
   return answer.kind === 'ok' && isAdminStatus(answer.value) ? escapeResponseTexts(answer.value) : null;
@@ -104,8 +100,8 @@ export function printLines(
 type Why = 'interrupted' | 'unknown' | 'logged-out' | 'silent';
 
 /**
- * Updates and prints the view of a run until the client stops following. Resolves with the lines to print if the run
- * continues, or with null if it has ended.
+ * Updates and prints the view of a run until there is no more news or the client gives up. Resolves with the lines to
+ * print if the client gives up before the run ends, otherwise with null.
  */
 export async function printFollowedRun(
   session: Session,
@@ -132,8 +128,8 @@ export async function printFollowedRun(
     }
     lookedAt = at;
     printer.show(view, at);
-    // A stream without data does not mean that the server is unavailable, because the reader reports a lost connection
-    // as a failed request.
+    // A silent stream alone does not mean that the server is unavailable: `followRun` reports a lost connection as a
+    // failed request.
     if (view.refused !== null && at - view.heardAt >= timeout * second) giveUp('silent');
     if (loggedOutSince !== null && at - loggedOutSince >= loggedOutFor) giveUp('logged-out');
   };
@@ -175,8 +171,8 @@ function note(view: FollowedRunView, news: RunFollowEvent, now: number): void {
 }
 
 /**
- * Checks whether the login is no longer accepted. While the server may be unavailable, only a 401 from the server
- * itself counts, and not a redirect or a 401 from a proxy.
+ * While the server may be unavailable, only its own 401 means that the login has expired, not a redirect or a 401 from
+ * a proxy.
  */
 const isLoggedOut = (news: RunFollowEvent, { run }: FollowedRunView): boolean =>
   news.kind === 'unheard' &&
@@ -221,7 +217,7 @@ async function partingLines(
   }
 }
 
-/** Returns the message after Ctrl-C, which does not stop the run on the server. */
+/** Message after Ctrl-C, which does not stop the run on the server. */
 function farewell(run: Run, next: string | undefined): string {
   const { name } = getProductNames();
   if (next !== undefined)

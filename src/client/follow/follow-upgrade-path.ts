@@ -20,12 +20,12 @@ import type { FollowedRunView } from './followed-run-view.ts';
 /** Time in ms between two polls for the start of the next step. */
 const pause = 2_000;
 /**
- * Number of consecutive responses without a next step after which the upgrade path is considered to have ended. A
- * single response may lack a step that is just starting.
+ * After this number of consecutive responses without a next step, the upgrade path is considered to have ended. One
+ * response alone may omit a step that is just starting.
  */
 const maximumMissing = 3;
 
-/** Follows a run and the next steps of its upgrade path. Resolves with the exit code of the last run. */
+/** Follows a run and the remaining steps of its upgrade path. Resolves with the exit code for the whole path. */
 export async function followUpgradePath(session: Session, options: FollowOptions): Promise<number> {
   let { run } = options;
   for (;;) {
@@ -42,8 +42,8 @@ export async function followUpgradePath(session: Session, options: FollowOptions
 }
 
 /**
- * Waits for the next step and prints the reason for the wait. Resolves with the run of the next step, or with the exit
- * code if no run starts.
+ * Prints why the next step has not started yet, and waits for it. Resolves with the run of the next step, or with the
+ * exit code if no run starts.
  */
 async function untilNext(
   session: Session,
@@ -99,7 +99,7 @@ async function untilNext(
   return isLate ? 3 : exitCodeOf('cancelled');
 }
 
-/** Polls until the server reports another run or no longer reports a next step. */
+/** Polls until the server reports a new run or no longer reports a next step. */
 async function* newsOfNext(
   { reader }: Session,
   last: ToldRun,

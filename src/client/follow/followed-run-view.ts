@@ -15,25 +15,24 @@ import { formatNounCount } from '../output/text.ts';
 
 /** State of a followed run. Times are in milliseconds of the local monotonic clock. */
 export interface FollowedRunView {
-  /** Last state of the run from the server, with its texts escaped. */
+  /** Latest state sent by the server, with its texts escaped. */
   run: ToldRun;
   /** Time at which the client received `run`. */
   toldAt: number;
-  /** Time of the last response from the server, or of a later wake-up of the process from sleep. */
+  /** Time of the server's last response, or of a later wake-up from sleep. */
   heardAt: number;
   /** Failure of the last request; null if the request succeeded. */
   refused: FailedResult | null;
-  /** Next step of the upgrade path, for which the client waits after the run has succeeded. */
+  /** Next step of the upgrade path. The client waits for this step after the run has succeeded. */
   pendingStep?: PendingStep;
 }
 
-/** Prints the progress of a followed run. */
 export interface ProgressPrinter {
-  /** Starts the output. Called once. */
+  /** Prints the title. Called once, but not while the client waits for a next step. */
   begin?(view: FollowedRunView, now: number): void;
   /** Prints changes. Called after each event and once a second. */
   show(view: FollowedRunView, now: number): void;
-  /** Prints an event as it was received from the server. */
+  /** Prints an event as the server sent it. */
   news?(news: RunFollowEvent): void;
   /** Completes the output, so that other lines can be printed after it. */
   end?(view: FollowedRunView, now: number): void;
@@ -42,11 +41,11 @@ export interface ProgressPrinter {
 /** Downtime in ms after which the client prints the command that shows the log. */
 const longDowntime = 60_000;
 
-/** Returns the texts of the client at a time of the local clock. */
+/** Converts `now` to server time, from which the texts compute ages. */
 const wordingAt = ({ run, toldAt }: FollowedRunView, now: number): Wording =>
   createClientWording(new Date((Date.parse(run.now) || 0) + now - toldAt).toISOString());
 
-/** Returns the phases at a time of the local clock. The current phase includes the reason for waiting. */
+/** Phases as shown at `now`. The current phase shows whether the server is unavailable or the run waits for jobs. */
 export function createPhaseTexts(view: FollowedRunView, now: number): PhaseText[] {
   const { run, heardAt } = view;
   if (view.pendingStep) return [];
@@ -62,16 +61,13 @@ export function createPhaseTexts(view: FollowedRunView, now: number): PhaseText[
   });
 }
 
-/**
- * Checks whether the server may be unavailable. This depends on the state of the run and not only on the response,
- * because a proxy may respond instead of the server during the downtime.
- */
+/** If the run may have stopped the server, any failed request counts: a proxy may respond in place of the server. */
 const isUnavailable = ({ run, refused }: FollowedRunView): boolean =>
   refused !== null && canBeUnavailable(run);
 
 /**
- * Returns the lines below the phases.
- * @param timeText formats durations. If it returns an empty text, lines that differ only in their durations are equal.
+ * Formats the notes below the phases.
+ * @param timeText formats durations. If it returns empty texts, notes can be compared without their durations.
  */
 export function formatNoteLines(view: FollowedRunView, now: number, timeText = formatDuration): string[] {
   const { run, refused, pendingStep } = view;
@@ -107,13 +103,11 @@ function unheard(refused: FailedResult, noun: string, time: string): string {
   return `${why} The ${noun} continues on the server.`;
 }
 
-/**
- * Returns the command that shows the log. If the server has not reported the command yet, returns the default command.
- */
+/** Command that shows the log. A default is used until the server reports the command. */
 export const logCommandOf = ({ log }: Pick<ToldRun, 'log'>): string =>
   log ?? `docker logs ${getProductNames().container}`;
 
-/** Formats the title: `Updating svc v1.4.2 → v1.5.0`; on an upgrade path `1 of 2: Updating …`. */
+/** Formats `Updating svc v1.4.2 → v1.5.0`, or `1 of 2: Updating …` on an upgrade path. */
 export function formatRunTitle(run: ToldRun): string {
   const t = createClientWording(run.now);
   const place = findUpgradePathPosition(run);

@@ -12,8 +12,8 @@ import {
 } from './followed-run-view.ts';
 
 /**
- * Printer for programs. Prints one JSON line per event: `{ "event": "run" | "line", "data": … }`. Sentences for people
- * are printed to stderr.
+ * Prints one JSON line per event for programs: `{ "event": "run" | "line", "data": … }`. Sentences for people go to
+ * stderr.
  */
 export class JsonEventPrinter implements ProgressPrinter {
   readonly #out: OutputStream;
@@ -43,13 +43,13 @@ const withoutTime = () => '';
 /** Time in ms between two lines about the same phase. */
 const heartbeat = 10_000;
 
-/** Printer for pipes and logs. Prints one plain line per completed phase, and one line every 10 s during a phase. */
+/** Prints plain lines to pipes and logs: one per completed phase, and one every 10 s during a phase. */
 export class PlainLinePrinter implements ProgressPrinter {
   readonly #out: OutputStream;
   readonly #told = new Set<string>();
   #lastAt = 0;
   #hasWaited = false;
-  /** Last printed note without its durations, so that the note is not repeated when only a duration has changed. */
+  /** Last note without its durations. A note is not repeated if only a duration has changed. */
   #note = '';
 
   constructor(out: OutputStream) {
@@ -70,7 +70,7 @@ export class PlainLinePrinter implements ProgressPrinter {
         const ended = outcome === 'cancelled' ? 'cancelled' : 'failed';
         this.#tellOnce({ ...row, text: `${row.text} ${ended}` }, now);
       }
-      // The jobs and the deadline are printed as soon as they are known, because the update may wait for an hour.
+      // Print the jobs and the deadline as soon as they are known, because the update may wait for an hour.
       const isNews = state === 'waiting' && until !== null && !this.#hasWaited;
       if (row.mark === 'now' && (isNews || now - this.#lastAt >= heartbeat)) this.#tellNow(row, view, now);
       this.#hasWaited ||= isNews;

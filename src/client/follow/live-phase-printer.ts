@@ -17,14 +17,14 @@ const wordColumns = 13;
 const timeColumns = 8;
 const leastText = 20;
 
-/** A line of the list. Its text contains no escape codes, so that the width can be measured. */
+/** The text contains no escape codes, so that its width can be measured. */
 interface Line {
   text: string;
   /** Color of the first `length` characters. */
   colour?: { code: number; length: number };
 }
 
-/** Printer for a terminal: the list of phases, redrawn in place after each change. */
+/** Prints the list of phases on a terminal, and redraws it in place after each change. */
 export class LivePhasePrinter implements ProgressPrinter {
   readonly #context: Pick<CommandContext, 'stdout' | 'isTerminal' | 'columns' | 'rows'>;
   #drawn: readonly Line[] = [];
@@ -57,8 +57,8 @@ export class LivePhasePrinter implements ProgressPrinter {
   }
 
   /**
-   * Selects the lines that fit on the terminal, because lines that have scrolled out cannot be redrawn. If there are
-   * too few rows, the current phase and later phases are shown.
+   * Selects the lines that fit on the terminal, because lines that have scrolled off cannot be redrawn. The current
+   * phase and later phases take precedence.
    */
   #fitting(lines: readonly Line[]): readonly Line[] {
     const room = Math.max(1, this.#context.rows() - 1);
@@ -75,19 +75,19 @@ export class LivePhasePrinter implements ProgressPrinter {
     this.#context.stdout.write('\r\x1b[J');
   }
 
-  /** Returns the usable width. It excludes the last column, because terminals differ in when they wrap a full line. */
+  /** Usable width, without the last column: terminals differ in when they wrap a full line. */
   get #width(): number {
     return Math.max(1, this.#context.columns() - 1);
   }
 
   /**
-   * Formats the rows: `✓ Downloaded   120 MB                   8 s`. All rows have the width of the widest row so far,
-   * but at most the width of the terminal.
+   * Formats rows such as `✓ Downloaded   120 MB                   8 s`, all as wide as the widest row so far, but not
+   * wider than the terminal.
    */
   #rowLines(rows: readonly PhaseText[], width: number): Line[] {
     this.#textColumns = Math.max(this.#textColumns, ...rows.map(({ message }) => measureTextWidth(message)));
     const room = Math.max(0, width - 2 - wordColumns);
-    // On a narrow terminal, the text is omitted before the duration.
+    // On a narrow terminal, the duration takes precedence over the text.
     const timeWidth = Math.min(room, Math.max(timeColumns, ...rows.map(({ time }) => time.length + 1)));
     const columns = Math.min(this.#textColumns, room - timeWidth);
     return rows.map(({ mark, text, message, time }) => {
@@ -107,7 +107,7 @@ export class LivePhasePrinter implements ProgressPrinter {
     const columns = this.#context.columns();
     const heights = this.#drawn.map(({ text }) => Math.max(1, Math.ceil(measureTextWidth(text) / columns)));
     const up = heights.length === 0 ? '' : `\x1b[${heights.reduce((sum, height) => sum + height)}A`;
-    // Each line is cleared separately, because tmux saves the screen if the screen is cleared from the top.
+    // Clear each line separately: if the screen is cleared from the top, tmux adds its content to the scrollback.
     const text = lines.map((line) => `${this.#paint(line)}\x1b[K\n`).join('');
     this.#context.stdout.write(`${up}\r${text}\x1b[J`);
     this.#drawn = lines;

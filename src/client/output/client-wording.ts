@@ -3,7 +3,7 @@ import { type Wording, wordingOf } from '../../presentation/wording.ts';
 import { countMillisecondsBetween, createDateFormat } from '../../wire/texts/times.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 
-/** Returns the texts of the client. @param now the current time of the server */
+/** @param now current server time, from which the texts compute ages */
 export function createClientWording(now: string): Wording {
   const t = wordingOf({ ...englishTexts, product: getProductNames().name }, Date.parse(now) || null);
   const withAge = (time: string) => {
@@ -15,14 +15,14 @@ export function createClientWording(now: string): Wording {
   return { ...t, clock, date: formatDateTime, moment: withAge };
 }
 
-/** Formats a server time, converted to the local clock and time zone: `11:40`. */
+/** Converts a server time to the local clock and time zone: `11:40`. */
 export function formatClockTime(moment: string, now: string): string {
   const ahead = countMillisecondsBetween(now, moment);
   const date = new Date(ahead === null ? Date.parse(moment) : Date.now() + ahead);
   return Number.isNaN(date.getTime()) ? '' : date.toTimeString().slice(0, 5);
 }
 
-/** Formats a time, converted to the local time zone: `2026-11-21 10:42`. */
+/** Formats a time in the local time zone: `2026-11-21 10:42`. */
 export function formatDateTime(moment: string): string {
   const at = Date.parse(moment);
   return Number.isNaN(at)

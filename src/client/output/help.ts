@@ -12,7 +12,7 @@ function settings(): string[] {
   ];
 }
 
-/** Formats the help for all commands, or for all commands of a group. */
+/** Lists all commands, or the commands in `group` if it is not empty. */
 export function formatGeneralHelp(commands: readonly ClientCommand[], group: string): string {
   const program = getProductNames().name;
   const listed = commands.filter(({ name }) => group === '' || name.startsWith(`${group} `));

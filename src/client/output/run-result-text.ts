@@ -6,26 +6,24 @@ import { countMillisecondsBetween } from '../../wire/texts/times.ts';
 import { createClientWording } from './client-wording.ts';
 import { formatPresentationParts } from './status-lines.ts';
 
-/** Returns the noun for a run in a sentence. A kind of run that only a newer server has is called an update. */
+/** Noun for a run in a sentence. A kind that this client does not know is called an update. */
 export const runNounOf = ({ kind }: Pick<Run, 'kind'>): string =>
   kind === 'rollback' ? 'rollback' : 'update';
 
 /**
- * Returns the exit code for an outcome: the exit code of the updater, 143 for `cancelled`, and 1 for an unknown outcome
- * from a newer server.
+ * Exit code of the updater for an outcome; 143 for `cancelled`, and 1 for an outcome that this client does not know.
  */
 export function exitCodeOf(outcome: string | null): number {
   if (outcome === 'cancelled') return 143;
   return lookUpCode(exitCodes, outcome ?? '') ?? 1;
 }
 
-/** Report on the result of a command: the lines to print, and the exit code. */
 export interface ClientCommandResult {
   lines: string[];
   exitCode: number;
 }
 
-/** Reports the result of a run. `status` is null if the server did not respond. */
+/** `status` is null if the server sent no status for admins. */
 export function formatRunResult(run: Run, status: Status | null): ClientCommandResult {
   const t = createClientWording(status?.now ?? run.endedAt ?? run.startedAt);
   const version = status?.version ?? null;
@@ -46,8 +44,8 @@ export function formatRunResult(run: Run, status: Status | null): ClientCommandR
 }
 
 /**
- * Formats the result of a run: a heading, the error code and the state of the instance.
- * @param age time since the end of the run
+ * Formats the heading, the error code and the state of the instance.
+ * @param age time since the end of the run; empty to omit it
  */
 export function formatRunResultSummary(run: Run, status: Status | null, age = ''): string {
   const t = createClientWording(status?.now ?? run.startedAt);
@@ -56,6 +54,6 @@ export function formatRunResultSummary(run: Run, status: Status | null, age = ''
   return `${heading}${code}${age && `, ${age} ago`}. ${about}`.trim();
 }
 
-/** Colors the mark at the beginning of a line. */
+/** Colors `✓`, `✗` or `!` at the beginning of a line. */
 export const colourMark = (line: string): string =>
   line.replace(/^[✓✗!](?= )/, (mark) => `\x1b[${{ '✓': 32, '✗': 31 }[mark] ?? 33}m${mark}\x1b[0m`);

@@ -15,12 +15,9 @@ import { getProductNames } from '../command-line/product-names.ts';
 import { createClientWording } from './client-wording.ts';
 import { formatNounCount, formatServerMessage, formatTable, measureTextWidth, truncateText } from './text.ts';
 
-// Functions that format texts from the server. The texts must already be escaped.
+// All functions in this file expect that texts from the server are already escaped.
 
-/**
- * Formats parts of a presentation. Release notes, phases and settings are omitted, because only the web page shows
- * them.
- */
+/** Omits release notes, phases and settings, because only the web page shows these parts. */
 export const formatPresentationParts = (parts: Presentation['parts'], t: Wording): string[] =>
   parts.flatMap((part) => (part ? linesOfPart(part, t) : []));
 
@@ -58,7 +55,7 @@ function boxLine({ heading, lines, link }: MessageBox): string {
 export const formatUpgradePath = (versions: readonly string[], t: Wording): string =>
   `${t.upgradePath}: ${versions.join(' → ')} (${formatNounCount(versions.length - 1, 'update')})`;
 
-/** Describes the available update, or the reason why no update is available. @param history null if unknown */
+/** Describes the available update, or why there is none. @param history null if unknown */
 export function formatAvailableUpdate(status: Status, history: readonly Run[] | null = null): string[] {
   const { latest, next, skipped, now } = status;
   const t = createClientWording(now);
@@ -77,7 +74,7 @@ export function formatAvailableUpdate(status: Status, history: readonly Run[] | 
   ];
 }
 
-/** Describes the wait for the next step of an upgrade path. */
+/** Explains why the next step of an upgrade path has not started yet. */
 export function formatPendingStep({ to, reason }: PendingStep, version: string, time: string): string {
   if (reason === null) return `Next update on the upgrade path: ${to}.`;
   const line = `${version} is not ready for ${to} yet: ${formatMessageClause(reason)}`;
@@ -94,8 +91,8 @@ export function formatBlockingReason(reason: Reason, status: Status, wanted: Run
   if (jobs.length > 0)
     return [`${cannot}: ${shown?.heading}`, ...formatJobLines(jobs, now), jobAdvice(jobs, wanted)];
   if (code === 'up-to-date') return [formatServerMessage(message)];
-  // Only a run in progress of this instance can be followed: not the update of another instance, nor an update that is
-  // just starting.
+  // Only a run of this instance that is in progress can be followed. The blocking update may also belong to another
+  // instance, or be just starting.
   if (code === 'update-running' && run !== null && run.outcome === null)
     return [
       `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the latest release'} is already in progress. ${formatRunStart(run, t)}.`,
@@ -110,10 +107,7 @@ export function formatBlockingReason(reason: Reason, status: Status, wanted: Run
   ];
 }
 
-/**
- * Formats one line per job with its kind, title and age, and whether it is stuck. The title is truncated to the
- * available columns, so that the other facts remain visible.
- */
+/** Formats one line per job. Only the title is truncated, so that the kind and the age remain visible. */
 export function formatJobLines(jobs: readonly BlockingJob[], now: string, columns = Infinity): string[] {
   const rows = jobs.map((job) => createJobText(job, createClientWording(now)));
   const widest = (texts: readonly string[]) => Math.max(0, ...texts.map(measureTextWidth));

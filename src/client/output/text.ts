@@ -2,13 +2,12 @@ import { escapeUnprintable, mapTexts } from '../../core/text/plain-text.ts';
 import { formatMessageSentence } from '../../wire/texts/messages.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 
-/** Escapes the control characters in an untrusted text, so that it can be printed safely on a terminal. */
+/** Makes untrusted text safe to print on a terminal. */
 export const escapeControlCharacters = (text: string): string => escapeUnprintable(text.toWellFormed());
 
-/** Escapes the control characters in all texts of a server response. */
 export const escapeResponseTexts = <T>(value: T): T => mapTexts(value, escapeControlCharacters);
 
-/** Formats a value as one line of JSON that can be printed safely on a terminal. */
+/** Formats a value as one line of JSON that is safe to print on a terminal. */
 export const formatJsonLine = (value: unknown): string => `${escapeUnprintable(JSON.stringify(value))}\n`;
 
 export const joinLines = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
@@ -31,11 +30,11 @@ function widthOfOne(character: string): number {
   return wide.test(character) ? 2 : 1;
 }
 
-/** Returns the width of a text in terminal columns. The text must not contain escape codes. */
+/** Returns the width in terminal columns. The text must not contain escape codes. */
 export const measureTextWidth = (text: string): number =>
   [...text].reduce((sum, character) => sum + widthOfOne(character), 0);
 
-/** Truncates a text to the given number of terminal columns. */
+/** Ends a truncated text with `…`. */
 export function truncateText(text: string, columns: number): string {
   if (measureTextWidth(text) <= columns) return text;
   let width = 0;
@@ -48,13 +47,13 @@ export function truncateText(text: string, columns: number): string {
   return columns < 1 ? '' : `${kept.trimEnd()}…`;
 }
 
-/** Truncates or pads a text to the given number of terminal columns. */
+/** Truncates or pads a text to exactly this width. */
 export const fitToColumns = (text: string, columns: number): string => {
   const kept = truncateText(text, columns);
   return kept + ' '.repeat(Math.max(0, columns - measureTextWidth(kept)));
 };
 
-/** Wraps a text between words. A word that is longer than a line gets its own line. */
+/** Breaks lines only between words. A word that is longer than a line gets a line of its own. */
 export function wrapText(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';
@@ -69,7 +68,6 @@ export function wrapText(text: string, columns: number): string[] {
   return [...lines, line];
 }
 
-/** Formats rows with aligned columns. */
 export function formatTable(rows: readonly (readonly string[])[], indent = '  '): string[] {
   const widest = (at: number) => Math.max(...rows.map((row) => measureTextWidth(row[at] ?? '')));
   return rows.map((row) =>

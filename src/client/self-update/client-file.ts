@@ -13,20 +13,21 @@ import { createRefusedFailure, createUnchangedFailure, explainDiskError } from '
 
 /** The file of the running client. */
 interface ClientFile {
-  /** Path of the file, with symbolic links resolved. */
+  /** Path with symbolic links resolved. */
   path: string;
   /** Name of the file in a release. */
   asset: string;
   /** Program that runs the file: Node for a script; null for an executable. */
   runtime: string | null;
   owner: Owner;
-  /** Identity of the file, which changes if another process replaces or edits the file. */
+  /** Changes if another process replaces or edits the file. */
   identity: string;
 }
 
 /**
- * Finds the client's file and checks whether it may be replaced. Changes nothing.
- * @throws Failure with the outcome refused if npm has installed the client, or if this user may not replace the file
+ * Finds the client's file and checks that it may be replaced. Changes nothing.
+ * @throws CommandFailedError with outcome `refused` if npm installed the client, or if this user may not replace the
+ * file
  */
 export async function findClientFile(): Promise<ClientFile> {
   const { name, asset } = getProductNames();
@@ -48,7 +49,7 @@ export async function findClientFile(): Promise<ClientFile> {
   };
 }
 
-/** Returns the command that updates the npm package containing a file; null if the file is not in a package. */
+/** Finds the npm command that updates the package with this file; null if the file is not in a package. */
 export function findNpmUpdateCommand(path: string): string | null {
   const [, around = '', npmPackage] =
     /^(.*?)\/node_modules\/(?:.*\/node_modules\/)?((?:@[^/]+\/)?[^/]+)\//.exec(path) ?? [];
@@ -72,9 +73,9 @@ async function expectWritable(path: string, { uid }: Owner): Promise<void> {
 }
 
 /**
- * Replaces the client's file with one atomic rename, so that the file is complete at every moment. Before that, the new
- * file is run with `--version` to check that it works on this machine.
- * @throws Failure with the outcome failed; the reason of the signal
+ * Runs the new file with `--version` to check that it works on this machine. Then replaces the client's file with one
+ * atomic rename, so that the file is complete at every moment.
+ * @throws CommandFailedError with outcome `failed`, or the signal's reason
  */
 export async function replaceClient(
   file: ClientFile,
@@ -101,7 +102,7 @@ export async function replaceClient(
   } finally {
     await diskFileSystem.remove(temporary).catch(() => {});
   }
-  // An error is ignored: without the sync, a power failure may restore the old file, which is also complete.
+  // Errors are ignored: without the sync, a power failure may restore the old file, which is also complete.
   await diskFileSystem.sync(directory).catch(() => {});
 }
 

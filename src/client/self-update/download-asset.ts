@@ -3,7 +3,7 @@ import { FeedError, innermostErrorMessageOf } from '../../feed/feed-error.ts';
 import { followRedirects } from '../../feed/follow-redirects.ts';
 import { createUnchangedFailure, downloadAdviceOf } from './failure.ts';
 
-/** Limits of a download, in milliseconds and bytes. */
+/** Times in milliseconds, and size in bytes. */
 export interface DownloadLimits {
   /** Maximum time without any data. */
   silence: number;
@@ -26,13 +26,13 @@ export interface AssetDownload {
   feed: string;
   limits: DownloadLimits;
   signal: AbortSignal;
-  /** Callback after each chunk. `total` is null if the server does not send a length. */
+  /** Called after each chunk. `total` is null if the server does not send a length. */
   onProgress?: (bytes: number, total: number | null) => void;
 }
 
 /**
- * Downloads one asset. If the address of the feed uses https, the address of the asset must also use https.
- * @throws Failure with the outcome failed; the reason of the signal
+ * If the feed uses https, the asset must use https too.
+ * @throws CommandFailedError with outcome `failed`, or the signal's reason
  */
 export async function downloadAsset({
   asset,
@@ -52,7 +52,7 @@ export async function downloadAsset({
   try {
     const { response } = await followRedirects(address, {
       feed: { url: feed },
-      // A compressed body is avoided, because its content length is not the size of the file.
+      // Request an uncompressed body: the content length of a compressed body is not the size of the file.
       headers: { 'accept-encoding': 'identity' },
       signal: AbortSignal.any([signal, ending.signal]),
     });
@@ -80,7 +80,7 @@ export async function downloadAsset({
   }
 }
 
-/** Returns the address of an asset. In a static feed, the address may be relative to the feed. */
+/** In a static feed, the address of an asset may be relative to the feed. */
 function addressOf({ name, url }: Asset, feed: string): URL {
   const unfit = (why: string) =>
     createUnchangedFailure(

@@ -4,15 +4,15 @@ import { FeedError } from '../../feed/feed-error.ts';
 import { Failure } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 
-/** Creates the failure of a client update that a rule forbids. `next` is the action to take. */
+/** For an update of the client that is not allowed. `next` is the recommended action. */
 export const createRefusedFailure = (message: string, next: string): Failure =>
   new Failure(exitCodes.refused, `${message}\nNext: ${next}`);
 
-/** Creates the failure of a client update that has not changed the client's file. `next` is the action to take. */
+/** For an update of the client that failed before its file was changed. `next` is the recommended action. */
 export const createUnchangedFailure = (message: string, next: string): Failure =>
   new Failure(exitCodes.failed, `Nothing was changed: ${message}\nNext: ${next}`);
 
-/** Returns the action to take after an error of the feed or of a download. */
+/** Recommends an action after a failed feed request or download. */
 export function downloadAdviceOf(error: unknown): string {
   const { feed } = getProductNames();
   const wait = error instanceof FeedError ? error.wait : null;
@@ -21,7 +21,6 @@ export function downloadAdviceOf(error: unknown): string {
   return `run the update again in ${Math.ceil(wait / 60_000)} min, or add credentials to ${feed}, as in https://NAME:TOKEN@….`;
 }
 
-/** Returns the reason for a file system error, and the action to take. */
 export function explainDiskError(error: unknown, directory: string): [why: string, next: string] {
   switch (systemCode(error)) {
     case 'EACCES':

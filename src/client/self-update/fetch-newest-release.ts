@@ -13,7 +13,7 @@ const sumsName = 'SHA256SUMS';
 const fileName = 'release.json';
 const bundleName = `${fileName}.sigstore.json`;
 
-/** Returns the address of the releases. @throws UsageError without the address, which may contain a token */
+/** @throws CommandUsageError without a web address. The message omits the address, which may contain a token */
 export function requireFeedAddress(env: NodeJS.ProcessEnv): string {
   const { name, feed, releases } = getProductNames();
   const given = env[feed] || releases;
@@ -24,7 +24,7 @@ export function requireFeedAddress(env: NodeJS.ProcessEnv): string {
   return address.href;
 }
 
-/** Reads the newest release of a channel. @throws Failure with the outcome failed; the reason of the signal */
+/** Null if the channel has no release. @throws CommandFailedError with outcome `failed`, or the signal's reason */
 export function fetchNewestRelease(
   feed: string,
   channel: Channel,
@@ -39,7 +39,7 @@ export function fetchNewestRelease(
   });
 }
 
-/** Finds an asset of a release. @throws Failure with the outcome failed if the release does not contain the asset */
+/** @throws CommandFailedError with outcome `failed` if the release does not contain the asset */
 export function requireAsset({ version, assets = [] }: Release, name: string): Asset {
   const asset = assets.find((each) => each.name === name);
   if (asset) return asset;
@@ -50,8 +50,8 @@ export function requireAsset({ version, assets = [] }: Release, name: string): A
 }
 
 /**
- * Reads the checksum of a file from the SHA256SUMS of a release, in lower-case hex.
- * @throws Failure with the outcome failed; the reason of the signal
+ * Reads a file's checksum, in lower-case hex, from the SHA256SUMS of a release.
+ * @throws CommandFailedError with outcome `failed`, or the signal's reason
  */
 export async function fetchChecksum(
   release: Release,
@@ -72,9 +72,10 @@ export async function fetchChecksum(
 }
 
 /**
- * Reads the checksum of a file from the signed `release.json` of a release. The signature is verified before the file
- * is downloaded.
- * @throws Failure with the outcome refused if the signature is not valid, otherwise failed; the reason of the signal
+ * Verifies the signature of `release.json`, and reads a file's checksum from it. The file itself has not been
+ * downloaded yet.
+ * @throws CommandFailedError with outcome `refused` if the signature is invalid, otherwise `failed`, or the signal's
+ * reason
  */
 export async function fetchVerifiedChecksum(
   release: Release,
@@ -94,7 +95,7 @@ export async function fetchVerifiedChecksum(
     }));
   } catch (error) {
     throw createRefusedFailure(
-      // The message is cleaned, because a parser may quote its input in the message.
+      // Escape the message, because a parser may quote its untrusted input.
       `${version} was rejected: ${escapeControlCharacters((error as Error).message)}.`,
       `contact the publisher of ${name}. If the signing key has changed, first install ${name} manually from a release that trusts both keys.`,
     );
@@ -107,10 +108,10 @@ export async function fetchVerifiedChecksum(
   );
 }
 
-/** Returns the distinct checksums of a file in the text of SHA256SUMS, in lower-case hex. */
+/** Finds the distinct checksums of a file in the text of SHA256SUMS, in lower-case hex. */
 export function findChecksums(name: string, text: string): string[] {
   const lines = text.split(/\r?\n/).flatMap((line) => {
-    // In the format of sha256sum, a star before the file name means that the file was read as binary.
+    // In sha256sum's format, a star before the file name means that the file was read in binary mode.
     const [, sum = '', file = ''] = /^([0-9a-fA-F]{64}) [ *](?:\.\/)?(.+)$/.exec(line) ?? [];
     return file === name ? [sum.toLowerCase()] : [];
   });

@@ -13,10 +13,7 @@ import {
   requireFeedAddress,
 } from './fetch-newest-release.ts';
 
-/**
- * Replaces the client with the newest release of a channel, or leaves the client unchanged (docs/contract.md 9).
- * @throws Failure, UsageError
- */
+/** Replaces the client with the newest release of a channel, or leaves the client unchanged (docs/contract.md 9). */
 export async function updateClient(channel: Channel, context: CommandContext): Promise<void> {
   const { signal, version: current, stdout, env } = context;
   const { name } = getProductNames();
@@ -44,7 +41,7 @@ export async function updateClient(channel: Channel, context: CommandContext): P
   }
 }
 
-/** Downloads the client's file of a release, and verifies its checksum before the file is written or run. */
+/** Downloads a release's client file, and verifies its checksum before the file is written or run. */
 async function obtain(
   release: Release,
   { name, feed }: { name: string; feed: string },

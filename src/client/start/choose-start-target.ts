@@ -8,15 +8,15 @@ import type { ClientCommandResult } from '../output/run-result-text.ts';
 import { formatAvailableUpdate, formatBlockingReason } from '../output/status-lines.ts';
 import { escapeResponseTexts } from '../output/text.ts';
 
-/** Report that explains why no update is started. */
+/** Explains why no run was started. */
 export interface NoStartResult extends ClientCommandResult {
-  /** Problem document, for the output with `--json`; null if there is none. */
+  /** Problem document that `--json` prints; null if there is none. */
   problem: Problem | null;
 }
 
 /**
- * Determines the target of an update, by default the available version. The start request contains the version from the
- * status, so that a release that is published in the meantime is not installed by surprise.
+ * Determines the target of an update, by default the available version. The start request contains this version, so
+ * that a release published after the status was read is not installed by surprise.
  */
 export function chooseStartTarget(
   status: Status,
@@ -29,8 +29,8 @@ export function chooseStartTarget(
   // After these outcomes, the server accepts a start request for the same release. The updater then verifies the
   // containers.
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
-  // The release is not installed again if a newer version is running, for example after a manual repair, because a
-  // downgrade is not possible.
+  // Do not install the release again if a newer version is running, for example after a manual repair: a downgrade is
+  // not possible.
   const isAgain = isInTrouble && run.to !== null && !isNewerVersion(status.version, run.to);
   const offered = (allSteps ? next?.upgradePath.at(-1) : null) ?? next?.version;
   const goal = target ?? offered ?? (isAgain ? run.to : null);
@@ -53,7 +53,7 @@ export const createNoStartResult = (
   exitCode: 3,
 });
 
-/** Returns the reason for which the server refused a request. Older servers and proxies send no reason. */
+/** Uses `detail` as the reason if the server has sent none. Older servers and proxies send no reason. */
 export const problemReasonOf = ({ reason, detail }: Problem): Reason =>
   reason ?? { code: 'rollback-refused', message: detail };
 

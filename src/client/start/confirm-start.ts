@@ -9,8 +9,8 @@ import { formatJobLines } from '../output/status-lines.ts';
 import { formatNounCount, formatServerMessage, joinLines } from '../output/text.ts';
 
 /**
- * Prompts for confirmation before jobs are stopped and before a new major version is installed.
- * @throws UsageError without a terminal and without `--yes`
+ * Prompts for confirmation if jobs will be stopped or a major version will be installed.
+ * @throws CommandUsageError if a prompt is necessary, but there is no terminal and no `--yes`
  */
 export async function confirmStart(
   context: CommandContext,
@@ -33,7 +33,7 @@ export async function confirmStart(
   return promptYesNo([version, before, 'Continue?'].filter(Boolean).join(' '), context);
 }
 
-/** Prompts for confirmation before running jobs are stopped. */
+/** Resolves with true, without a prompt, if no jobs are running. */
 export async function confirmStoppingJobs(
   context: CommandContext,
   { reason, now }: Status,
@@ -51,13 +51,13 @@ function isMajor({ version, next }: Status, to: string, from = version): boolean
   return channelOf(from) !== null && channelOf(to) !== null && isMajorChange(from, to);
 }
 
-/** Prompts for yes or no. Any input other than yes means no. */
+/** Any input other than `y` or `yes` means no. */
 export async function promptYesNo(question: string, context: CommandContext): Promise<boolean> {
   if (!context.canAsk) throw new CommandUsageError(`${question} Without a terminal, confirm with --yes.`);
   return /^\s*y(?:es)?\s*$/i.test(await promptLine(`${question} [y/N] `, context));
 }
 
-/** Prompts for a line of text. Returns an empty text at the end of the input. A secret is not shown. */
+/** Resolves with an empty text at the end of the input. A secret is not shown while it is typed. */
 export async function promptLine(
   question: string,
   context: CommandContext,

@@ -4,9 +4,9 @@ import { type CommandContext, CommandUsageError } from '../command-line/client-c
 import { promptLine } from './confirm-start.ts';
 
 /**
- * Returns the values of new settings. On a terminal, the user is prompted for settings that `--set` does not specify,
- * and for those that it specifies without a value.
- * @throws UsageError for a name without a value if there is no terminal
+ * Resolves with the values of new settings. On a terminal, prompts for the settings that `--set` omits or specifies
+ * without a value.
+ * @throws CommandUsageError for a name without a value if there is no terminal
  */
 export async function promptSettings(context: CommandContext, settings: readonly OfferedSetting[]) {
   const given: Record<string, string> = {};

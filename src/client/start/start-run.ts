@@ -13,11 +13,11 @@ import { followUpgradePath } from '../follow/follow-upgrade-path.ts';
 import { escapeResponseTexts, formatJsonLine, joinLines } from '../output/text.ts';
 import type { NoStartResult } from './choose-start-target.ts';
 
-/** Time in ms during which the server may still be processing a request after its response was lost. */
+/** Time in ms for which the server may still be processing a request whose response was lost. */
 const graceMs = 15_000;
 const pauseMs = 1_000;
 
-/** Returns the options of a command that starts a run. */
+/** Options that `update` and `rollback` share. The parameter `yes` is the help text of `--yes`. */
 export const createStartOptions = (kind: RunKind, yes: string): OptionTable => ({
   'when-idle': { help: 'Wait until running jobs have finished; new jobs stay queued' },
   force: { instead: 'when-idle', help: 'Stop running jobs' },
@@ -29,18 +29,18 @@ export const createStartOptions = (kind: RunKind, yes: string): OptionTable => (
   },
 });
 
-/** Session and options of a command that starts a run. */
+/** Session and parsed options of a command that starts a run. */
 export interface StartSession extends Session {
   kind: RunKind;
-  /** Part of the start request, from the options that the update and the rollback command share. */
+  /** Part of the start request that an update and a rollback share. */
   order: Pick<UpdateOrderBody, 'when' | 'force'>;
   json: boolean;
   timeout: number;
-  /** Prints lines that are meant for people and not for programs. */
+  /** Prints lines for people: to stderr with `--json`, otherwise to stdout. */
   tell(...lines: readonly string[]): void;
 }
 
-/** Creates the session of a command that starts a run. @throws Failure if the address of the server is not set */
+/** @throws CommandFailedError if the server address is missing or invalid */
 export function createStartSession(context: CommandContext, kind: RunKind): StartSession {
   const timeout = timeoutSecondsOf(context.args);
   const { options } = context.args;
@@ -55,7 +55,7 @@ export function createStartSession(context: CommandContext, kind: RunKind): Star
   return { ...session, kind, order, json, timeout, tell };
 }
 
-/** Prints why no run was started. Returns the exit code. */
+/** Prints why no run was started, and returns the exit code. */
 export function printNoStartResult(
   { json, stdout, tell }: StartSession,
   { lines, problem, exitCode }: NoStartResult,
@@ -65,12 +65,11 @@ export function printNoStartResult(
   return exitCode;
 }
 
-/** A run to be started, with its start request. */
 interface WantedRun {
   /** Id of the last run before the start request; null if there is none. */
   before: string | null;
   ask(): Promise<RequestResult<ToldRun>>;
-  /** Returns the lines to print if the server refuses the request. */
+  /** Creates the result to print if the server refuses the request. */
   refusal(problem: Problem): NoStartResult | Promise<NoStartResult>;
 }
 
@@ -87,9 +86,8 @@ export async function startAndFollow(session: StartSession, wanted: WantedRun): 
 }
 
 /**
- * Sends the start request once. If the response is lost, the existence of a new run shows that the request was
- * accepted.
- * @throws Failure if the run was not started, or if this is unknown
+ * Sends the start request only once. If the response is lost, a new run shows that the server accepted the request.
+ * @throws CommandFailedError if the run was not started, or if this is unknown
  */
 async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldRun | NoStartResult> {
   const { kind, config, signal, stderr } = session;
@@ -97,7 +95,7 @@ async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldR
   if (answer.kind === 'ok') return answer.value;
   if (signal.aborted) throw unknown(interruptedExitCode, kind);
   if (answer.kind === 'problem' && (answer.problem.status < 500 || answer.problem.status === 503)) {
-    // With these statuses, a later request may succeed. Any other status means that the request itself is wrong.
+    // After these statuses, a later request may succeed. Any other status means that the request itself is invalid.
     if (![409, 429, 503].includes(answer.problem.status))
       throw createResultFailure(answer, session, answer.problem);
     return wanted.refusal(answer.problem);

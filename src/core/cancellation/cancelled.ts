@@ -1,4 +1,4 @@
-/** Error of a run that a signal cancelled before anything was changed, or after all changes were undone. */
+/** A signal cancelled the run. The run changed nothing, or all its changes were undone. */
 export class Cancelled extends Error {
   override readonly name = 'Cancelled';
 
@@ -7,7 +7,7 @@ export class Cancelled extends Error {
   }
 }
 
-/** Error of a run that ends because the engine is shutting down. The journal records the unfinished update. */
+/** An engine shutdown interrupted the run. The journal records the unfinished update. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 

@@ -1,5 +1,6 @@
 /**
- * Resolves after the given time, or when the signal is aborted. @param ref whether the timer keeps the process running
+ * Resolves early if the signal is aborted.
+ * @param ref whether the timer keeps the process running
  */
 export function sleepFor(ms: number, signal?: AbortSignal, ref = true): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
@@ -15,16 +16,17 @@ export function sleepFor(ms: number, signal?: AbortSignal, ref = true): Promise<
 }
 
 interface Wait<T> {
-  /** Time in ms between two observations, or a function that waits. */
+  /** Time in ms between observations, or a function that waits. */
   pause: number | ((observed: T) => Promise<void>);
   deadlineMs?: number;
-  /** Signal that ends the wait. A run passes the signal for its current state (docs/contract.md 5.13, 5.14). */
+  /** Ends the wait when aborted. A run passes the signal for its current state (docs/contract.md 5.13, 5.14). */
   signal?: AbortSignal;
 }
 
 /**
- * Observes repeatedly until `evaluate` returns a result.
- * @param evaluate returns undefined to continue, and decides on the result after the deadline
+ * Observes repeatedly until `evaluate` returns a result. The deadline only sets `isLate`; `evaluate` decides whether to
+ * continue.
+ * @param evaluate returns undefined to continue
  * @throws the signal's reason
  */
 export async function waitUntil<T, R>(

@@ -1,7 +1,7 @@
 import { basename, relative } from 'node:path';
 import { quoteForShell } from '../errors/advice.ts';
 
-/** Options with which the project was started. All paths are paths on the host. */
+/** All paths are host paths. */
 export interface ProjectStartOptions {
   /** Project name; empty if compose chooses the name. */
   name: string;
@@ -11,14 +11,14 @@ export interface ProjectStartOptions {
   envFiles: readonly string[];
   /** Values of `--profile`, which override `COMPOSE_PROFILES`. Undefined in the journal of an older updater. */
   profiles?: readonly string[];
-  /** Services whose containers have names such as `project_service_1`. Undefined in the journal of an older updater. */
+  /**
+   * Services with underscores in their container names (`project_service_1`). Undefined in the journal of an older
+   * updater.
+   */
   oldNames?: readonly string[];
 }
 
-/**
- * Returns the docker compose command that finds the project with the options with which the project was started. It
- * must run in the compose directory.
- */
+/** Returns the command with the project's start options. It must be run in the compose directory. */
 export const formatComposeCommand = (project: ProjectStartOptions): string =>
   [
     'docker compose',
@@ -27,10 +27,7 @@ export const formatComposeCommand = (project: ProjectStartOptions): string =>
     ...listFileFlags(project),
   ].join(' ');
 
-/**
- * Returns `docker compose` if this is sufficient to find the project from its directory, otherwise the command with the
- * required flags.
- */
+/** Returns `docker compose` if it finds the project without flags, otherwise the command with the required flags. */
 export const formatShortComposeCommand = (project: ProjectStartOptions): string =>
   listFileFlags(project).length === 0 &&
   project.name === defaultName(project.directory) &&
@@ -38,21 +35,18 @@ export const formatShortComposeCommand = (project: ProjectStartOptions): string 
     ? 'docker compose'
     : formatComposeCommand(project);
 
-/** Returns the name that compose gives a project for which no name is set (compose-go, loader.NormalizeProjectName). */
+/** Derives the name that compose uses if no name is set (compose-go, loader.NormalizeProjectName). */
 const defaultName = (directory: string): string =>
   basename(directory)
     .toLowerCase()
     .replace(/[^a-z0-9_-]/g, '')
     .replace(/^[_-]+/, '');
 
-/** Returns the command that starts these services with their dependencies, or all services if the list is empty. */
+/** The command starts the services and their dependencies, or all services if the list is empty. */
 export const formatUpCommand = (project: ProjectStartOptions, services: readonly string[] = []): string =>
   [formatComposeCommand(project), 'up -d', ...services].join(' ');
 
-/**
- * Returns the flags with which compose finds the project's files. Without flags, compose finds only a file with a
- * default name and the override of this file.
- */
+/** Omits `-f` for a file with a default name and its override, because compose finds these files without flags. */
 export function listFileFlags({ directory, files, envFiles, profiles = [] }: ProjectStartOptions): string[] {
   const names = files.map((file) => relative(directory, file));
   const [main = '', override = 'compose.override.yaml', ...more] = names;

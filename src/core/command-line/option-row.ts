@@ -2,39 +2,39 @@ import { parseArgs } from 'node:util';
 
 /** Definition of a command-line option, used for parsing, validation, completion and help. */
 export interface OptionRow {
-  /** Placeholder for the value in capitals: `SECONDS`. Undefined for a switch. */
+  /** Placeholder for the value, in capitals (`SECONDS`); undefined for a switch. */
   value?: string;
   /** Whether the option may be repeated. */
   isList?: boolean;
-  /** Whether the values of the option must never be shown. */
+  /** Whether the values must never be shown. */
   isSecret?: boolean;
-  /** Allowed values, if only certain values are allowed. */
+  /** Allowed values; undefined if there is no fixed list. */
   choices?: readonly string[] | undefined;
   /** Pattern that every value must match, and its description for users. */
   form?: readonly [form: { test(text: string): boolean }, description: string];
-  /** Name of an option, earlier in the table, with which this option cannot be combined. */
+  /** Name of an earlier option in the table that cannot be combined with this option. */
   instead?: string;
-  /** Help text of one or more lines. Text in braces is replaced with a name of the product. */
+  /** One or more lines. Text in braces is replaced with a product name. */
   help: string;
 }
 
 export type OptionTable<Row extends OptionRow = OptionRow> = Readonly<Record<string, Row>>;
 
-/** Messages about mistakes in arguments: fragments for a log, or sentences for the client. */
+/** Fragments for a log, or sentences for the client. */
 export interface ArgumentMessages {
   unknown(option: string, name: string): string;
   noValue(option: string, placeholder: string): string;
   extraValue(option: string): string;
-  /** Returns the message for an option that is given twice; null if a switch may be given twice. */
+  /** Returns the message for a repeated option; null if a switch may be repeated. */
   twice(option: string, isSwitch: boolean): string | null;
 }
 
-/** The arguments of a command, whose values have not been validated. */
+/** Parsed arguments. Their values have not been validated yet. */
 interface Arguments {
-  /** Values by option name without dashes; `1` for a switch. */
+  /** Values, keyed by option name without dashes. A switch has the value `1`. */
   values: Map<string, string[]>;
   words: string[];
-  /** Those of `words` that cannot be the value of an unknown option. */
+  /** All `words` except those that may be the value of an unknown option. */
   certainWords: string[];
   mistakes: string[];
 }
@@ -83,7 +83,7 @@ export function parseArguments(
 
 const switchForm = [/^[01]$/, '1 (on) or 0 (off)'] as const;
 
-/** Describes the mistake in a value, as the end of a sentence; null if the value is valid. */
+/** Returns the end of a sentence, such as `must be a or b`; null if the value is valid. */
 export function describeWrongValue(row: Omit<OptionRow, 'help'>, value: string): string | null {
   const { choices, isSecret } = row;
   const form = row.form ?? (row.value === undefined ? switchForm : null);

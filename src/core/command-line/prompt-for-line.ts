@@ -6,9 +6,7 @@ interface Terminal {
   signal: AbortSignal;
 }
 
-/**
- * Prompts for a line of text. Returns an empty text if the input ends or the signal is aborted. A secret is not shown.
- */
+/** Returns an empty text if the input ends or the signal is aborted. A secret is not shown while it is typed. */
 export async function promptForLine(
   question: string,
   { stdin: input, stderr, signal }: Terminal,
@@ -18,7 +16,7 @@ export async function promptForLine(
   const output = new Writable({ write: (_, __, done) => done() });
   const hidden = { output, terminal: true, historySize: 0 };
   const lines = createInterface({ input, signal, ...(isSecret && hidden) });
-  // While the input is hidden, the terminal does not send SIGINT itself.
+  // While the input is hidden, the terminal is in raw mode, so Ctrl+C does not send SIGINT.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   stderr.write(question);
   const answer = await new Promise<string>((resolve) => {

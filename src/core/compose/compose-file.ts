@@ -3,11 +3,11 @@ import type { TextFile } from '../files/text-file.ts';
 import { lineNumberOf } from './project-files.ts';
 import { parseYaml, type YamlDocument } from './yaml-document.ts';
 
-/** A scalar as compose reads it, before variables are resolved. */
+/** A YAML scalar as compose reads it, with unresolved variables. */
 export interface ScalarText {
   text: string;
   line: number;
-  /** Offset of the text in the file; negative if the file contains it in another form (escapes, folded lines). */
+  /** Offset of the text in the file; negative if the file contains the text in another form (escapes, folded lines). */
   start: number;
 }
 
@@ -18,24 +18,24 @@ interface ExtendsLink {
   line: number;
 }
 
-/** The definition of one service in one compose file. */
+/** Definition of a service in one compose file. */
 interface ServiceEntry {
   line: number;
   image: ScalarText | null;
   hasBuild: boolean;
   extends: ExtendsLink | null;
-  /** Paths in `env_file` as written, including those of optional files. */
+  /** Paths in `env_file` as written, including optional files. */
   envFiles: FileLink[];
 }
 
-/** Path of another file, as the value of `include`, `extends` or `env_file`. */
+/** A value of `include`, `extends` or `env_file` that refers to another file. */
 export interface FileLink {
   /** Path as written, with unresolved variables. */
   path: string;
   line: number;
 }
 
-/** An entry of `include`. */
+/** An entry of the compose element `include`. */
 export interface Include {
   /** Main file, followed by the files that override it. */
   paths: FileLink[];
@@ -50,13 +50,13 @@ export interface ComposeFile {
   documents: readonly YamlDocument[];
   services: string[];
   includes: Include[];
-  /** Files that the services in this file name in `extends`. */
+  /** Files to which `extends` refers in the services of this file. */
   extends: FileLink[];
   service(name: string): ServiceEntry | null;
 }
 
 const read = new WeakMap<TextFile, ComposeFile>();
-/** Parsed files by path, because parsing is slow and an edited text is read twice. */
+/** Last parsed text of each path. Parsing is slow, and two file objects may have the same text. */
 const latest = new Map<string, ComposeFile>();
 
 /**
@@ -74,7 +74,7 @@ export function getParsedComposeFile(file: TextFile): ComposeFile {
 }
 
 export function parseComposeFile(file: TextFile): ComposeFile {
-  // Compose merges several documents in one file as if they were separate files.
+  // Compose merges the documents of a file as if they were separate files.
   const documents = parseYaml(file);
   const sections = documents.map((yaml) => ({ yaml, services: yaml.get(yaml.contents, 'services') }));
   const names = [...new Set(sections.flatMap(({ yaml, services }) => yaml.keys(services)))];
@@ -153,7 +153,7 @@ function includesOf(yaml: YamlDocument, file: TextFile): Include[] {
   });
 }
 
-/** Reads one path or a list of paths. Each entry is a string or a mapping with `path`, which may also be a list. */
+/** Parses an entry or a list of entries. An entry is a path, or a mapping whose `path` is one path or a list. */
 export function parseFileLinks(yaml: YamlDocument, node: Node | null, file: TextFile): FileLink[] {
   return (isSeq(node) ? node.items : [node]).flatMap((item) => {
     const entry = yaml.follow(item);
@@ -164,7 +164,7 @@ export function parseFileLinks(yaml: YamlDocument, node: Node | null, file: Text
   });
 }
 
-/** Returns the text of a scalar and its position in the file; null if the scalar has no value. */
+/** Returns null if the scalar has no value. */
 function scalarText(node: Scalar, file: TextFile): ScalarText | null {
   if (node.value === null) return null;
   const value = node.source ?? String(node.value);

@@ -9,7 +9,6 @@ import {
   setProjectFile,
 } from './project-files.ts';
 
-/** Text of a file before and after the planned change. */
 export interface FileChange {
   path: string;
   /** Previous text; null if the change creates the file. */
@@ -19,16 +18,15 @@ export interface FileChange {
   description: string;
 }
 
-/** Files of a project with all planned changes, which have not been written to disk yet. */
+/** Project files with all planned changes, which have not been written to disk yet. */
 export interface ProjectDraft {
   files: ProjectFiles;
   changes: readonly FileChange[];
 }
 
-/** Creates a draft without changes. */
 export const createDraft = (files: ProjectFiles): ProjectDraft => ({ files, changes: [] });
 
-/** Applies edits to a draft. A new file is added to the env files. */
+/** A new file is added to the env files. */
 export function applyEditsToDraft(draft: ProjectDraft, edits: readonly Edit[]): ProjectDraft {
   return [...Map.groupBy(edits, ({ file }) => file)].reduce((before, [path, own]) => {
     const text = applyEdits(findProjectFile(before.files, path)?.text ?? '', own);
@@ -37,7 +35,7 @@ export function applyEditsToDraft(draft: ProjectDraft, edits: readonly Edit[]): 
   }, draft);
 }
 
-/** Sets the text of a file in a draft. A new file is added to `list`, by default the env files. */
+/** A new file is added to `list`, by default the env files. */
 export function setDraftFileText(
   draft: ProjectDraft,
   file: TextFile,
@@ -58,13 +56,13 @@ export function setDraftFileText(
   };
 }
 
-/** Sets a variable in the file that already sets it, or in the last env file that compose reads. */
+/** Changes the last assignment of the variable, or adds an assignment to the last env file. */
 export function setDraftVariable(draft: ProjectDraft, variable: string, value: string): ProjectDraft {
   const edit = createVariableEdit(draft.files, variable, value);
   return edit.before === edit.after ? draft : applyEditsToDraft(draft, [edit]);
 }
 
-/** Describes an edit for users: `.env line 4: v1.4.2 → v1.5.0`, `.env line 7: added SVC_VERSION=canary` */
+/** Text for users: `.env line 4: v1.4.2 → v1.5.0`, `.env line 7: added SVC_VERSION=canary` */
 export function describeEdit(files: ProjectFiles, { file, line, before, after, words }: Edit): string {
   const change = words ?? (before === '' ? `added ${after.trim()}` : `${before} → ${after}`);
   return `${displayPathOf(files, file)} line ${line}: ${change}`;

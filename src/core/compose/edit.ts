@@ -3,23 +3,22 @@ import { UpdateError } from '../errors/update-error.ts';
 import type { TextFile } from '../files/text-file.ts';
 import { lineNumberOf } from './project-files.ts';
 
-/** An edit, which replaces the text between two offsets of a file. */
+/** Replacement of the text between two offsets of a file. */
 export interface Edit {
   /** Path of the file. */
   file: string;
   line: number;
-  /** Offsets in the file's text; both are equal for an insertion. */
+  /** Offsets in the file's text; `start` equals `end` for an insertion. */
   start: number;
   end: number;
   before: string;
   after: string;
   /** Variable whose value the edit changes, if any. */
   variable?: string | undefined;
-  /** Description that users see instead of the old and new text, which may be secret. */
+  /** Description shown to users instead of the old and new text, which may be secret. */
   words?: string;
 }
 
-/** Creates an edit that replaces the text between two offsets of a file. */
 export function createEdit(
   file: TextFile,
   { start, end }: Pick<Edit, 'start' | 'end'>,
@@ -31,7 +30,7 @@ export function createEdit(
 }
 
 /**
- * Applies all edits to a text. Insertions at the same position keep their order.
+ * Insertions at the same position keep their order.
  * @throws UpdateError file-changed if the text has changed since the edits were planned
  */
 export function applyEdits(text: string, edits: readonly Edit[]): string {

@@ -3,19 +3,18 @@ import type { TextFile } from '../files/text-file.ts';
 import { createEdit, type Edit } from './edit.ts';
 import { formatOffsetLocation, type ProjectFiles } from './project-files.ts';
 
-/** An assignment `KEY=value` in an env file. */
+/** An assignment `KEY=value`. */
 export interface Assignment {
   key: string;
-  /** Offsets of the value, without its quotes and without an inline comment. */
+  /** Offsets of the value, excluding its quotes and an inline comment. */
   start: number;
   end: number;
   quote: '' | "'" | '"';
 }
 
-// Characters that Go treats as spaces within a line. They include the carriage return, because only a line feed ends a
-// line.
+// Go's space characters within a line, including the carriage return, because only a line feed ends a line.
 const blanks = /[\t\v\f\r \u0085\u00a0]*/y;
-// All characters that Go treats as spaces. JavaScript uses a different set.
+// All space characters of Go. JavaScript uses a different set.
 const spaces = '[\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]';
 const aSpace = new RegExp(spaces);
 const spaceOrComment = new RegExp(`${spaces}+|#[^\\n]*`, 'y');
@@ -24,9 +23,8 @@ const keyText = /[^=:\n]*/y;
 const restOfLine = /[^\n]*/y;
 
 /**
- * Returns the assignments of an env file in their order, parsed as compose does (compose-go, dotenv/parser.go). A name
- * without `=` assigns nothing.
- * @throws UpdateError compose-invalid: one bad line invalidates the whole file, as in compose
+ * Parses an env file like compose (compose-go, dotenv/parser.go). A name without `=` assigns nothing.
+ * @throws UpdateError compose-invalid: one invalid line invalidates the whole file, as in compose
  */
 export function parseAssignments(file: TextFile): Assignment[] {
   const { text } = file;
@@ -93,8 +91,9 @@ export function parseAssignments(file: TextFile): Assignment[] {
 }
 
 /**
- * Returns the edit after which compose reads the given value, any single line of text, for a variable. The edit changes
- * the last assignment, even if it is empty. If there is no assignment, the edit appends a line to the last env file.
+ * Changes the last assignment of a variable, even if its value is empty. If there is no assignment, a line is appended
+ * to the last env file.
+ * @param value any single line of text, which is quoted if necessary
  */
 export function createVariableEdit(
   { envFiles, newEnvFile }: Pick<ProjectFiles, 'envFiles' | 'newEnvFile'>,
@@ -118,6 +117,6 @@ export function createVariableEdit(
   return { ...edit, line: edit.line + (isLineStart ? 0 : 1) };
 }
 
-/** Quotes a value. Within single quotes, only a backslash before a quote is special. */
+/** Prefers single quotes, within which only a backslash before a quote is special. */
 const quoted = (value: string): string =>
   /'|\\$/.test(value) ? `"${value.replaceAll(/["\\$]/g, '\\$&')}"` : `'${value}'`;

@@ -6,11 +6,11 @@ import { displayPathOf, type ProjectFiles, projectDirectoryOf } from './project-
 import { createSourceMappedText } from './source-map.ts';
 import { createVariableLookup } from './variables.ts';
 
-// Maximum number of files. Two files that include each other with changing base directories would otherwise cause an
+// Maximum number of files. Otherwise, two files that include each other with changing base directories would cause an
 // endless loop.
 const mostLayers = 1000;
 
-/** A compose file with the base directory of its links and the values of its variables. */
+/** A compose file, with the base directory of its relative paths and the values of its variables. */
 export interface ComposeSource {
   file: ComposeFile;
   /** File name as shown to users. */
@@ -18,24 +18,23 @@ export interface ComposeSource {
   /** Base directory of relative paths in the file. */
   base: string;
   variables: ComposeVariableLookup;
-  /** Whether the `include` of the file is followed; false for extended files. */
+  /** Whether the file's `include` entries are followed; false for files loaded by `extends`. */
   follows: boolean;
 }
 
-/** A compose file or env file that another file refers to. */
+/** Compose file or env file to which another file refers. */
 export interface LinkedFile {
   path: string;
-  /** Kind of link: `include`, `extends`, `env_file of include` */
+  /** Kind of reference: `include`, `extends`, `env_file of include` */
   as: string;
-  /** File and line that contain the link. */
+  /** File and line of the reference, as shown to users. */
   where: string;
-  /** Whether the file may be missing. */
   optional: boolean;
 }
 
 /**
- * Returns the `-f` files. Their links are relative to the project directory, wherever the files are (compose-go,
- * loader.go).
+ * Returns the files passed with `-f`. Their paths are relative to the project directory, wherever the files are
+ * (compose-go, loader.go).
  */
 export function listRootSources(files: ProjectFiles): ComposeSource[] {
   const given = new Map(Object.entries(files.given ?? {}));
@@ -54,8 +53,8 @@ export function listRootSources(files: ProjectFiles): ComposeSource[] {
 }
 
 /**
- * Returns the files of an `include` entry, in their order: later files take precedence. For a missing file, an error is
- * returned instead.
+ * Returns the files of an `include` entry in the order of the entry: later files take precedence. A missing file is
+ * represented by an error.
  */
 export function resolveIncludedSources(
   files: ProjectFiles,
@@ -73,7 +72,7 @@ export function resolveIncludedSources(
 }
 
 /**
- * Returns the base directory of the links in included files, and the env files that add variables (compose-go,
+ * Returns the base directory of relative paths in included files, and the env files that add variables (compose-go,
  * include.go).
  */
 function includeScope(layer: ComposeSource, include: Include): { base: string; env: LinkedFile[] } {
@@ -98,7 +97,7 @@ function includeScope(layer: ComposeSource, include: Include): { base: string; e
   return { base, env: env.filter(({ path }) => path !== '/dev/null') };
 }
 
-/** Returns the file that a service extends. Links in this file are relative to its own directory. */
+/** Returns the file that a service extends. Paths in this file are relative to its own directory. */
 export function resolveExtendedSource(
   files: ProjectFiles,
   layer: ComposeSource,
@@ -116,7 +115,7 @@ export function resolveExtendedSource(
   };
 }
 
-/** Returns the file that a link refers to, or an error if the file is missing. */
+/** Returns an error if the file is missing. */
 function linkedFile(
   files: ProjectFiles,
   layer: ComposeSource,
@@ -140,30 +139,26 @@ const targetOf = (layer: ComposeSource, link: FileLink, as: string): LinkedFile 
   optional: false,
 });
 
-/** Returns the absolute path of a link in a compose file, with its variables resolved. */
+/** Returns the absolute path, with variables resolved. */
 export const resolveLinkPath = (layer: ComposeSource, { path, line }: FileLink): string =>
   resolve(layer.base, resolveSourceText(layer, path, formatLocation(layer, line)));
 
-/** Resolves the variables in a text from a compose file. */
 export const resolveSourceText = ({ file, variables }: ComposeSource, text: string, where: string): string =>
   interpolate(createSourceMappedText(text, file.file.path, -1, { via: 'text' }), variables, where).text;
 
 export const formatLocation = ({ name }: ComposeSource, line: number): string => `${name} line ${line}`;
 
-/** All files to which the `-f` files refer, directly or through other files. */
+/** The `-f` files, and all files to which they refer directly or through other files. */
 interface Reach {
-  /** Compose files, each once per base directory, starting with the `-f` files. */
+  /** Compose files, starting with the `-f` files. A file with several base directories is listed once for each. */
   layers: ComposeSource[];
-  /** Linked compose files, each once. Missing files are included. */
+  /** Compose files in `include` and `extends`, each once, including missing files. */
   composeFiles: LinkedFile[];
-  /** Env files of included files, each once. Missing files are included. */
+  /** Env files of `include` entries, each once, including missing files. */
   envFiles: LinkedFile[];
 }
 
-/**
- * Collects all files to which the `-f` files refer, directly or through other files.
- * @throws UpdateError compose-invalid if there are more than 1000 files, for example in a loop
- */
+/** @throws UpdateError compose-invalid if there are more than 1000 files, for example because of a loop */
 export function resolveIncludeTree(files: ProjectFiles): Reach {
   const composeFiles = new Map<string, LinkedFile>();
   const envFiles = new Map<string, LinkedFile>();
@@ -171,7 +166,7 @@ export function resolveIncludeTree(files: ProjectFiles): Reach {
   const layers: ComposeSource[] = [];
   const queue = listRootSources(files);
   for (let layer = queue.shift(); layer; layer = queue.shift()) {
-    // A file may be included twice, with different base directories or variables.
+    // A file may be included several times, with different base directories.
     const place = `${layer.file.file.path}\n${layer.base}`;
     if (seen.has(place)) continue;
     seen.add(place);
@@ -201,8 +196,8 @@ export function resolveIncludeTree(files: ProjectFiles): Reach {
 }
 
 /**
- * Returns the services whose `env_file` lists one of these files, directly or through `extends`. The files must already
- * have been accepted by compose.
+ * Returns the services whose `env_file` lists one of these files, directly or through `extends`. Compose must already
+ * have accepted the files, because circular `extends` would cause endless recursion.
  */
 export function findServicesByEnvFile(files: ProjectFiles, paths: readonly string[]): string[] {
   const reads = (layer: ComposeSource, name: string): boolean => {

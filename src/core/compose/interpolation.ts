@@ -1,20 +1,20 @@
 import { UpdateError } from '../errors/update-error.ts';
 import type { Origin, OriginMark, SourceMappedText } from './source-map.ts';
 
-/** Returns the value of a variable with its origin; null if the variable is not set. */
+/** Returns the value with its origins; null if the variable is not set. */
 export type ComposeVariableLookup = (name: string) => SourceMappedText | null;
 
 interface Interpolation extends SourceMappedText {
-  /** Names of unset variables, each of which is replaced with an empty string. */
+  /** Unset variables. Each was replaced with an empty string. */
   unset: string[];
 }
 
-// Compose ignores case by Unicode rules, so the long s and the Kelvin sign are also letters.
+// Compose ignores case by Unicode rules, so the long s and the Kelvin sign count as letters.
 const name = /[_a-zA-Z\u017f\u212a][_a-zA-Z0-9\u017f\u212a]*/y;
 const operator = /:?[-+?]/y;
 const deepest = 100;
-// Limit for the length of a resolved text. Variables that each contain the previous variable twice would otherwise
-// exhaust the memory.
+// Maximum length of a resolved text. Otherwise, variables that each contain the previous variable twice would exhaust
+// the memory.
 const longest = 100_000;
 
 /**
@@ -113,8 +113,8 @@ interface Substitution {
   close: number;
   end: number;
   /**
-   * Whether compose accepts the reference. If not, the range of `${V!}` ends after the name, and the range of an
-   * unclosed `${V:-` at the end of the line.
+   * Whether compose accepts the reference. If not, `end` is after the name in `${V!}`, and at the end of the line for
+   * an unclosed `${V:-`.
    */
   isValid: boolean;
 }
@@ -122,7 +122,7 @@ interface Substitution {
 const isEscape = (source: string, at: number, end: number): boolean =>
   source[at] === '$' && source[at + 1] === '$' && at + 1 < end;
 
-/** Parses the variable reference at this offset; null if there is none. */
+/** Returns null if no variable reference starts at the offset. */
 function substitutionAt(source: string, start: number, end: number): Substitution | null {
   if (source[start] !== '$') return null;
   const plain = matchAt(name, source, start + 1, end);
@@ -144,7 +144,7 @@ function substitutionAt(source: string, start: number, end: number): Substitutio
   return { ...found, close: rest, end: rest + line, isValid: false };
 }
 
-/** Checks whether the operator treats the variable as set. With a colon, an empty value is treated as unset. */
+/** An operator with a colon treats an empty value as unset. */
 const isGiven = ({ sign }: Substitution, value: string | null | undefined): boolean =>
   typeof value === 'string' && (sign.length < 2 || value !== '');
 
@@ -154,8 +154,8 @@ function matchAt(form: RegExp, source: string, at: number, end: number): string 
 }
 
 /**
- * Finds the closing brace as compose does: only on the same line. If not all opening braces are closed, the last
- * closing brace on the line is used.
+ * Like compose, searches only the same line. If not all opening braces are closed, the last closing brace on the line
+ * is used. Returns -1 if the line has none.
  */
 function closingBrace(source: string, open: number, end: number): number {
   let depth = 0;
@@ -177,10 +177,7 @@ function closingBrace(source: string, open: number, end: number): number {
   return last;
 }
 
-/**
- * Returns the required variables (`${V:?}`) that have no value, including those in unused defaults. The search
- * continues after a reference that compose rejects.
- */
+/** Also finds required variables (`${V:?}`) in unused defaults, and after a reference that compose rejects. */
 export function findUnsetRequiredVariables(text: string, setTo: (name: string) => string | null): string[] {
   const missing: string[] = [];
   within(0, text.length, 0);

@@ -1,4 +1,4 @@
-/** The position in a file from which one character of a resolved text comes. */
+/** Position in a file from which one character of a resolved text comes. */
 export interface Origin {
   /** Path of the file. */
   source: string;
@@ -9,7 +9,7 @@ export interface Origin {
   offset: number;
   /** Number of characters in the file: 1, or 2 for an escape such as `$$`. */
   length: number;
-  /** Source of the character: literal text, the default of a variable or the value of a variable. */
+  /** Source of the character: literal text, a variable's default or a variable's value. */
   via: 'text' | 'default' | 'variable';
   variable?: string | undefined;
 }
@@ -20,7 +20,7 @@ export interface SourceMappedText {
   origins: readonly Origin[];
 }
 
-/** A run of adjacent characters with the same source. */
+/** Adjacent characters from the same source. */
 export interface SourceSegment extends Omit<Origin, 'offset' | 'length'> {
   text: string;
   /** Offsets in the file; negative if the text cannot be changed in place. */
@@ -30,10 +30,7 @@ export interface SourceSegment extends Omit<Origin, 'offset' | 'length'> {
 
 export type OriginMark = Pick<Origin, 'via' | 'variable'>;
 
-/**
- * Creates a text whose characters come from a file, starting at this offset. A negative offset means that the text is
- * in no file.
- */
+/** @param offset position of the first character in the file; negative if no file contains the text */
 export function createSourceMappedText(
   text: string,
   source: string,
@@ -51,7 +48,7 @@ export function createSourceMappedText(
   };
 }
 
-/** Splits the range [start, end) of a resolved text into segments with the same source. */
+/** Splits the range [start, end) wherever the source of the characters changes. */
 export function splitIntoSourceSegments(
   { text, origins }: SourceMappedText,
   start: number,

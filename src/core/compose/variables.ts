@@ -6,21 +6,21 @@ import { formatOffsetLocation } from './project-files.ts';
 import { createSourceMappedText, type Origin, type SourceMappedText } from './source-map.ts';
 import { parseScalars } from './yaml-document.ts';
 
-// Maximum depth of nested variables, because each level uses stack space. No real file reaches this limit.
+// Limits the nesting of variables, because each level uses stack space. No real file reaches the limit.
 const deepest = 200;
 
 interface EnvFile {
   file: TextFile;
   assignments: Assignment[];
-  /** Positions in the list of assignments, by key and in order. */
+  /** Ascending positions in `assignments`, keyed by variable name. */
   byKey: Map<string, number[]>;
 }
 
 /**
- * Returns a lookup of variables as compose resolves them. The last assignment in the last env file takes precedence.
- * `$V` in a value refers to the previous assignment of V in the same file or in a preceding file (as in compose 2.40.3;
- * 2.26.1 prefers the preceding file). Variables of `outer` take precedence over all env files. Values are resolved on
- * demand.
+ * Resolves variables like compose, on demand. The last assignment in the last env file takes precedence. `$V` in a
+ * value refers to the previous assignment of V in the same file or in a preceding file (as in compose 2.40.3; 2.26.1
+ * prefers the preceding file).
+ * @param outer variables that take precedence over all env files
  */
 export function createVariableLookup(
   envFiles: readonly TextFile[],
@@ -31,8 +31,8 @@ export function createVariableLookup(
 }
 
 /**
- * Returns the values of all assignments in env files, including those that a later assignment overrides. Each value is
- * returned as written between its quotes, with its escapes decoded and, if possible, with its variables resolved.
+ * Includes values that a later assignment overrides. Each value is returned in up to three forms: as written between
+ * its quotes, with escapes decoded, and (if possible) with variables resolved.
  * @throws UpdateError compose-invalid
  */
 export function listEnvFileValues(envFiles: readonly TextFile[]): { key: string; value: string }[] {
@@ -57,7 +57,7 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: ComposeVariableLook
   let depth = 0;
   return { files, before };
 
-  /** Returns the value of a variable before assignment number `position` of env file number `index`. */
+  /** Returns the value before assignment number `position` of env file number `index`. */
   function before(name: string, index: number, position: number): SourceMappedText | null {
     const fixed = outer(name);
     if (fixed) return fixed;
@@ -95,7 +95,7 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: ComposeVariableLook
 
 const read = new WeakMap<TextFile, EnvFile>();
 
-/** Parses an env file once and caches the result, because each service of a project needs the same file. */
+/** The result is cached, because each service of a project needs the same file. */
 export function getParsedEnvFile(file: TextFile): EnvFile {
   const known = read.get(file);
   if (known) return known;
@@ -118,7 +118,7 @@ function resolve(file: TextFile, assignment: Assignment, lookup: ComposeVariable
   );
 }
 
-// Characters for the escapes in double quotes. `\$` becomes `$$`, which later becomes a literal dollar sign.
+// Escapes in double quotes. `\$` becomes `$$`, which interpolation replaces with a literal dollar sign.
 const escapes: Record<string, string> = {
   a: '\u0007',
   b: '\b',
@@ -132,7 +132,7 @@ const escapes: Record<string, string> = {
   $: '$$',
 };
 
-/** Returns the value with its escapes decoded, before its variables are resolved. */
+/** Decodes the escapes of a value. Its variables are not resolved yet. */
 function templateOf(file: TextFile, { key, start, end, quote }: Assignment): SourceMappedText {
   const mark = { via: 'variable', variable: key } as const;
   const raw = file.text.slice(start, end);
@@ -166,18 +166,14 @@ function unescaped(whole: string, octal: string | undefined, letter: string | un
   return letter === undefined ? whole : (escapes[letter] ?? whole);
 }
 
-/** Variables that a compose file uses but that are not set. */
 interface UnsetVariables {
-  /** Variables that compose requires: `${V:?}`. */
+  /** Required variables: `${V:?}`. */
   required: string[];
   /** Variables that resolve to an empty string: `${V}` without a default. */
   empty: string[];
 }
 
-/**
- * Returns the unset variables in the values of a file, each once, in the order of the file. Comments and keys are
- * ignored.
- */
+/** Returns each variable once, in file order. Comments and keys are ignored. */
 export function findUnsetVariables(file: TextFile, variables: ComposeVariableLookup): UnsetVariables {
   const required = new Set<string>();
   const empty = new Set<string>();

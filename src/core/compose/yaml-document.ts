@@ -22,34 +22,30 @@ import { formatOffsetLocation } from './project-files.ts';
 const largest = 5 * 1024 * 1024;
 const deepest = 400;
 
-// In YAML and in compose, a lone carriage return also ends a line. It is replaced with a line feed, so that offsets do
-// not change.
+// A lone carriage return ends a line, in YAML and in compose. Replacing it with a line feed keeps all offsets.
 const loneReturn = /\r(?!\n)/g;
 
 type Fail = (offset: number, message: string) => never;
 
-/** A parsed YAML document, whose aliases and merge keys are followed but never expanded. */
+/** A parsed YAML document. Aliases and merge keys are followed, but never expanded. */
 export interface YamlDocument {
   contents: Node | null;
   /** Returns the node itself, or the target of an alias. */
   follow(node: unknown): Node | null;
-  /** Returns the value of a key in a mapping. The mapping's own keys take precedence over merged keys. */
+  /** Returns a mapping's value. The mapping's own keys take precedence over merged keys. */
   get(map: unknown, key: string): Node | null;
   /** Returns the keys of a mapping, including merged keys. */
   keys(map: unknown): string[];
 }
 
-/**
- * Parses all documents of a YAML file.
- * @throws UpdateError compose-invalid with file and line
- */
+/** @throws UpdateError compose-invalid with file and line */
 export function parseYaml(file: TextFile): YamlDocument[] {
   const { documents, fail } = composed(file);
   return documents.map((document) => follower(document, fail));
 }
 
 /**
- * Returns the string values of a file, but not its keys. A value with several aliases is returned once.
+ * Returns string values, but no keys. A value with several aliases is returned once.
  * @throws UpdateError compose-invalid with file and line
  */
 export function parseScalars(file: TextFile): string[] {
@@ -82,7 +78,7 @@ function composed(file: TextFile): { documents: Document.Parsed<ParsedNode>[]; f
   return { documents, fail };
 }
 
-/** Returns the same tokens as `Parser.parse`, but limits the nesting depth, because the composer is recursive. */
+/** Like `Parser.parse`, but limits the nesting depth, because the composer is recursive. */
 function* tokens(text: string, fail: Fail) {
   const parser = new Parser();
   for (const lexeme of new Lexer().lex(text)) {
@@ -107,7 +103,7 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
     const map = follow(start);
     if (!isMap(map)) return;
     if (above.has(map)) fail(map.range?.[0] ?? 0, 'an alias contains itself');
-    // Skip a node that was already merged, because it adds nothing. Alias bombs rely on repeated visits to the same
+    // Skip a mapping that was already merged, because it adds nothing. Alias bombs rely on repeated visits to the same
     // node.
     if (seen.has(map)) return;
     seen.add(map);
@@ -121,7 +117,7 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
   }
 
   /**
-   * Returns the mapping's own entries, which are indexed once because a large file is queried for each of its services.
+   * Returns the mapping's own entries. They are indexed once, because a large file is queried for each of its services.
    */
   function entriesOf(map: YAMLMap): Map<string, unknown> {
     const known = entries.get(map);
@@ -153,10 +149,10 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
   };
 }
 
-/** Checks whether a key is the merge key `<<`, which some tools write as `!!merge <<`. */
+/** Some tools write the merge key `<<` as `!!merge <<`. */
 const isMergeKey = (key: unknown): boolean => isScalar(key) && key.source === '<<' && key.type === 'PLAIN';
 
-/** Maps each alias to its target, which is the last node with the same anchor before the alias. */
+/** An alias refers to the last preceding node with the same anchor. */
 function aliasTargets(document: Document.Parsed<ParsedNode>, fail: Fail): Map<Alias, Node> {
   const anchors = new Map<string, Node>();
   const targets = new Map<Alias, Node>();

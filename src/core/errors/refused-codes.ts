@@ -3,23 +3,23 @@ import type { Outcome } from '../progress/outcome.ts';
 
 export type FailureOutcome = Extract<Outcome, 'usage' | 'refused' | 'failed' | 'broken'>;
 
-/** Explanation of an error code, of which `svc-updater explain` prints all fields. */
+/** All fields are printed by `svc-updater explain`. */
 export interface ErrorExplanation {
   outcome: FailureOutcome;
-  /** Meaning of the code in one or two sentences. */
+  /** One or two sentences. */
   meaning: string;
-  /** Reason why the updater stops, unless the meaning makes it obvious. */
+  /** Why the updater stops; undefined if the meaning makes it obvious. */
   why?: string;
   /**
-   * Advice for the operator, with the fields of `formatAdvice`. An error with more details, such as a path, replaces this
-   * advice with its own.
+   * Default advice for the operator, with the fields of `formatAdvice`. An error with more details, such as a path, has
+   * its own advice.
    */
   advice: string;
 }
 
 export type ErrorCodeRows = Readonly<Record<string, Omit<ErrorExplanation, 'outcome'>>>;
 
-/** Codes of runs with the outcome `refused`, in which nothing was changed. */
+/** Codes of runs that were refused before they changed anything. */
 export const refusedCodes = {
   'no-socket': {
     meaning: 'No engine responds on the socket. The socket is not mounted, or the engine is not running.',

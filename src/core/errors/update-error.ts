@@ -8,7 +8,7 @@ import {
   refusedCodes,
 } from './refused-codes.ts';
 
-/** Codes for mistakes in the command line or the environment. */
+/** Mistakes in the command line or the environment. */
 const usageErrors = {
   usage: {
     meaning: 'The command line or the environment contains errors. The updater lists all of them.',
@@ -16,7 +16,7 @@ const usageErrors = {
   },
 } satisfies ErrorCodeRows;
 
-/** Codes of failed runs after which the old version is running. */
+/** Codes of failed runs. Afterwards, the old version is running. */
 const failures = {
   'engine-unavailable': {
     meaning: 'The engine stopped responding or rejected a request.',
@@ -93,7 +93,7 @@ const failures = {
   },
 } satisfies ErrorCodeRows;
 
-/** Codes of failed runs after which a person must act. */
+/** Codes of failed runs that require a person to act. */
 const outages = {
   'files-not-restored': {
     meaning: 'The update failed, and the old files could not be restored.',
@@ -130,7 +130,7 @@ const outages = {
   },
 } satisfies ErrorCodeRows;
 
-/** Adds the same outcome to the explanation of each code. */
+/** Adds the outcome to each explanation. */
 const withOutcome = <K extends string>(
   outcome: FailureOutcome,
   rows: Record<K, Omit<ErrorExplanation, 'outcome'>>,
@@ -142,7 +142,7 @@ const withOutcome = <K extends string>(
     ]),
   ) as Record<K, ErrorExplanation>;
 
-/** Explanations of all error codes, with their outcomes. */
+/** Explanations of all error codes. */
 const table = {
   ...withOutcome('usage', usageErrors),
   ...withOutcome('refused', refusedCodes),
@@ -153,31 +153,33 @@ const table = {
 export type ErrorCode = keyof typeof table;
 export const errorCodes = Object.keys(table) as readonly ErrorCode[];
 
-/** Returns the general advice for a code, in which the fields of `formatAdvice` are not replaced yet. */
+/** The fields of `formatAdvice` are not replaced yet. */
 export const generalAdviceOf = (code: ErrorCode): string => table[code].advice;
 
-/** Returns the explanation of a code, with the names of a product. */
+/** The advice contains the names of the product. */
 export function explanationOf(code: ErrorCode, product: Product): ErrorExplanation {
   const row = table[code];
   return { ...row, advice: formatAdvice(row.advice, { product }) };
 }
 
-/** An error that stops a run for a reason on which a person can act. No other class represents such an error. */
+/** Stops a run for a reason that a person can fix. No other class is used for such errors. */
 export class UpdateError extends Error {
   override readonly name = 'UpdateError';
   readonly code: ErrorCode;
   readonly outcome: FailureOutcome;
-  /** Advice in one or two sentences with the fields of `formatAdvice`. */
+  /** One or two sentences with the fields of `formatAdvice`, which are not replaced yet. */
   readonly advice: string;
-  /** Output of compose, the engine or a container that explains the error. It is logged before the outcome. */
+  /**
+   * Output that explains the error, from compose, the engine or a container. The output is logged before the outcome.
+   */
   readonly detail: readonly string[];
   /** Release that must be installed first, such as `v1.5.0`; null if there is none. */
   readonly requiredRelease: string | null;
-  /** State of the instance; null if the code determines the state. */
+  /** State of the instance, as a text for users; null if the code determines it. */
   readonly state: string | null;
-  /** Whether the log already contains the message, followed by the actions that the updater took. */
+  /** Whether the message is already in the log, followed by the updater's actions. */
   readonly isLogged: boolean;
-  /** Additional fields of the last log line, for programs. */
+  /** Additional machine-readable fields of the last log line. */
   readonly fields: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, message: string, options: UpdateErrorOptions = {}) {
@@ -192,21 +194,20 @@ export class UpdateError extends Error {
     this.fields = options.fields ?? {};
   }
 
-  /** Returns an error with the same message but another code. */
+  /** The new error has the default advice of its code, and this error as its cause. */
   withCode(code: ErrorCode): UpdateError {
     return new UpdateError(code, this.message, { detail: this.detail, cause: this });
   }
 }
 
 /**
- * Returns the error if it is an UpdateError with one of the codes.
- * @param codes accepted codes; if there are none, all codes are accepted
- * @throws every other error
+ * Returns the error if it is an UpdateError with one of these codes. Without codes, every UpdateError is returned.
+ * @throws any other error unchanged
  */
 export function requireUpdateError(error: unknown, ...codes: readonly ErrorCode[]): UpdateError {
   if (error instanceof UpdateError && (codes.length === 0 || codes.includes(error.code))) return error;
   throw error;
 }
 
-/** Options of an error. `outcome` is only set if it differs from the outcome of the code. */
+/** `outcome` is only set if it differs from the code's outcome. */
 type UpdateErrorOptions = Partial<Omit<UpdateError, 'code' | keyof Error>> & Pick<Error, 'cause'>;

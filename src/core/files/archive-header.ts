@@ -1,21 +1,20 @@
 export const blockSize = 512;
 
-/** Size limit of a file in a tar archive, because the size field of a header has eleven octal digits. */
+/** Exclusive size limit in bytes of a file in a tar archive: the size field of a header has eleven octal digits. */
 export const maxArchiveBytes = 8 * 1024 ** 3;
 
 interface EntryDetails {
   mode?: number;
   /** Modification time in seconds since 1970. */
   modified?: number;
-  /** Type of the entry: `0` for a regular file, `x` for an extended header. */
+  /** `0` for a regular file, `x` for an extended header. */
   kind?: '0' | 'x';
 }
 
 /**
- * Creates the header block of a tar entry in POSIX ustar format, owned by root. By default, the entry is a file of
- * 1970, so that a release archive has only one valid header for a name and a size, and readers need not trust any other
- * field.
- * @param name a name of at most 100 bytes; a longer name must be in an extended header
+ * Creates a tar header in POSIX ustar format, owned by root. With the default details, there is only one valid header
+ * for a name and a size. A reader of a release archive therefore compares whole headers and trusts no other field.
+ * @param name at most 100 bytes; a longer name must be in an extended header
  */
 export function createArchiveHeader(
   name: string,
@@ -36,10 +35,10 @@ export function createArchiveHeader(
   return block;
 }
 
-/** Returns the number of zero bytes between the end of an entry and the next block. */
+/** Returns how many zero bytes follow an entry of this size, up to the next block. */
 export const paddingOf = (size: number): number => (blockSize - (size % blockSize)) % blockSize;
 
-/** Creates an entry of a tar archive: header, bytes and padding. */
+/** Returns the header, the bytes and the padding. */
 export const createArchiveEntry = (name: string, bytes: Buffer, details?: EntryDetails): Buffer[] => [
   createArchiveHeader(name, bytes.length, details),
   bytes,

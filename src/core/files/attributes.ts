@@ -5,23 +5,21 @@ import { promisify } from 'node:util';
 import { stateDirectoryName } from '../names/state-directory-name.ts';
 
 /**
- * Extended attributes of a file by name, with values in the format of `getfattr` (`0s` and base64). They include access
- * control lists: Linux stores such a list in the attribute `system.posix_acl_access`, and other file systems use other
- * names that begin with `system.`.
+ * Extended attributes of a file, keyed by name. Values have the format of `getfattr`: `0s` followed by base64. Access
+ * control lists are included; their names begin with `system.`, such as `system.posix_acl_access`.
  */
 export type Attributes = Readonly<Record<string, string>>;
 
-/** Placeholder for an access control list that exists but that no available program can read. */
+/** Value of an access control list that exists but cannot be read, because `getfattr` is not installed. */
 export const unreadableAclPlaceholder = 'unread';
 
 const posixAcl = 'system.posix_acl_access';
 
-/** Checks whether an attribute is an access control list. */
 const isAccessList = (name: string): boolean => name.startsWith('system.');
 
 /**
- * File system types of SMB in the kernel. An SMB server has its own owners, modes and access control lists, which it
- * sets on new files but does not report.
+ * The kernel's type numbers for SMB. An SMB server sets its own owners, modes and access control lists on new files,
+ * but does not report them.
  */
 const smb = [0x517b, 0xff534d42, 0xfe534d42];
 export const isOnSmb = async (path: string): Promise<boolean> => smb.includes((await statfs(path)).type);
@@ -29,30 +27,29 @@ export const isOnSmb = async (path: string): Promise<boolean> => smb.includes((a
 const [fat, fuse] = [[0x4d44, 0x2011bab0], 0x65735546];
 
 /**
- * Checks whether a directory is on FAT, exFAT or a similar FUSE file system, all of which only report the modes of
- * their mount.
+ * Checks whether a directory is on FAT, exFAT or a similar FUSE file system. They store no modes: every file has the
+ * mode that was set for the mount.
  */
 export async function hasNoFileModes(directory: string): Promise<boolean> {
   const { type } = await statfs(directory);
   if (type !== fuse) return fat.includes(type);
   const probe = await mkdtemp(join(directory, `${stateDirectoryName}-seen-`)).catch(() => null);
-  // This check is skipped for a directory that is not writable, because it is rejected later with a more helpful
-  // message.
+  // A directory that is not writable is rejected later, with a more helpful message.
   if (probe === null) return false;
   const { mode } = await stat(probe).finally(() => rmdir(probe));
   return (mode & 0o077) !== 0;
 }
 
 /**
- * An error if permissions of the old file cannot be set on the new file, or if the new file's access control list,
- * which it has inherited from the directory, cannot be removed.
+ * Error for a new file that cannot get the permissions of the old file, or that inherited an access control list from
+ * its directory that cannot be removed.
  */
 export class RightsLost extends Error {}
 
 const call = promisify(execFile);
 const run = async (program: string, args: readonly string[]): Promise<string> => {
   const env = { PATH: process.env.PATH, LC_ALL: 'C' };
-  // A value has at most 64 KiB, and on most file systems all values of a file together are not much larger.
+  // A value has at most 64 KiB, and most file systems allow little more for all attributes of a file together.
   const { stdout } = await call(program, args, { env, timeout: 10_000, maxBuffer: 16 << 20 });
   return stdout;
 };
@@ -62,8 +59,8 @@ const stderrOf = (error: unknown): string =>
   error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
 
 /**
- * Reads the attributes of a file or link with `getfattr` (package attr), because Node has no function for this. Without
- * `getfattr`, GNU `ls` shows whether there is an access control list. Null if neither program is available.
+ * Reads attributes with `getfattr` (package attr), because Node cannot. Without `getfattr`, GNU `ls` shows whether
+ * there is an access control list. Null if neither program is available.
  * @throws RightsLost if the attributes cannot be read
  */
 export async function readAttributes(path: string): Promise<Attributes | null> {
@@ -73,7 +70,7 @@ export async function readAttributes(path: string): Promise<Attributes | null> {
     );
   } catch (error) {
     if (isMissing(error)) return seenByList(path);
-    // On a file system that does not support attributes, there are none to lose.
+    // A file system that does not support attributes has none to lose.
     if (stderrOf(error).endsWith(': Operation not supported')) return {};
     throw new RightsLost(`its attributes cannot be read: ${stderrOf(error) || (error as Error).message}`);
   }
@@ -89,7 +86,7 @@ function parse(dump: string): Attributes {
   );
 }
 
-/** Decodes an attribute name. `getfattr` prints special characters such as `=` as three octal digits. */
+/** Decodes an attribute name. `getfattr` prints special characters as three octal digits, such as `\075` for `=`. */
 const unquote = (name: string): string =>
   Buffer.from(
     name.replace(/\\([0-7]{3})/g, (_, digits) => String.fromCharCode(Number.parseInt(digits, 8))),
@@ -97,8 +94,8 @@ const unquote = (name: string): string =>
   ).toString();
 
 /**
- * Checks with `ls` whether there is an access control list, which is shown as the `+` in `-rw-r-----+`. Only GNU `ls`
- * is known to show it.
+ * Detects an access control list by the `+` that `ls` prints in `-rw-r-----+`. Returns null for any other `ls` than
+ * that of GNU, which may not print the `+`.
  */
 async function seenByList(path: string): Promise<Attributes | null> {
   try {
@@ -112,9 +109,9 @@ async function seenByList(path: string): Promise<Attributes | null> {
 }
 
 /**
- * Sets the attributes of a new file and removes the access control list that it has inherited from its directory. The
- * file mode must give access only to the owner, because setting a list also sets the mode bits. Returns the names of
- * attributes that could not be set and that do not control access.
+ * Sets the attributes of a new file and removes an access control list that it inherited from its directory. Must be
+ * called before the final mode is set, because setting a list also sets mode bits. Returns the names of lost
+ * attributes. A lost access control list is an error.
  * @throws RightsLost
  */
 export async function applyAttributes(path: string, wanted: Attributes): Promise<string[]> {
@@ -129,8 +126,7 @@ export async function applyAttributes(path: string, wanted: Attributes): Promise
     if (isAccessList(name) && !Object.hasOwn(wanted, name)) await set(name, '-x', name);
   }
   for (const [name, value] of Object.entries(wanted)) {
-    // The empty value `0s` is passed as an empty text, because setfattr would accept `0s` without setting the
-    // attribute.
+    // `setfattr` accepts the empty value `0s` without setting the attribute, so an empty text is passed instead.
     if (has[name] !== value) await set(name, '-n', name, '-v', value === '0s' ? '' : value);
   }
   if (errors.size === 0 && hasSameAttributes(has, wanted)) return [];
@@ -156,10 +152,7 @@ function lost(wanted: Attributes, has: Attributes, errors: ReadonlyMap<string, s
   return differing.filter((name) => Object.hasOwn(wanted, name));
 }
 
-/**
- * Returns the reason why a new file cannot have these access control lists, if this is known in advance; otherwise
- * null.
- */
+/** Returns why a new file cannot get these access control lists; null if no reason is known in advance. */
 export function findAclLossReason(attributes: Attributes): string | null {
   const list = Object.keys(attributes).find((name) => attributes[name] === unreadableAclPlaceholder);
   if (list !== undefined)
@@ -171,8 +164,8 @@ export function findAclLossReason(attributes: Attributes): string | null {
 }
 
 /**
- * Checks whether an access control list names unmapped users or groups. Its format is defined in posix_acl_xattr.h of
- * the kernel: 4 bytes of version, then 8 bytes for each entry (tag, permissions, ID).
+ * Checks whether an access control list names unmapped users or groups. The kernel's posix_acl_xattr.h defines its
+ * format: a version of 4 bytes, then 8 bytes for each entry (tag, permissions, ID).
  */
 function namesStrangers(value: string): boolean {
   const bytes = Buffer.from(value.replace(/^0s/, ''), 'base64');

@@ -19,34 +19,31 @@ export interface Owner {
   uid: number;
   gid: number;
   /**
-   * Permission bits, including set-user-ID and similar bits. If there is an access control list, the group bits are the
-   * mask of the list.
+   * Permission bits, including set-user-ID and similar bits. The group bits are the mask of the access control list, if
+   * there is one.
    */
   mode: number;
   /**
-   * Attributes, including the access control list. Null if no available program can read them, undefined if they were
-   * not read.
+   * Attributes, including the access control list. Null if no program can read them, undefined if they were not read.
    */
   attributes?: Attributes | null;
 }
 
-/**
- * Interface to the disk for changes that must never be left incomplete. Every method may fail like its system calls.
- */
+/** Disk operations for changes that a crash must not leave incomplete. Every method may fail like its system calls. */
 export interface FileSystem {
-  /** Reads a file; null if it does not exist. */
+  /** Returns null if the file does not exist. */
   read(path: string): Promise<Buffer | null>;
   realpath(path: string): Promise<string>;
-  /** Returns the owner and the mode of a path. For a link, they are those of the link itself. */
+  /** Returns owner and mode without attributes. For a link, they are those of the link itself. */
   owner(path: string): Promise<Owner>;
-  /** Returns the owner, the mode and the attributes of a path. */
+  /** Returns owner, mode and attributes. */
   rights(path: string): Promise<Owner>;
   /** Creates a directory and its missing parents. Each new directory gets the owner of its parent. */
   makeDirectory(path: string, mode: number): Promise<void>;
   /**
-   * Creates a file, which must not exist yet. Until the file has its final permissions, only the owner can read it. If
-   * no owner is given, the file gets the owner of its directory. The file is on the disk only after `sync`, and a
-   * failed call may leave an incomplete file. Returns the names of the given attributes that could not be set.
+   * Creates a file, which must not exist yet. Only its owner can read it until the final permissions are set. If
+   * `owner` is null, the file gets the owner of its directory. The file is on the disk only after `sync`, and a failed
+   * call may leave an incomplete file. Returns the names of attributes that could not be set.
    */
   write(path: string, bytes: string | Buffer, owner: Owner | null, mode: number): Promise<readonly string[]>;
   /** Syncs the content of a file, or the names in a directory, to the disk. */
@@ -62,17 +59,14 @@ export const systemCode = (error: unknown): string | undefined =>
     ? error.code
     : undefined;
 
-/** Checks whether the disk is full or a quota is exceeded. */
+/** Checks whether an error means that the disk is full or a quota is exceeded. */
 export const isFullDisk = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(systemCode(error) ?? '');
 
-/** Checks whether an error means that a path does not exist. A path whose name is too long cannot exist. */
+/** Treats a name that is too long as missing, because no such file can exist. */
 export const isMissingFileError = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(systemCode(error) ?? '');
 
-/**
- * Error codes of file systems that cannot sync a directory. Such a file system preserves the order of name changes
- * either automatically or not at all.
- */
+/** Error codes of file systems that cannot sync a directory. They keep renames in order automatically or not at all. */
 const cannotSync = ['EINVAL', 'EBADF', 'ENOTSUP'];
 
 export const diskFileSystem: FileSystem = {
@@ -104,25 +98,24 @@ export const diskFileSystem: FileSystem = {
   },
 
   async write(path, bytes, owner, mode) {
-    // The mode is private at first, so that only the owner can read the new file before it has its final mode.
+    // Only the owner can read the file until it has its final mode.
     const file = await open(path, 'wx', 0o600);
     try {
       await file.writeFile(bytes);
       const { uid, gid } = await file.stat();
       if (owner && (owner.uid !== uid || owner.gid !== gid)) await file.chown(owner.uid, owner.gid);
       if (owner === null) await chownLikeDirectory(path);
-      // The access control list is set before the mode, because the group bits of the mode are the mask of an existing
-      // list. Without the list, these bits would give access to the whole group or to the users in the directory's
-      // default list.
+      // The access control list is set before the mode. With a list, the group bits of the mode are its mask. Without
+      // it, they would give access to the whole group, or to the users in the directory's default list.
       const lost = owner?.attributes ? await applyAttributes(path, owner.attributes) : [];
-      // The mode is set after the owner, because changing the owner clears the set-user-ID bits. If the list has
-      // already set the mode, it is not set again, because some file systems would then remove the list.
+      // The mode is set after the owner, because changing the owner clears the set-user-ID bits. A mode that the list
+      // has already set is not set again, because some file systems would then remove the list.
       if (((await file.stat()).mode & 0o7777) !== mode) {
         await file.chmod(mode).catch(async (error) => {
           if (!(await isOnSmb(path))) throw error;
         });
       }
-      // The server of a network file system may accept a change but not apply it, so the result is checked.
+      // A network file system may accept a change but not apply it, so the result is checked.
       const is = await file.stat();
       if (owner && (is.uid !== owner.uid || is.gid !== owner.gid || (is.mode & 0o7777) !== mode))
         throw new RightsLost(`the file system shows ${told(is)} after ${told({ ...owner, mode })} was set`);
@@ -153,14 +146,13 @@ export const diskFileSystem: FileSystem = {
   },
 };
 
-/** Formats an owner for messages: `owner 1000, group 1000, mode 640` */
 const told = ({ uid, gid, mode }: Owner): string =>
   `owner ${uid}, group ${gid}, mode ${(mode & 0o7777).toString(8)}`;
 
 /**
- * Changes the owner of a new file or directory to the owner of its parent directory, if possible. It is not possible on
- * SMB, which has no owners, for an unprivileged user who runs `bump`, or if the owner is not mapped into this
- * container. For a link, the owner of the link itself is changed.
+ * Gives a new file or directory the owner of its parent directory, if possible. It is not possible on SMB, for an
+ * unprivileged user who runs `bump`, or if the owner is not mapped into this container. A link itself gets the owner,
+ * not its target.
  */
 export async function chownLikeDirectory(path: string): Promise<void> {
   const [made, around] = await Promise.all([lstat(path), stat(dirname(path))]);
@@ -173,16 +165,14 @@ export async function chownLikeDirectory(path: string): Promise<void> {
 
 const cannotGive = ['EPERM', 'EACCES', 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
-/** Lists the directories from `first` down to `path`, which must be `first` or below `first`. */
+/** Lists the directories from `first` down to `path`, which must be `first` or a path below it. */
 function wayDown(first: string, path: string): string[] {
   const way = [path];
   while (way[0] !== undefined && way[0] !== first && way[0] !== dirname(way[0])) way.unshift(dirname(way[0]));
   return way;
 }
 
-/**
- * Writes a file that no other process uses yet, and syncs it to the disk. First removes the file of an earlier attempt.
- */
+/** Writes and syncs a file that no other process uses yet. First removes the file of an earlier attempt. */
 export async function writeTemporaryFile(
   fs: FileSystem,
   path: string,

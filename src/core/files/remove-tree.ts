@@ -14,8 +14,8 @@ import { nameBytesOf, openDirectory } from './walk.ts';
 const pauseAfter = 1_000;
 
 /**
- * Removes a directory of any depth and size, with short paths, few open files and limited memory: each subdirectory is
- * moved to a temporary directory, emptied and removed.
+ * Removes a directory tree of any depth and size with limited memory and few open files. Each subdirectory is moved to
+ * a temporary directory in `top` and emptied there, so that paths stay short.
  */
 export async function removeTree(top: string, path: Buffer): Promise<void> {
   const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
@@ -28,7 +28,7 @@ export async function removeTree(top: string, path: Buffer): Promise<void> {
     renameSync(inFolder(--waiting), inFolder('current'));
     const current = openSync(inFolder('current'), flags);
     const prefix = Buffer.from(`/proc/self/fd/${current}/`);
-    // Some file systems skip names while other names are removed, so the directory is read until it is empty.
+    // Some file systems skip entries if others are removed during reading, so the directory is read until it is empty.
     for (let isEmpty = false; !isEmpty; ) {
       isEmpty = true;
       const directory = openDirectory(prefix);

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { runAsRootAdvice, samePathMountsAdviceFor } from '../errors/advice.ts';
 import { UpdateError } from '../errors/update-error.ts';
 
-/** Text of a file as on disk, with byte order mark and line breaks. Offsets in the text count UTF-16 units. */
+/** Text exactly as on disk, including the byte order mark. Offsets in the text count UTF-16 units. */
 export interface TextFile {
   path: string;
   text: string;
@@ -12,7 +12,7 @@ export interface TextFile {
 const maxBytes = 5 * 1024 * 1024;
 
 /**
- * Reads a compose file or env file as text, with byte order mark and line breaks.
+ * Reads a compose file or env file without changing its byte order mark or line breaks.
  * @throws UpdateError compose-invalid if the file is missing, unreadable, over 5 MiB or not UTF-8; outside-mounts if it
  * is a link to a file that is not mounted; not-a-file
  */
@@ -40,7 +40,7 @@ export async function readTextFile(path: string): Promise<TextFile> {
   }
 }
 
-/** Reads a file if it is a regular file, because reading a pipe would block forever. */
+/** Rejects anything but a regular file, because reading a pipe would block forever. */
 async function readRegularFile(path: string): Promise<Buffer> {
   const found = await stat(path);
   if (!found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);
@@ -66,13 +66,12 @@ async function refuseLinkOutside(path: string): Promise<void> {
   );
 }
 
-/** Rejects a path that exists but is not a regular file. @throws UpdateError not-a-file */
+/** Accepts a missing file. @throws UpdateError not-a-file */
 export async function requireRegularFile(path: string): Promise<void> {
   const found = await stat(path).catch(() => null);
   if (found !== null && !found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);
 }
 
-/** Reads a text file; null if the file does not exist. */
 export async function readTextFileIfExists(path: string): Promise<TextFile | null> {
   try {
     return await readTextFile(path);

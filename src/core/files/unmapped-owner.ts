@@ -1,16 +1,15 @@
 import { lchownSync, lstatSync, readFileSync, type Stats } from 'node:fs';
 
-/** Pattern of the ID map of a user namespace that maps all IDs. Each line is `first-inside first-outside count`. */
+/** Content of `/proc/self/uid_map` if all IDs are mapped. The fields are first ID inside, first ID outside, count. */
 const wholeMap = /^\s*0\s+0\s+4294967295\s*$/;
 
 const systems = { uid: 'owner', gid: 'group' } as const;
 type Kind = keyof typeof systems;
 
 /**
- * Returns which of `owner` and `group` is not mapped into this container, as with a rootless engine; null if both are
- * mapped. The kernel shows an unmapped ID as `nobody`, which may also be a mapped ID: a new file with that owner would
- * belong to another user on the host. Only the kernel can distinguish both cases: changing the owner to the shown ID
- * fails if the real owner is unmapped.
+ * Finds an owner or group that is not mapped into this container, as with a rootless engine; null if both are mapped.
+ * The kernel shows an unmapped ID as `nobody`, but `nobody` can also be a mapped ID. To tell the two apart, the
+ * function sets the shown ID again, which fails if the real ID is unmapped.
  */
 export function findUnmappedOwner(
   path: string | Buffer,
@@ -18,8 +17,8 @@ export function findUnmappedOwner(
 ): (typeof systems)[Kind] | null {
   for (const kind of ['uid', 'gid'] as const) {
     if (status[kind] !== nobody(kind)) continue;
-    // A check must not change anything, but changing the owner would clear the set-user-ID bits. Therefore, the owner
-    // of such a file is treated as unmapped.
+    // Setting the owner would clear the set-user-ID bits, and a check must not change the file. Therefore, the owner is
+    // assumed to be unmapped.
     if (status.isFile() && (status.mode & 0o6000) !== 0) return systems[kind];
     try {
       lchownSync(path, kind === 'uid' ? status.uid : -1, kind === 'gid' ? status.gid : -1);
@@ -32,10 +31,7 @@ export function findUnmappedOwner(
 
 const nobodies = new Map<Kind, number | null>();
 
-/**
- * Returns the ID that the kernel shows for unmapped IDs. Null if all IDs are mapped, or if the system has no user
- * namespaces.
- */
+/** Returns the ID that the kernel shows for unmapped IDs; null if all IDs are mapped or user namespaces are missing. */
 function nobody(kind: Kind): number | null {
   let shown = nobodies.get(kind);
   if (shown === undefined) {

@@ -2,24 +2,24 @@ import { type Dir, type Dirent, lstatSync, opendirSync, type Stats } from 'node:
 import { setImmediate as pause } from 'node:timers/promises';
 
 /**
- * Maximum length of a path in bytes. rsync and the kernel accept 4,096 bytes, including the mount point and rsync's
- * temporary name.
+ * Maximum length in bytes of a path relative to the mount. rsync and the kernel accept 4,096 bytes, which include the
+ * mount point and rsync's temporary name.
  */
 const longestPath = 4_000;
 const pauseAfter = 1_000;
 
 interface Found {
-  /** Path relative to the mount: `/sub/file`, empty for the mount itself. */
+  /** Path relative to the top directory, such as `/sub/file`; empty for the top directory itself. */
   name: Buffer;
   full: Buffer;
-  /** Status of the file; null if the path is too long for a system call. */
+  /** Null if the path is too long for a system call. */
   status: Stats | null;
 }
 
 /**
- * Yields every file and directory once, and a directory before its contents. Names are bytes, and only the names of one
- * path are in memory. Files that disappear while the app is running are skipped, and a directory that the caller
- * removes is not entered.
+ * Yields every file and directory once, each directory before its contents. Names are bytes, and memory use does not
+ * grow with the number of files. Files that disappear during the walk are skipped. Directories on other devices, and
+ * directories that the caller removes, are not entered.
  */
 export async function* walk(path: string, excluded: readonly string[]): AsyncGenerator<Found> {
   const skipped = new Set(excluded.map((each) => Buffer.from(`/${each}`).toString('latin1')));
@@ -48,7 +48,7 @@ export async function* walk(path: string, excluded: readonly string[]): AsyncGen
       if (!isTooLong && status === null) continue;
       yield { name, full, status };
       if (status?.isDirectory() && status.dev === own.dev) enter(name);
-      // The process can handle a shutdown signal only during a pause.
+      // The process can handle a shutdown signal only during a pause, because all other calls are synchronous.
       if (seen++ % pauseAfter === 0) await pause();
     }
   } finally {
@@ -56,7 +56,7 @@ export async function* walk(path: string, excluded: readonly string[]): AsyncGen
   }
 }
 
-/** Opens a directory. Its entries are read in batches, with their names as bytes. */
+/** Opens a directory for reading. The names of its entries are bytes, which Node's types do not declare. */
 export const openDirectory = (path: Buffer): Dir => opendirSync(path, { encoding: 'buffer' as never });
 export const nameBytesOf = ({ name }: Dirent): Buffer => name as unknown as Buffer;
 

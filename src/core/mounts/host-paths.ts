@@ -2,7 +2,7 @@ import { join, relative } from 'node:path';
 
 /** A mount as reported by the engine. */
 export interface Mount {
-  /** Type of the mount: `bind`, `volume`, `tmpfs`. Only `bind` is a directory of the host. */
+  /** `bind`, `volume` or `tmpfs`. Only a `bind` mount is a directory of the host. */
   type: string;
   /** Path on the host, or the name of a volume. */
   source: string;
@@ -17,16 +17,15 @@ interface Mapping {
   writable: boolean;
 }
 
-/** Checks whether `path` is equal to or below `directory`. Both must be absolute and normalized. */
+/** Also true for the directory itself. Both paths must be absolute and normalized. */
 export const isWithin = (path: string, directory: string): boolean =>
   path === directory || path.startsWith(directory.endsWith('/') ? directory : `${directory}/`);
 
-/** Converts paths between the host and this container for all mounted directories of the host. */
+/** Converts paths in mounted host directories between the host and this container. */
 export class HostPaths {
   readonly #mappings: Mapping[];
   /**
-   * Named volumes that are mounted in this container. Their files are also on the host, but at a path that only the
-   * engine uses.
+   * Named volumes mounted in this container. Their files have a path on the host as well, but only the engine uses it.
    */
   readonly volumes: readonly Mount[];
 
@@ -48,8 +47,8 @@ export class HostPaths {
   }
 
   /**
-   * Adds another host path for a mounted directory: the path with symbolic links with which compose was started, or the
-   * path of a volume in another program's container.
+   * Adds a second host path for a mounted directory: the path with symbolic links that compose was started with, or a
+   * volume's path in another program's container.
    */
   alias(host: string, here: string): void {
     if (this.mappingOfHost(host)) return;

@@ -10,8 +10,8 @@ interface Linked {
 }
 
 /**
- * Creates links for all directories of the host that are mounted at other paths, if possible, because project files may
- * refer to any of these directories.
+ * Links every host directory that is mounted at another path, because project files may refer to its host path. Ignores
+ * errors.
  */
 export async function linkAllPaths(paths: HostPaths): Promise<Linked[]> {
   const made: Linked[] = [];
@@ -25,10 +25,9 @@ export async function linkAllPaths(paths: HostPaths): Promise<Linked[]> {
 }
 
 /**
- * Makes a host path available at the same path in this container, with a symbolic link if the path is mounted
- * elsewhere. Without the link, the engine would create the relative bind mounts of a project as empty directories at a
- * wrong path on the host, because compose resolves them in this container. Returns the new link; null if none was
- * needed.
+ * Makes a host path available at the same path in this container, with a symbolic link if it is mounted elsewhere.
+ * Compose resolves relative bind mounts in this container: without the link, the engine would create them as empty
+ * directories at a wrong path on the host. Returns the new link; null if none was needed.
  */
 export async function linkPath(paths: HostPaths, host: string): Promise<Linked | null> {
   const mapping = paths.mappingOfHost(host);
@@ -62,7 +61,7 @@ async function sameFile(a: string, b: string): Promise<boolean> {
   return left !== null && left === right;
 }
 
-/** Returns the highest path from `from` down to `to` that does not exist in this container; null if all exist. */
+/** Returns the first missing path from `from` down to `to`; null if all exist. */
 async function firstMissing(from: string, to: string): Promise<string | null> {
   const below = relative(from, to).split('/').filter(Boolean);
   for (let depth = 0; depth <= below.length; depth++) {

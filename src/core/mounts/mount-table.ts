@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 export type ListedMount = ReturnType<typeof parseMountTable>[number];
 
 /**
- * Parses the kernel's list of mounts. Escapes in `root` are not decoded. `device` may differ from the device in `stat`,
- * for example on btrfs.
+ * Parses the kernel's list of mounts. `root` keeps its octal escapes. `device` may differ from the device that `stat`
+ * reports, for example on btrfs.
  * @param text content of `/proc/<pid>/mountinfo`
  */
 export const parseMountTable = (text: string) =>
@@ -16,7 +16,7 @@ export const parseMountTable = (text: string) =>
       : [{ path: unescapeOctal(path), root, device, type, source: unescapeOctal(source) }];
   });
 
-/** Returns the mount at a path of this container, and the relative paths of the mounts below it. */
+/** Returns the mount at a path, with empty fields if there is none. `below` lists mounts below it by relative path. */
 export function readMountAt(path: string): { root: string; device: string; below: string[] } {
   const mounts = parseMountTable(readFileSync('/proc/self/mountinfo', 'utf8'));
   const { root = '', device = '' } = mounts.findLast((mount) => mount.path === path) ?? {};
@@ -26,6 +26,6 @@ export function readMountAt(path: string): { root: string; device: string; below
   return { root, device, below };
 }
 
-/** Decodes a field, in which the kernel writes characters that would end the field as octal digits. */
+/** Decodes octal digits, which the kernel writes for characters that would end a field, such as spaces. */
 export const unescapeOctal = (text: string): string =>
   text.replaceAll(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));

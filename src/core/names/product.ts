@@ -9,9 +9,9 @@ export interface Product {
   readonly services: readonly [app: string, ...workers: string[]];
   /** Variable in `.env` that sets the version in a generated compose file. */
   readonly versionVariable: string;
-  /** First line of a compose file that the product has generated. Every update replaces a file with this line. */
+  /** First line of a generated compose file. Every update replaces the files that begin with this line. */
   readonly marker: string;
-  /** Directory, in an image, that contains the compose files of the image's release. */
+  /** Directory in an image that contains the compose files of its release. */
   readonly releaseDirectory: string;
   /** Name of the updater container, for `docker logs`. */
   readonly containerName: string;
@@ -20,8 +20,7 @@ export interface Product {
   /** Web address of the product's releases; null if there is none. */
   readonly feed: string | null;
   /**
-   * Services whose data is saved in or excluded from restore points, unless the settings of the instance or a label
-   * override this.
+   * Whether restore points save a service's data, keyed by service. The instance's settings and a label override this.
    */
   readonly data?: Readonly<Record<string, DataKeyword>>;
   /** Command that checks a new app container, unless a label of the image sets another command. */
@@ -30,7 +29,7 @@ export interface Product {
   readonly preflight?: readonly string[];
 }
 
-/** Keywords that save the data of a service in restore points or exclude it. */
+/** `save` includes the data of a service in restore points, `none` excludes it. */
 export const dataKeywords = ['save', 'none'] as const;
 export type DataKeyword = (typeof dataKeywords)[number];
 export const isDataKeyword = (value: unknown): value is DataKeyword =>
@@ -90,7 +89,7 @@ const productSchema = z.strictObject(
 );
 
 /**
- * Creates a product, with derived values for missing values.
+ * Completes the options with values derived from the name.
  * @throws TypeError that lists all mistakes
  */
 export function createProduct(given: ProductOptions): Product {
@@ -107,14 +106,14 @@ export function createProduct(given: ProductOptions): Product {
     containerName: given.containerName ?? `${name}-updater`,
     labelPrefix: given.labelPrefix ?? name,
     feed: given.feed ?? null,
-    // An older updater rejects these keys, so they are only passed on if they are set.
+    // Older updaters reject these keys, so they are passed on only if they are set.
     ...(given.data !== undefined && { data: given.data }),
     ...(given.ready !== undefined && { ready: given.ready }),
     ...(given.preflight !== undefined && { preflight: given.preflight }),
   };
 }
 
-/** Lists the mistakes in a product, but only the first mistake of each key. */
+/** Lists at most one mistake for each key. */
 export function findProductMistakes(given: unknown): string[] {
   const mistakes = new Map<PropertyKey, string>();
   for (const issue of productSchema.safeParse(given).error?.issues ?? []) {
@@ -132,8 +131,8 @@ export function findProductMistakes(given: unknown): string[] {
 }
 
 /**
- * Checks whether an address contains credentials. They would be public, because the address is part of every build.
- * Messages do not repeat such an address.
+ * Detects credentials in an address. They would be public, because the address is part of every build. Error messages
+ * do not repeat such an address.
  */
 function hasLogin(value: unknown): boolean {
   const url = typeof value === 'string' ? URL.parse(value) : null;
@@ -146,33 +145,30 @@ const not = (value: unknown): string =>
 /** Returns the prefix of a product's environment variables: `LARDER` for `LARDER_URL`. */
 export const toCapitals = (name: string): string => name.toUpperCase().replaceAll('-', '_');
 
-/** Returns the compose label that contains the role of a service, such as `worker`. */
+/** Returns the name of the compose label that sets the role of a service, such as `worker`. */
 export const roleLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.role`;
 
-/** Returns the compose label that saves or excludes the data of a service with a keyword such as `save`. */
+/** Returns the name of the compose label that sets whether a service's data is saved: `save` or `none`. */
 export const dataLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.data`;
 
-/** Returns the image label that contains the directory of the release's compose files. */
+/** Returns the name of the image label that contains the directory of the release's compose files. */
 export const filesLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-files`;
 
 /**
- * Returns the label of the app image that contains the oldest release from which an update to this image is possible,
- * such as `v1.5.0`.
+ * Returns the name of the app image label that contains the oldest release that can be updated to this image, such as
+ * `v1.5.0`.
  */
 export const requiresLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-requires`;
 
-/** Parses a program and its arguments from JSON; undefined for any other text. */
+/** Parses a JSON list of a program and its arguments; undefined for any other text. */
 export const parseJsonCommand = (text: string): readonly string[] | undefined =>
   createJsonTextSchema(commandSchema).safeParse(text).data;
 
-/**
- * Returns the label of the app image that contains, as JSON, a command of the release or the settings that are new in
- * it.
- */
+/** Returns the name of the app image label that contains, as JSON, the release's own check or its new settings. */
 export const jsonLabelOf = ({ labelPrefix }: Product, kind: 'ready' | 'preflight' | 'settings'): string =>
   `${labelPrefix}.${kind}`;
 
-/** The product svc, which is the default. */
+/** The default product. */
 export const svcProduct: Product = createProduct({
   name: 'svc',
   feed: 'https://api.github.com/repos/acme/svc/releases',

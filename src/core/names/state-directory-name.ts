@@ -1,5 +1,5 @@
-/** Name of the directory, in the compose directory, that contains all files of the updater. */
+/** Directory in the compose directory that contains all files of the updater. */
 export const stateDirectoryName = '.svc-updater';
 
-/** Name of the file, in the compose directory, that contains the settings of the instance. */
+/** File in the compose directory that contains the settings of the instance. */
 export const settingsFileName = `${stateDirectoryName}.yaml`;

@@ -1,13 +1,13 @@
-/** Phases of a run, in the order of the run (docs/contract.md 2.1). */
+/** Phases of a run, in order (docs/contract.md 2.1). */
 export const phases = ['inspect', 'plan', 'pull', 'save', 'write', 'recreate', 'verify', 'done'] as const;
 export type Phase = (typeof phases)[number];
 
 export const logLevels = ['info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** An entry of the log. */
+/** An entry in the log of a run. */
 export interface ProgressEvent {
-  /** Time in ISO 8601 in UTC with milliseconds. */
+  /** UTC time in ISO 8601 format, with milliseconds. */
   time: string;
   level: LogLevel;
   phase: Phase;

@@ -17,9 +17,9 @@ const short: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', 
 const long: Record<string, string> = { '\\': '\\', n: '\n', r: '\r', t: '\t' };
 
 /**
- * Formats an event as a line of the log (docs/contract.md 6.1), without the line break. A backslash is doubled, a
- * control character becomes `\n` or `\u001b`, and a message that begins like a percentage gets a leading backslash.
- * This allows `parseLine` to restore every event.
+ * Formats an event as a log line (docs/contract.md 6.1) without the line break. `parseLine` can restore the event: a
+ * backslash is doubled, a control character becomes `\n` or `\u001b`, and a message that begins like a percentage gets
+ * a leading backslash.
  */
 export function formatLine({ time, level, phase, percent, message }: ProgressEvent): string {
   const escaped = escapeUnprintable(message.replace(/[\\\n\r\t]/g, (char) => short[char] ?? char));
@@ -28,7 +28,7 @@ export function formatLine({ time, level, phase, percent, message }: ProgressEve
   return `${head} ${startsLikePercent.test(escaped) ? '\\' : ''}${escaped}`;
 }
 
-/** Parses a line that `formatLine` has written. Returns null for any other line, such as a line of a stack trace. */
+/** Parses a line written by `formatLine`; null for any other line, such as a line of a stack trace. */
 export function parseLine(line: string): ProgressEvent | null {
   const match = lineForm.exec(line.replace(/\r?\n?$/, ''));
   if (!match) return null;
@@ -45,10 +45,10 @@ export function parseLine(line: string): ProgressEvent | null {
   };
 }
 
-/** Fields of a `--log json` line that are not part of the event, such as `restorePoint`. */
+/** All fields of a `--log json` line, including those that are not part of the event, such as `restorePoint`. */
 export type LineFields = Readonly<Record<string, unknown>>;
 
-/** Parses a line of `--log json` into its event and all its fields. Returns null for any other line. */
+/** Parses a line of `--log json`; null for any other line. */
 export function parseJsonLine(line: string): { event: ProgressEvent; fields: LineFields } | null {
   const fields = jsonLine.safeParse(line).data;
   if (fields === undefined) return null;
@@ -63,8 +63,7 @@ const percentSchema = z.int().check(z.gte(0), z.lte(100));
 const jsonLine = createJsonTextSchema(
   z.looseObject({
     level: z.number(),
-    // Years after 9999 and negative years are rejected, because their format is not valid in log lines and in the
-    // status.
+    // Years after 9999 and negative years are rejected, because log lines and the status require four digits.
     time: z.string().check(z.refine((time) => /^\d{4}-/.test(new Date(time).toJSON() ?? ''))),
     phase: z.enum(phases),
     msg: z.string(),

@@ -6,11 +6,11 @@ export interface RunResult extends z.infer<typeof runResultSchema> {}
 export const runResultSchema = z.object({
   outcome: z.enum(outcomes),
   /**
-   * Error code of lower-case letters, digits and `-`. Null after a success, and for the outcomes `usage`, `cancelled`
+   * Error code in lower-case letters, digits and `-`. Null after a success, and for the outcomes `usage`, `cancelled`
    * and `crashed`.
    */
   code: z.nullable(z.string()),
-  /** State of the instance in one sentence without a period. After a success, the whole last line. */
+  /** State of the instance in one sentence without a period. After a success, the whole last line of the log. */
   message: z.string(),
   /** Last error of the run; null after a success. */
   detail: z.nullable(z.string()),
@@ -31,14 +31,11 @@ export function formatLastLine({
   advice,
 }: Omit<RunResult, 'detail' | 'facts'>): string {
   const head = code === null ? outcome : `${outcome} (${code})`;
-  // The first `. Next: ` of the line must be the start of the advice, so the state must not contain this text.
+  // The first `. Next: ` in the line must begin the advice, so the state must not contain this text.
   const state = oneLine(message).replaceAll('. Next: ', '. next: ');
   return advice === null ? `${head}: ${state}` : `${head}: ${state}. Next: ${oneLine(advice)}`;
 }
 
-/**
- * Replaces line breaks with spaces, because the log splits a message at line breaks but the outcome must stay on one
- * line.
- */
+/** Replaces line breaks with spaces, because the log would split the outcome into several lines. */
 const oneLine = (text: string): string =>
   text.replace(/\s+/g, (blank) => (/[\r\n]/.test(blank) ? ' ' : blank));

@@ -17,12 +17,9 @@ export interface Release {
   notes: string | null;
   /** Time of publication in ISO 8601. */
   publishedAt: string | null;
-  /**
-   * Oldest version from which an update to this release is possible, such as `v1.5.0`, if the feed specifies this
-   * version.
-   */
+  /** Oldest version that can be updated to this release, such as `v1.5.0`, if the feed specifies it. */
   requires?: string;
-  /** Files attached to the release, if the feed was requested with these files. */
+  /** Files published with the release, if they were requested from the feed. */
   assets?: readonly Asset[];
 }
 
@@ -33,21 +30,19 @@ export interface Asset {
   url: string;
 }
 
-/**
- * Returns the channel on which a release is published; null for any other tag, which is never available as an update.
- */
+/** Returns the channel of a release; null for any other tag, which is never available as an update. */
 export function channelOf(version: string): Channel | null {
   const tag = parseTag(version);
   if (tag.kind !== 'release' || tag.prefix !== 'v' || tag.suffix !== '') return null;
   return tag.version.includes('-') ? 'canary' : 'stable';
 }
 
-// Cache of the sorted releases, because every status request needs them and the lists change only every ten minutes.
+// Cache of the sorted releases. Every status request needs them, and the lists change only every ten minutes.
 const ordered = new WeakMap<readonly Release[], Partial<Record<Channel, readonly Release[]>>>();
 
 /**
  * Returns the releases of a channel, newest version first. They are not sorted by date, because an older release line
- * may receive a fix later. The result is cached, so the list of releases must not be modified after the call.
+ * may receive a fix later. The result is cached, so callers must not modify `releases` afterwards.
  */
 export function releasesOfChannel(channel: Channel, releases: readonly Release[]): readonly Release[] {
   const known = ordered.get(releases) ?? {};
@@ -63,18 +58,16 @@ export function findNewestRelease(channel: Channel, releases: readonly Release[]
 }
 
 /**
- * Checks whether a release is newer than the running version, a release tag with or without `v`. If the running version
- * is unknown, the result is false, because migrations only run forward.
+ * Checks whether a release is newer than the running version, which may have a leading `v`. False if the running
+ * version is unknown: the release might be older, and migrations only run forward.
  */
 export function isNewerVersion(version: string, running: string): boolean {
   const tag = parseTag(running);
   return channelOf(version) !== null && tag.kind === 'release' && compareVersions(version, tag.version) > 0;
 }
 
-/** Checks whether a server accepts a text as the target of an update: `vX.Y.Z`, `vX.Y.Z-canary.N` or `canary`. */
+/** Accepts the targets that can be requested from a server: `vX.Y.Z`, `vX.Y.Z-canary.N` and `canary`. */
 export const isRequestableTarget = (text: string): boolean => text === 'canary' || channelOf(text) !== null;
 
-/**
- * Returns the target for an update to a release. A canary build can only be installed with the floating tag `canary`.
- */
+/** Returns `canary` for a canary build, because such a build can only be installed with the floating tag. */
 export const targetFor = (version: string): string => (channelOf(version) === 'canary' ? 'canary' : version);

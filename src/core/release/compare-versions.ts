@@ -2,9 +2,8 @@ import compare from 'semver/functions/compare.js';
 import valid from 'semver/functions/valid.js';
 
 /**
- * Compares versions by semantic version precedence: `1.6.0-canary.2` < `1.6.0-canary.10` < `1.6.0`. Versions such as
- * `2025.08.4` and versions without exactly three numbers are compared by their numbers; a missing number counts as 0.
- * Returns a negative number if a is lower, a positive number if b is lower, and 0 if they are equal.
+ * Compares versions for ascending order by semantic version precedence: `1.6.0-canary.2`, `1.6.0-canary.10`, `1.6.0`.
+ * Versions that are not semantic, such as `2025.08.4`, are compared number by number; a missing number counts as 0.
  */
 export function compareVersions(a: string, b: string): number {
   if (valid(a) !== null && valid(b) !== null) return compare(a, b);
@@ -16,10 +15,7 @@ export function compareVersions(a: string, b: string): number {
   return 0;
 }
 
-/**
- * Compares two versions by the numbers that both have, so `2025.10` and `2025.10.3` are equal. Returns a negative
- * number if a is lower, a positive number if b is lower, and 0 if they are equal.
- */
+/** Compares only the numbers that both versions have, so `2025.10` equals `2025.10.3`. Suitable for ascending order. */
 export function compareSharedNumbers(a: string, b: string): number {
   const count = Math.min(countVersionNumbers(a), countVersionNumbers(b));
   return countVersionNumbers(a) === countVersionNumbers(b)
@@ -27,17 +23,14 @@ export function compareSharedNumbers(a: string, b: string): number {
     : compareVersions(cutVersion(a, count), cutVersion(b, count));
 }
 
-/** Returns the first numbers of a version as written: `2025.08` for the first 2 numbers of `2025.08.4`. */
+/** Returns the first `count` numbers of a version as written: `2025.08` for 2 numbers of `2025.08.4`. */
 export const cutVersion = (version: string, count: number): string =>
   plain(version).split('.').slice(0, count).join('.');
 
 /** Counts the numbers in a version: 3 in `1.2.3`. */
 export const countVersionNumbers = (version: string): number => plain(version).split('.').length;
 
-/**
- * Lowest first number of a version that is considered to be a year. A year is the date of a release and does not
- * indicate the extent of its changes.
- */
+/** Lowest first number of a version that counts as a year. A new year does not mean a major change. */
 const firstYear = 1900;
 
 /**

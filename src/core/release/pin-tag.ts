@@ -1,8 +1,8 @@
 import { type NumberedTag, parseTag, preReleasePattern, type Tag } from './tag.ts';
 
-/** Version information in an image tag of any product. */
+/** A parsed image tag of any product, including versions that are not semantic. */
 export type PinTag =
-  /** Tag from `parseTag`. Its kind `other` is a custom word: `edge`, `main`. */
+  /** Result of `parseTag`. Its kind `other` is a custom word, such as `edge` or `main`. */
   | Tag
   | NumberedTag
   /** Floating tag for the latest release: `stable`, `release-cuda`. */
@@ -22,8 +22,8 @@ const commit = /^(?:(?:sha|git)-)?(?=[a-f]*\d)[0-9a-f]{7,40}$/;
 // Commit ID after a version. It is neither a pre-release nor a variant, because the next tag has a different commit ID.
 const committed = /-(?=[a-f]*\d)[a-f0-9]{7,40}(?=-|$)/;
 /**
- * A single number that is a version. A longer number is a date or a build number, and a number with a leading zero is
- * the end of an ID.
+ * A single number that is a version. Longer numbers are dates or build numbers, and a number with a leading zero is the
+ * end of an ID.
  */
 const alone = /^(?:0|[1-9]\d{0,3})$/;
 
@@ -44,7 +44,7 @@ export const isNumbered = (tag: PinTag): tag is NumberedTag => tag.kind === 'rel
 
 /**
  * Returns the version in an image's version label; null if there is none. A version with one or two numbers is ignored,
- * because it is usually the version of the base system.
+ * because it is usually that of the base system.
  */
 export function parseVersionLabel(label: string | undefined): string | null {
   const tag = parsePinTag(label ?? '');
@@ -61,9 +61,9 @@ function parseNumbered(text: string): NumberedTag | null {
 }
 
 /**
- * Parses a tag with a word before a complete version (`postgresql-v2.15.1`, `version-6.1.21`). Two numbers may be the
- * version of the base system (`alpine-3.20`), so they are only accepted after a word such as `release`
- * (`release-10.11`).
+ * Parses a tag with a word before a complete version (`postgresql-v2.15.1`, `version-6.1.21`). Two numbers are accepted
+ * only after a word such as `release` (`release-10.11`), because they may be the version of the base system
+ * (`alpine-3.20`).
  */
 function parseLed(text: string): NumberedTag | null {
   const [, lead = '', rest = ''] = led.exec(text) ?? [];
@@ -88,11 +88,11 @@ const stated =
 
 /**
  * Returns the version or word in a tag without its variant: `1.144.1` for `v1.144.1-cuda`, `2.1.0` for `2.1.0-ls47`,
- * `release` for `release-cuda`. Used to check whether two images have equal versions, even if their order is unknown.
+ * `release` for `release-cuda`. Used to check whether two images have equal versions, even if it is unknown which is
+ * newer.
  */
 export const versionTextOf = (text: string): string => stated.exec(text)?.[1] ?? text.replace(/-.*$/, '');
 
-/** Removes the commit ID from a tag. */
 export const removeCommitId = (text: string): string => text.replace(committed, '');
 
 const isBuild = (suffix: string): boolean =>

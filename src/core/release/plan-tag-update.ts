@@ -3,7 +3,7 @@ import { isNumbered, type PinTag, suffixOf, tagPrefixOf } from './pin-tag.ts';
 import type { NumberedTag } from './tag.ts';
 import type { PlannedTarget, ReleaseTarget } from './target.ts';
 
-/** Result of changing a tag to a target. */
+/** The new tag, or the reason why the tag is not changed. */
 export type TagUpdateResult =
   | { kind: 'moved'; tag: string }
   /** The tag is not changed, because it is floating or already covers the target. */
@@ -17,7 +17,7 @@ export type TagUpdateResult =
   /** The pin has no version that could be changed. */
   | { kind: 'unversioned' };
 
-/** Changes a tag to a target (docs/contract.md 3.2). A new tag has the format of the old tag. */
+/** Determines the tag for a target (docs/contract.md 3.2), in the format of the current tag. */
 export function planTagUpdate(tag: PinTag, target: PlannedTarget): TagUpdateResult {
   if (target.kind === 'canary') {
     const moves = tag.kind === 'release' || tag.kind === 'latest' || tag.kind === 'canary';
@@ -45,9 +45,9 @@ export const formatTagLike = (tag: NumberedTag, version: string): string =>
   `${tagPrefixOf(tag)}${version}${tag.suffix}`;
 
 /**
- * Returns the tags under which the target may be published, in the variant of a pin, with and without `v`. A pin such
- * as `apache` may itself be a variant, or a custom word without variants. A tag such as `release-10.11` may float over
- * releases that are published without that word.
+ * Returns the tags under which the target may be published in the pin's variant, with and without `v`. A tag such as
+ * `apache` may be a variant, or a custom word without variants. A tag such as `release-10.11` may be a floating tag for
+ * releases whose own tags do not contain `release-`.
  */
 export function listCompleteVersionTags(tag: PinTag, { version, suffix = '' }: ReleaseTarget): string[] {
   const own = suffixOf(tag) || suffix;
@@ -61,9 +61,8 @@ export function listCompleteVersionTags(tag: PinTag, { version, suffix = '' }: R
 }
 
 /**
- * Returns variants that a newer release may have instead of a variant with a number: `-alpine3.21` and `-alpine` for
- * `-alpine3.20`, `-p1` and no variant for `-p2`. They are guesses, because the engine cannot list the tags of a
- * registry.
+ * Guesses the variants of a newer release if the current variant contains a number: `-alpine3.21` and `-alpine` for
+ * `-alpine3.20`; `-p1` and no variant for `-p2`. The engine cannot list a registry's tags.
  */
 function otherVariants(suffix: string): string[] {
   const [, before = '', number = '', after = ''] = /^(.*?)(\d{1,4})(\D*)$/.exec(suffix) ?? [];
@@ -74,7 +73,7 @@ function otherVariants(suffix: string): string[] {
 }
 
 /**
- * Returns all tags under which a target may be published: first complete versions, then partial versions, then other
+ * Returns all tags under which a target may be published: complete versions, then partial versions, then other
  * variants.
  */
 export function listPossibleTags(tag: PinTag, target: ReleaseTarget): string[] {

@@ -1,9 +1,6 @@
 import * as z from 'zod/mini';
 
-/**
- * Path, in the updater's container, of the file with the values of new settings that the server passes. The updater
- * removes the file.
- */
+/** File in the updater container through which the server passes values of new settings. The updater removes it. */
 export const serverSettingsPath = '/run/svc-updater-settings.env';
 
 /** Formats in which the updater can generate the value of a setting. */
@@ -35,7 +32,7 @@ const settingSchema = z.strictObject({
   secret: z._default(z.boolean(), false),
 });
 
-/** Settings that are new in a release, in `release.json` and in the label `svc.settings`. */
+/** Settings that are new in a release, for `release.json` and the label `svc.settings`. */
 export const releaseSettingsSchema = z.array(settingSchema).check(
   z.maxLength(50),
   z.refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'must not list a name twice'),
@@ -43,6 +40,6 @@ export const releaseSettingsSchema = z.array(settingSchema).check(
 
 export type ReleaseSetting = z.infer<typeof settingSchema>;
 
-/** Describes the mistake in a value, which must fit on one line of an env file; null if the value is valid. */
+/** Describes why a value cannot be written to one line of an env file; null if the value is valid. */
 export const describeSettingMistake = (value: string): string | null =>
   value === '' ? 'must not be empty' : (oneLine(4096).safeParse(value).error?.issues[0]?.message ?? null);

@@ -15,14 +15,14 @@ export type Target =
       lead?: string;
     }
   | { kind: 'canary'; tag: 'canary' }
-  /** Floating tag. Images that are pinned to this tag are pulled again. */
+  /** Floating tag. Images pinned to it are pulled again. */
   | { kind: 'word'; tag: string }
   /** Tag without a comparable version: `RELEASE.2025-10-15T17-29-55Z`, `2025-10-15`. */
   | { kind: 'unversioned'; tag: string };
 
 /**
- * Target to which tags can be changed. Planning replaces a floating tag with such a target, and rejects a tag without a
- * version.
+ * Target that tags can be changed to. The planner replaces a floating tag with such a target, and rejects a tag without
+ * a version.
  */
 export type PlannedTarget = Extract<Target, { kind: 'release' | 'canary' }>;
 
@@ -32,11 +32,10 @@ const tagForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
 const wordForm = /^[A-Za-z][A-Za-z0-9_.-]*$/;
 const tooManyNumbers = /^v?\d+(?:\.\d+){5,}/;
 
-/** Description of valid targets, shown to users. */
 export const targetDescription =
   'a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable';
 
-/** Parses a target. Returns null for a text that is not a valid target, and for pre-releases. */
+/** Returns null for invalid targets and for pre-releases. */
 export function parseTarget(text: string): Target | null {
   const tag = parsePinTag(text);
   switch (tag.kind) {

@@ -14,8 +14,8 @@ export const createJsonTextSchema = <T extends z.ZodMiniType>(schema: T) =>
   z.pipe(z.pipe(z.string(), parsedJson), schema);
 
 /**
- * Checks whether the `format` of a JSON object, which may be incomplete, is older or newer. Null if the format is equal
- * or missing.
+ * Compares the `format` number of a JSON object with a known one; null if they are equal or there is none. The text may
+ * be truncated.
  */
 export function compareJsonFormat(text: string, format: number): 'older' | 'newer' | null {
   let found: unknown;
@@ -28,7 +28,7 @@ export function compareJsonFormat(text: string, format: number): 'older' | 'newe
   return found < format ? 'older' : 'newer';
 }
 
-/** Describes the first mistake that a schema has found: `point.state is not valid`. */
+/** Describes the first mistake found by a schema: `point.state is not valid`. */
 export function describeSchemaMistake({ issues: [issue] }: z.core.$ZodError): string {
   const path = issue?.path ?? [];
   if (issue?.code === 'unrecognized_keys')

@@ -1,16 +1,16 @@
 /**
- * Characters that move the cursor, that change, hide or reorder the text around them, or that UTF-8 cannot represent.
+ * Characters that move the cursor; that change, hide or reorder the text around them; or that UTF-8 cannot represent.
  */
 const risky = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]/gu;
 
 /**
- * Replaces unsafe characters with escapes such as `\u202e`, so that a text is safe in a log, on a page and on a
+ * Replaces unsafe characters with escapes such as `\u202e`, so that a text is safe in a log, on a page and in a
  * terminal.
  */
 export const escapeUnprintable = (text: string): string =>
   text.replace(risky, (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`);
 
-/** Returns a JSON value with all its strings, but not its keys, changed. */
+/** Applies a function to all strings of a JSON value, but not to its keys. */
 export function mapTexts<T>(value: T, change: (text: string) => string): T {
   if (typeof value === 'string') return change(value) as T;
   if (Array.isArray(value)) return value.map((one) => mapTexts(one, change)) as T;

@@ -1,15 +1,12 @@
 import { type StructuredPatchHunk, structuredPatch } from 'diff';
 
 /**
- * Maximum number of removed and added lines of a diff. Such a diff takes a third of a second; twice as many lines take
- * four times as long.
+ * Maximum number of removed and added lines in a diff. A diff of this size takes a third of a second; twice as many
+ * lines take four times as long.
  */
 const maxEditLength = 2_000;
 
-/**
- * Returns the lines of a unified diff with the given number of unchanged lines around each change; no lines if the
- * texts are equal. A null text stands for a missing file.
- */
+/** Returns the lines of a unified diff; none if the texts are equal. A null text stands for a missing file. */
 export function createUnifiedDiff(
   path: string,
   before: string | null,
@@ -29,7 +26,7 @@ export function createUnifiedDiff(
   ];
 }
 
-/** Compares lines with the same line number, for texts that have little in common. Equal lines are omitted. */
+/** Compares lines with equal line numbers, for texts that differ too much for a real diff. Equal lines are omitted. */
 function lineByLine(old: string, now: string): StructuredPatchHunk[] {
   const [from = [], to = []] = [old, now].map((text) => text.match(/[^\n]*\n|[^\n]+$/g) ?? []);
   return Array.from({ length: Math.max(from.length, to.length) }).flatMap((_, at) =>

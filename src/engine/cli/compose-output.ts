@@ -1,20 +1,20 @@
 import { parseObject } from '../objects/json.ts';
 
 /**
- * Matches the error of a call that compose cancelled because another call failed. In compose 5, also matches the error
- * of a call that needed the result of the failed call.
+ * Matches errors of calls that compose cancelled because another call failed and, in compose 5, of calls that needed
+ * the failed call's result.
  */
 const cancelled =
   /(?:^|[\s:])context canceled$|internal: rename node #\d+: create node #\d+ returned empty ID/;
 /**
- * Matches the text before the actual cause in the message of a cancelled call. Despite `error during connect`, the
- * engine is available in this case.
+ * Matches the text before the actual cause in a cancelled call's message. Despite `error during connect`, the engine is
+ * available.
  */
 const causeOfCancelled = /error during connect: .*?: (?=error (?:response from daemon|from registry): )/gi;
 
 /**
- * Returns compose's errors and warnings for users, without progress; the last message is the cause. Compose ends its
- * JSON progress with `{"error":true,"message":…}`, and prints warnings as `time="…" level=warning msg="…"`.
+ * Returns compose's errors and warnings without its progress; the last message is the cause. Compose ends its JSON
+ * progress with `{"error":true,"message":…}`, and prints warnings as `time="…" level=warning msg="…"`.
  */
 export function parseComposeMessages(stderr: string): string[] {
   const byText = new Map<string, { text: string; abouts: string[] }>();
@@ -33,14 +33,12 @@ export function parseComposeMessages(stderr: string): string[] {
   // If a call fails, compose cancels the other calls in progress. Their errors are left out if the cause is known.
   const isCause = (text: string) => !cancelled.test(text);
   const messages = said.some((text) => isCause(text) && !warned.has(text)) ? said.filter(isCause) : said;
-  // The last message may repeat an earlier message, which is then left out.
+  // Leave out an earlier message if the last message repeats it.
   const last = messages.at(-1)?.replace(/^Error response from daemon: /, '');
   return messages.filter((text, index) => index === messages.length - 1 || !last || !text.endsWith(last));
 }
 
-/**
- * Removes the text before the actual cause from the messages of calls that were cancelled because another call failed.
- */
+/** Shortens the messages of cancelled calls to the actual cause. */
 export const removeCancelledCalls = (text: string): string => text.replaceAll(causeOfCancelled, '');
 
 function readLine(line: string): { text: string | null; about: string; isWarning: boolean } {

@@ -6,11 +6,11 @@ import type { Engine } from './engine.ts';
 import { createRejectionError, lacksModelPlugin } from './rejection.ts';
 import type { CommandResult } from './run-command.ts';
 
-/** Project options with which compose resolves the project as on the host. All paths are absolute host paths. */
+/** Options with which compose resolves the project as it does on the host. All paths are absolute host paths. */
 export interface ComposeProject extends ProjectStartOptions {
   /**
-   * Whether an env file sets COMPOSE_COMPATIBILITY. The updater overrides this variable, because the names of the
-   * existing containers decide.
+   * Whether an env file sets COMPOSE_COMPATIBILITY. The updater overrides it to keep the separator of existing
+   * container names.
    */
   asksForNames?: boolean;
 }
@@ -24,7 +24,7 @@ export interface ModelMount {
 }
 
 interface ModelHook {
-  /** Image of a `pre_start` hook, if it does not run from the service's image. */
+  /** Image of a `pre_start` hook; by default the service's image. */
   image?: string;
   command?: unknown;
   environment?: Record<string, string | null> | null;
@@ -39,13 +39,13 @@ export interface ModelService {
   labels?: Record<string, string> | null;
   environment?: Record<string, string | null> | null;
   env_file?: { path: string; required?: boolean }[] | null;
-  /** Definition of the host program that provides the service. The program sets variables of dependent services. */
+  /** Host program that provides the service and sets variables for dependent services. */
   provider?: unknown;
   depends_on?: Record<string, { condition?: string; restart?: boolean; required?: boolean }> | null;
   container_name?: string;
   scale?: number;
   deploy?: { replicas?: number } | null;
-  /** Commands that run from the service's image before its containers start (compose 5.3 and later). */
+  /** Commands that run in their own containers before the service's containers start (compose 5.3 and later). */
   pre_start?: readonly ModelHook[] | null;
   post_start?: readonly ModelHook[] | null;
   pre_stop?: readonly ModelHook[] | null;
@@ -55,7 +55,7 @@ export interface ModelService {
   networks?: Record<string, unknown> | null;
   ports?: { target?: number; published?: string; host_ip?: string; protocol?: string }[] | null;
   volumes?: ModelMount[] | null;
-  /** Services and containers whose volumes are mounted: `other`, `other:ro`, `container:name`. */
+  /** Such as `other`, `other:ro` or `container:name`. */
   volumes_from?: string[] | null;
   tmpfs?: string | string[] | null;
   configs?: { source: string; target?: string }[] | null;
@@ -64,51 +64,50 @@ export interface ModelService {
   secrets?: { source: string; target?: string }[] | null;
 }
 
-/** Resolved model of a project, as `docker compose config --format json` prints it. */
+/** Resolved model of a project, as printed by `docker compose config --format json`. */
 export interface ComposeModel {
   name: string;
   services: Record<string, ModelService>;
   networks?: Record<string, { name?: string; external?: boolean } | null>;
   volumes?: Record<string, { name?: string; external?: boolean; driver_opts?: object } | null>;
-  /** Sources of configs. `environment` is the name of the variable that contains the content. */
+  /** `environment` is the name of the variable that contains the content. */
   configs?: Record<string, { file?: string; content?: string; environment?: string } | null>;
   secrets?: Record<string, { file?: string; content?: string; environment?: string } | null>;
 }
 
 interface ConfigOptions {
-  /** Compose files that are used instead of the project's own files while an edit is verified. */
+  /** Replace the project's own compose files while an edit is verified. */
   files?: readonly string[];
   envFiles?: readonly string[];
-  /** Whether to reject files that use a service, network or volume that no file defines, as `up` does. */
+  /** Whether to reject references to undefined services, networks or volumes, as `up` does. */
   isStrict?: boolean;
 }
 
 interface ImagePull {
   deadlineMs: number;
   onStderrLine: (line: string) => void;
-  /** Whether to pull the images one at a time. */
   oneByOne: boolean;
 }
 
-/** Number of containers by service name. */
+/** Number of containers, keyed by service name. */
 type Scale = ReadonlyMap<string, number>;
 
 interface UpOptions {
   start: boolean;
   forceRecreate?: boolean;
-  /** Override files that are added to the project's files. */
+  /** Files added to the project's compose files. */
   override?: readonly string[];
   /**
-   * Whether the command may be repeated after an outage of the engine; false by default. True only if the command
-   * changes nothing.
+   * Whether to repeat the command after an engine outage; false by default. Set this only if the command changes
+   * nothing.
    */
   repeatable?: boolean;
   deadlineMs: number;
 }
 
 /**
- * Engines whose compose is older than 2.35 and therefore lacks `--no-env-resolution`; the compose of a host may be that
- * old. Compose 5.0 and later can resolve a project without its env files.
+ * Engines whose compose is older than 2.35 and lacks `--no-env-resolution`, which is possible if the host's compose is
+ * used. Compose 5.0 and later can resolve a project without its env files.
  */
 const olderCompose = new WeakSet<Engine>();
 
@@ -121,7 +120,7 @@ export class Compose {
     this.project = project;
   }
 
-  /** Returns a copy that runs its commands through another view of the engine, such as `uncancellable()`. */
+  /** Returns a copy that uses another view of the engine, such as `engine.uncancellable()`. */
   by(engine: Engine): Compose {
     return new Compose(engine, this.project);
   }
@@ -143,11 +142,11 @@ export class Compose {
    * @throws UpdateError compose-invalid with compose's message
    */
   async config(options: ConfigOptions = {}): Promise<ComposeModel> {
-    // The model contains the values of env files: never print it.
+    // Never print the model: it contains the values of env files.
     let result = await this.#config(options);
     if (result.exitCode !== 0 && !olderCompose.has(this.#engine)) {
-      // The failure may come from an unreadable env file of a service that the run does not update, so the model is
-      // resolved again without the variables in env files.
+      // The cause may be an unreadable env file of a service that the run does not update. Resolve the model again
+      // without the variables in env files.
       const without = await this.#config(options, '--no-env-resolution');
       if (without.exitCode === 0) result = without;
       else if (/unknown flag: --no-env-resolution/.test(without.stderr)) olderCompose.add(this.#engine);
@@ -156,7 +155,7 @@ export class Compose {
     return JSON.parse(result.stdout);
   }
 
-  /** Runs `docker compose pull` with the images in the override file instead of those in the project's files. */
+  /** Runs `docker compose pull`. The images in the override file replace those in the project's files. */
   pull(
     services: readonly string[],
     override: string,
@@ -172,15 +171,15 @@ export class Compose {
   }
 
   /**
-   * Runs `docker compose up` for the services in `scale` only. The command has no `-y`, and an explicit
-   * `--remove-orphans=false`, because the project's `.env` may set COMPOSE_REMOVE_ORPHANS. Pass several services only
-   * if the command changes nothing, because containers must be replaced in order.
+   * Runs `docker compose up` for the services in `scale` only, without `-y`. Sets `--remove-orphans=false`, because the
+   * project's `.env` may set COMPOSE_REMOVE_ORPHANS. Pass several services only if the command changes nothing:
+   * containers must be replaced in order.
    */
   async up(scale: Scale, options: UpOptions): Promise<CommandResult> {
     const result = await this.#up(scale, options);
     if (!lacksModelPlugin(result)) return result;
-    // Compose requires its model plugin even if only a dependency uses models. The dependency is not updated, so its
-    // `models` are removed.
+    // Compose requires docker-model even if only a dependency uses `models`. Dependencies are not updated, so the
+    // override removes their `models`.
     const { services } = await this.config();
     const users = Object.keys(services).filter((name) => services[name]?.models);
     if (users.some((name) => scale.has(name))) return result;
@@ -204,7 +203,7 @@ export class Compose {
       ...['--no-deps', '--no-build', '--pull', 'never', '--remove-orphans=false'],
       ...(options.forceRecreate ? ['--force-recreate'] : []),
       ...[...scale].flatMap(([name, count]) => ['--scale', `${name}=${count}`]),
-      // The name of a service may look like an option.
+      // A service name may look like an option.
       ...['--', ...scale.keys()],
     ];
     return this.#engine.call([...this.#flags({ files, isOld }), '--progress', 'json', 'up', ...what], {
@@ -216,7 +215,7 @@ export class Compose {
     });
   }
 
-  /** Returns the model of the project without replacing variables; null if compose fails. */
+  /** Returns the model with its variables unreplaced; null if compose fails. */
   async written(): Promise<unknown> {
     const result = await this.#config({}, '--no-interpolate');
     return result.exitCode === 0 ? JSON.parse(result.stdout) : null;
@@ -240,9 +239,7 @@ export class Compose {
     ];
   }
 
-  /**
-   * Sets PWD to the project directory, as if the command were run there by hand, because services may pass PWD through.
-   */
+  /** Services may pass PWD through, so it is set as if the command were run in the project directory. */
   #where() {
     return { cwd: this.project.directory, env: { PWD: this.project.directory } };
   }

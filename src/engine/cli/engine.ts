@@ -1,4 +1,4 @@
-// The updater's engine: its API, and the commands of compose and stacks, which only docker's own programs can run.
+// Extends the engine's API with compose and stack commands, which only docker's own programs can run.
 
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -25,38 +25,30 @@ import { type CommandOptions, type CommandResult, runCommand } from './run-comma
 /** Digest of a tag in its registry; `none` if the registry has no such tag; null if the digest is unknown. */
 export type RemoteDigest = { digest: string } | 'none' | null;
 
-/**
- * Address of the engine. Commands receive the address in flags and not in variables, because compose could pass
- * variables on to a service.
- */
+/** Commands receive the address in flags: compose could pass variables on to a service. */
 interface EngineAddress {
   /** Socket or TCP address, such as `unix:///var/run/docker.sock`. */
   host: string;
   /** TLS flags for a TCP connection, such as `--tlsverify`. */
   tls: readonly string[];
-  /** Directory that contains the updater's own config.json. */
+  /** Directory of the updater's own config.json. */
   configDirectory: string;
 }
 
 /** Options of a docker command. `env` is added to PATH and HOME. */
 interface CallOptions extends Partial<Omit<CommandOptions, 'signal'>> {
-  /**
-   * Whether to run the command again after an outage of the engine; true by default. Must be false for a command that
-   * cannot be repeated safely.
-   */
+  /** Whether to repeat the command after an engine outage; true by default. Must be false if repeating is unsafe. */
   repeatable?: boolean;
 }
 
 /**
- * Path of the compose plugin in the updater's image. The updater starts the plugin as the docker command does, but
- * without docker, which takes longer to find the plugin than most compose calls take.
+ * Compose plugin in the updater's image. The updater starts it directly, because docker takes longer to find the plugin
+ * than most compose commands take to run.
  */
 const composePlugin = '/usr/local/libexec/docker/cli-plugins/docker-compose';
 const asPlugin = { DOCKER_CLI_PLUGIN_ORIGINAL_CLI_COMMAND: 'docker' };
 
-/**
- * Returns the path of docker in the updater's own PATH, because a command's PATH may come from the files of a stack.
- */
+/** Finds docker in the updater's own PATH: a command's PATH may come from the files of a stack. */
 function dockerProgram(): string {
   const paths = (process.env.PATH ?? '').split(':').map((folder) => join(folder, 'docker'));
   return paths.find((path) => isAbsolute(path) && existsSync(path)) ?? 'docker';
@@ -74,30 +66,29 @@ const timeouts: EngineTimeouts = {
 };
 const awayMs = 60_000;
 /**
- * Milliseconds of an outage after which a deleted socket counts as lost. Within this time, a starting engine ends or
- * stops the processes that it does not take over.
+ * How long an outage must last before a deleted socket counts as lost. By then, a restarted engine has stopped the
+ * processes that it does not take over.
  */
 const lostSocketMs = 10_000;
 const maxAttempts = 3;
 /**
- * Maximum number of attempts for a read that fails with a status of 500 or more. The engine returns 500 for a container
- * that is being removed, until the removal is complete.
+ * Maximum attempts for a read that fails with a status of 500 or more, which the engine returns while a container is
+ * being removed.
  */
 const maxReadings = 20;
 const readingPauseMs = 250;
 /**
- * Deadline in milliseconds for a check whether the engine responds. An engine that is starting or shutting down accepts
- * connections but does not respond.
+ * Timeout for checking whether the engine responds. While starting or shutting down, it accepts connections but does
+ * not respond.
  */
 const probeMs = 4_000;
 const probePauseMs = 1_000;
 
-/** Whether durations are logged; enabled by `SVC_UPDATER_TRACE=1`. */
 const isTraced = process.env.SVC_UPDATER_TRACE === '1';
 
 /**
- * Prints the start and end of a child process or of a request to the engine, in milliseconds since this process
- * started, to standard error and not to the log.
+ * Prints to standard error, not to the log, when a child process or an engine request started and ended, in
+ * milliseconds since this process started.
  * @param beganAt time from `performance.now()`
  */
 function logTiming(what: string, beganAt: number, how: string): void {
@@ -109,28 +100,27 @@ function logTiming(what: string, beganAt: number, how: string): void {
 interface EngineOptions {
   /** Value of HOME for docker and compose. */
   home: string;
-  /** Signal that cancels calls in progress. */
+  /** Cancels calls in progress. */
   signal?: AbortSignal | undefined;
   /** Called with a message for the log when the engine stops responding, and when it responds again. */
   onAway?: (sentence: string) => void;
 }
 
-/** State that all views of an engine share. */
+/** State shared by all views of an engine. */
 interface SharedState {
   readonly client: EngineClient;
   hasAnswered: boolean;
   /**
-   * Start of the current outage, from `performance.now()`; null if the engine responds. The outage is logged once, even
-   * if several calls wait.
+   * Start of the current outage, from `performance.now()`; null while the engine responds. Ensures that an outage is
+   * logged once, even if several calls wait.
    */
   awaySince: number | null;
   readonly shutdown: AbortController;
 }
 
 /**
- * The updater's engine: its API, and the `docker` command for compose and stacks. Every call has a deadline, can be
- * cancelled by the abort signal, and waits if the engine stops responding. Methods throw UpdateError with an
- * EngineError as its cause; streams throw EngineError.
+ * Engine API with `docker` commands. Calls can be cancelled by the abort signal, and wait if the engine stops
+ * responding. Methods throw UpdateError with an EngineError as its cause; streams throw EngineError.
  */
 export class Engine extends EngineApi {
   readonly address: EngineAddress;
@@ -147,8 +137,8 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Returns a view that ignores the abort signal, for work that must not be left unfinished. Only a shutdown of the
-   * engine ends the calls of this view.
+   * Returns a view that ignores the abort signal, for work that must not be left unfinished. Only an engine shutdown
+   * ends its calls.
    */
   uncancellable(): Engine {
     return new Engine(this.address, { ...this.#options, signal: undefined }, this.#shared);
@@ -170,12 +160,12 @@ export class Engine extends EngineApi {
     return new Engine(address, this.#options, this.#shared);
   }
 
-  /** Address of the engine's API. @throws UpdateError engine-unavailable */
+  /** @throws UpdateError engine-unavailable if the address is invalid */
   get target(): EngineTarget {
     return targetOf(this.address);
   }
 
-  /** Sends a request. If the engine stops responding, waits for the engine and repeats the request. */
+  /** If the engine stops responding, waits for it and repeats the request. */
   protected override async exchange(call: EngineCall, question: EngineRequest): Promise<EngineResponse> {
     const name = requestNameOf(question);
     const { repeat = question.method === 'GET' ? 'failed' : 'lost' } = call;
@@ -212,10 +202,7 @@ export class Engine extends EngineApi {
     return stream;
   }
 
-  /**
-   * Reads the last lines of a log. An attempt that an outage interrupts is repeated, because the log may explain why an
-   * update failed.
-   */
+  /** Reads the lines again after an outage, because they may explain why an update failed. */
   override async readLastLines(...asked: Parameters<EngineApi['readLastLines']>): Promise<string[]> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -257,14 +244,13 @@ export class Engine extends EngineApi {
     }
   }
 
-  /** Returns the credentials in the updater's own configuration for the registry of an image. */
+  /** Returns the credentials for an image's registry from the updater's own configuration. */
   ownLogin(repository: string): Promise<RegistryCredentials | null> {
     return readRegistryCredentials(repository, join(this.address.configDirectory, 'config.json'));
   }
 
   /**
-   * Returns the digest to which a tag or digest refers in its registry. Null if the request fails, because that failure
-   * must not end a run.
+   * Resolves a tag or digest in its registry. Null if the request fails, because that must not end a run.
    * @throws Cancelled, Interrupted
    */
   async findRemoteDigest({ repository, tag }: { repository: string; tag: string }): Promise<RemoteDigest> {
@@ -274,13 +260,13 @@ export class Engine extends EngineApi {
       return { digest };
     } catch (error) {
       if (!(error instanceof UpdateError)) throw error;
-      // The message is checked too, because a server that is not a registry may also respond with 404.
+      // Check the message as well: a server that is not a registry may also respond with 404.
       const { code, message } = findEngineError(error) ?? error;
       return code === 'not-found' && /manifest unknown|not found/i.test(message) ? 'none' : null;
     }
   }
 
-  /** Checks whether the engine responds. The check also works after the abort signal of this view. */
+  /** Also works after this view's abort signal. */
   answers(signal?: AbortSignal): Promise<boolean> {
     const probe = {
       method: 'GET',
@@ -295,7 +281,7 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Waits until the engine stops responding. Call this after a request to stop this process: an engine that then stops
+   * Waits until the engine stops responding. Call this after this process was asked to stop: an engine that then stops
    * responding is shutting down and waits for this process. Calls in progress then fail with Interrupted instead of
    * waiting for the engine.
    */
@@ -304,12 +290,12 @@ export class Engine extends EngineApi {
     this.#shared.shutdown.abort(new Interrupted());
   }
 
-  /** Signal that ends calls in progress: the abort signal of this view, or a shutdown of the engine. */
+  /** Aborted by this view's abort signal or by an engine shutdown. */
   get aborted(): AbortSignal {
     return AbortSignal.any([this.#shared.shutdown.signal, ...(this.signal ? [this.signal] : [])]);
   }
 
-  /** Error of a call that the signal `aborted` has ended. */
+  /** Error of a call that `aborted` has ended. */
   get abortion(): Cancelled | Interrupted {
     return this.#shared.shutdown.signal.aborted ? new Interrupted() : new Cancelled();
   }
@@ -334,7 +320,7 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Waits until an engine that responded earlier responds again, for example after a restart or an upgrade.
+   * Waits until the engine responds again, for example after a restart or an upgrade.
    * @param cause error of the lost connection
    */
   async #awaitReturn(cause?: EngineError): Promise<void> {
@@ -342,7 +328,8 @@ export class Engine extends EngineApi {
     for (const end = performance.now() + awayMs; performance.now() < end; await sleep(500)) {
       const isBack = await this.answers(this.aborted);
       if (this.aborted.aborted) throw this.abortion;
-      // If the engine responds to the first check, the lost connection was to a registry, and nothing is logged.
+      // If the engine responds to the first check, the connection to a registry was lost, not that to the engine.
+      // Nothing is logged.
       if (isBack) return this.#noteAnswer();
       if (known.awaySince === null)
         this.#options.onAway?.(`the engine stopped answering; waiting up to ${awayMs / 1000} s for it`);
@@ -358,8 +345,8 @@ export class Engine extends EngineApi {
   }
 
   /**
-   * Records a response, which ends an outage even if the call that waited for the engine was cancelled. The next outage
-   * is then logged again.
+   * A response ends the outage, even if the call that waited for it was cancelled. The next outage is then logged
+   * again.
    */
   #noteAnswer(): void {
     const { awaySince } = this.#shared;

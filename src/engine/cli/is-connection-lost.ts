@@ -6,14 +6,13 @@ const unreached =
 /** Matches messages about a connection that was interrupted during a response. */
 const broken = /connection reset by peer|socket: no such file|unexpected EOF$|: EOF$/im;
 /**
- * Matches errors that the engine returned, which may be about its own connections to registries, log servers and
- * plugins.
+ * Matches errors that the engine returned. They may be about its own connections to registries, log servers or plugins.
  */
 const engineError = /error (?:response from daemon|from registry): .*/gi;
 
 /**
- * Matches the message about a call that was cancelled because another call failed. Only the error of the other call
- * shows whether the connection was lost.
+ * Matches the message of a call cancelled because another call failed. Only the other call's error shows whether the
+ * connection was lost.
  */
 const cancelledCall = /error during connect: [^\n]*?context canceled/g;
 

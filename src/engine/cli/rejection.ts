@@ -3,7 +3,6 @@ import { explainProxyError, proxyAdvice } from '../proxy-error.ts';
 import { parseComposeMessages } from './compose-output.ts';
 import type { CommandResult } from './run-command.ts';
 
-/** Converts the result of a failed compose command to an error. */
 export function createRejectionError(result: CommandResult): UpdateError {
   const messages = parseComposeMessages(result.stderr);
   if (hasNoPlugin(result))
@@ -33,31 +32,26 @@ export function createRejectionError(result: CommandResult): UpdateError {
   );
 }
 
-/** Checks whether the messages show that docker or its compose plugin is not installed. */
+/** Checks whether docker or its compose plugin is missing. */
 const hasNoPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
   /^spawn \S+ ENOENT|is not a docker command|^docker: unknown command/m.test(stderr) ||
   (exitCode === 125 && stderr.startsWith('unknown flag: --ansi'));
 
-/** Beginning of the response with which the recorder of a dry run rejects a request that would change something. */
+/** Start of the response with which a dry run rejects requests that would change something. */
 export const notExecutedText = 'svc-updater records, but does not execute';
 
-/** Advice if the plugin docker-model is missing. The host path is the directory that Docker's packages use. */
+/** Advice if docker-model is missing. Docker's packages install the plugin at this host path. */
 const mountPlugin =
   'Add -v /usr/libexec/docker/cli-plugins/docker-model:/usr/local/libexec/docker/cli-plugins/docker-model:ro to the docker run command. If docker info on the host prints another path of the plugin, use that path before the colon.';
 
-/**
- * Checks whether compose requires the CLI plugin for models. Compose 2.38 and later prints this message for a project
- * with `models:` if the plugin is missing.
- */
+/** Compose 2.38 and later prints this message for a project with `models:` if docker-model is missing. */
 export const lacksModelPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
   exitCode !== 0 && /'models' support requires Docker Model plugin/.test(stderr);
 
-/** Returns advice on a message with which compose rejects a project; empty if there is none. */
 function adviceOn(message: string): { advice?: string } {
   const missing = /required variable (\w+) is missing/.exec(message)?.[1];
   if (missing) return { advice: `Make sure that .env exists and sets ${missing}, then run {command} again.` };
-  // `docker compose config` accepts a file whose external networks or volumes are missing, so only a later command
-  // fails.
+  // `docker compose config` accepts missing external networks and volumes. Only a later command fails.
   const network = /network (\S+) declared as external, but could not be found/.exec(message)?.[1];
   const volume = /external volume "([^"]+)" not found/.exec(message)?.[1];
   const missed = network ? `network create ${network}` : volume && `volume create ${volume}`;
@@ -66,7 +60,8 @@ function adviceOn(message: string): { advice?: string } {
       advice: `Create it again (docker ${missed}) or change its name in the file, then run {command} again.`,
     };
   }
-  // Only compose before 5.2 returns this error. Later versions merge the service with the included service.
+  // Only compose before 5.2 reports this error. Later versions merge a service with an included service of the same
+  // name.
   if (/conflicts with imported resource/.test(message)) {
     return {
       advice:

@@ -2,9 +2,8 @@ import { Writable } from 'node:stream';
 import { createLineSplitter } from '../http/lines.ts';
 import type { Engine } from './engine.ts';
 
-/** Result of a command in a container. */
 export interface AttachedResult {
-  /** Exit code of the command; null if the command did not finish in time. */
+  /** Null if the command did not finish before the deadline. */
   exitCode: number | null;
   /** Lines of standard output, followed by those of standard error. */
   lines: readonly string[];
@@ -13,7 +12,8 @@ export interface AttachedResult {
 const maxOutput = 1024 ** 2;
 
 /**
- * Runs a `docker` command that prints the output of a command in a container. Output after the first 1 MiB is ignored.
+ * Runs a `docker` command that prints the output of a command in a container, such as `docker exec`. Output after the
+ * first 1 MiB is ignored.
  */
 export async function runAttached(
   engine: Engine,
@@ -32,7 +32,7 @@ export async function runAttached(
   return { exitCode: timedOut ? null : exitCode, lines: [...output, ...errors] };
 }
 
-/** Creates a stream that reports the lines of the text written to it, including a last line without a line break. */
+/** Calls `onLine` for each line written to the stream, including a last line without a line break. */
 export function createLineStream(onLine: (line: string) => void, longestLine?: number): Writable {
   const splitter = createLineSplitter(onLine, longestLine);
   return new Writable({

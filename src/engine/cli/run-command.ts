@@ -4,34 +4,32 @@ import { execa } from 'execa';
 import { createLineSplitter } from '../http/lines.ts';
 
 export interface CommandResult {
-  /** Exit code of the command; null if the command was killed by a signal or could not be started. */
+  /** Null if the command was killed by a signal or could not be started. */
   exitCode: number | null;
   stdout: string;
   /** Last lines of standard error. */
   stderr: string;
-  /** Whether the command was stopped at its deadline. */
   timedOut: boolean;
-  /** Whether the command was stopped by the abort signal. */
   aborted: boolean;
 }
 
 export interface CommandOptions {
-  /** Whole environment of the command; no variables are inherited. */
+  /** Complete environment: no variables are inherited. */
   env: Readonly<Record<string, string>>;
-  /** Deadline in milliseconds; Infinity for no deadline. */
+  /** Infinity for no deadline. */
   deadlineMs: number;
   signal?: AbortSignal | undefined;
   cwd?: string | undefined;
   onStderrLine?: ((line: string) => void) | undefined;
-  /** Standard input of the command; closed if not set. */
+  /** Standard input; closed by default. */
   input?: Readable | undefined;
-  /** Stream that receives standard output; `stdout` of the result is then empty. */
+  /** Receives standard output; the result's `stdout` is then empty. */
   output?: Writable | undefined;
 }
 
 /** Milliseconds between SIGTERM and SIGKILL. */
 const graceMs = 5_000;
-/** Number of last lines of standard error to retain. Each line is truncated to `longestLine` characters. */
+/** Number of lines retained from the end of standard error. Each line is truncated to `longestLine` characters. */
 const tailLines = 200;
 const longestLine = 16 * 1024;
 /**
@@ -39,13 +37,12 @@ const longestLine = 16 * 1024;
  * useless.
  */
 const longestOutput = 64 * 1024 ** 2;
-/** Longest delay of Node's timers in milliseconds; a timer with a longer delay fires immediately. */
+/** Longest delay of Node's timers. A timer with a longer delay fires immediately. */
 const longestTimerMs = 2 ** 31 - 1;
 
 /**
- * Runs a command to completion, without a shell and with stdin closed unless `input` is set. The command has its own
- * process group. Ctrl-C on the updater's terminal therefore does not reach a compose command that has to finish, and a
- * deadline also stops the plugin that `docker compose` starts.
+ * Runs a command to completion, without a shell, in its own process group. Ctrl-C in the updater's terminal therefore
+ * does not reach a compose command that must finish, and a deadline also stops the plugin started by `docker compose`.
  */
 export async function runCommand(
   file: string,
@@ -99,8 +96,8 @@ export async function runCommand(
   if (options.signal?.aborted) onAbort();
   options.signal?.addEventListener('abort', onAbort, { once: true });
 
-  // An error of `input` is ignored: a command that exits early breaks the pipe, and its exit code gives the cause. An
-  // error of `output`, such as a full disk, is reported.
+  // Errors of `input` are ignored: a command that exits early breaks the pipe, and its exit code gives the cause.
+  // Errors of `output`, such as a full disk, are thrown.
   const { input, output } = options;
   const fed = input && child.stdin && pipeline(input, child.stdin).catch(() => {});
   const drained =

@@ -1,49 +1,43 @@
 import { type Container, isUp, type ListedContainer, numberOf, serviceOf } from '../objects/container.ts';
 import { composeLabels } from '../objects/labels.ts';
 
-/** Information about an instance that does not come from the labels of its containers alone. */
+/** Facts about an instance that do not come only from its containers' labels. */
 export interface KnownInstance {
   project: string;
-  /** Path on the host of the directory with the compose files. */
+  /** Host path of the directory with the compose files. */
   directory: string;
   /** Name of the app's service. */
   app: string;
   /**
-   * Known directory and files of the instance, in the format of `composeOriginOf`, from a source other than the labels that are
+   * Known compose origins of the instance, in the format of `composeOriginOf`, from sources other than the labels to be
    * checked.
    */
   claims: ReadonlySet<string>;
   /**
-   * Id of the container in which the server runs; null for a manual update. The labels of this container are among the
-   * claims.
+   * Id of the container in which the server runs; null for a manual update. The origin in this container's labels is
+   * one of the known origins.
    */
   serverId: string | null;
-  /** Whether some of the containers may have another image because a run was interrupted. */
+  /** Whether an interrupted run may have left some containers with a different image. */
   isHalfReplaced: boolean;
 }
 
-/**
- * Message and advice about containers that compose would treat as part of an instance, although some of them do not
- * belong to it.
- */
+/** Containers that compose would treat as part of an instance, although some do not belong to it. */
 interface ForeignContainers {
   message: string;
-  /**
-   * Advice with the command that removes the containers. It contains no path from a label, because labels cannot be
-   * trusted.
-   */
+  /** Contains the command that removes the containers, but no path from a label: labels cannot be trusted. */
   advice: string;
 }
 
-/** Returns the directory, the compose files and the env files from a container's labels. */
+/** Returns the directory, compose files and env files in a container's labels. */
 const partsOf = ({ labels }: Pick<Container, 'labels'>): string[] =>
   [composeLabels.directory, composeLabels.files, composeLabels.envFiles].map((label) => labels[label] ?? '');
 
-/** Returns the directory and files from which a container was started, according to its labels, as one text. */
+/** Joins the directory and the files from which a container was started, as its labels report them. */
 export const composeOriginOf = (container: Pick<Container, 'labels'>): string =>
   partsOf(container).join('\n');
 
-/** Returns the text that `composeOriginOf` returns for containers that compose starts from this project. */
+/** Returns the value of `composeOriginOf` for containers that compose starts from this project. */
 export const expectedComposeOriginFor = (project: {
   directory: string;
   files: readonly string[];
@@ -51,8 +45,8 @@ export const expectedComposeOriginFor = (project: {
 }): string => [project.directory, project.files.join(), project.envFiles.join()].join('\n');
 
 /**
- * Parts of a message about containers of one service that have different origins. `foreign` describes the foreign
- * containers; `all` describes all containers if it is unknown which of them are foreign.
+ * Message parts about containers of one service with different origins. `foreign` describes the foreign containers;
+ * `all` is used if it is unknown which of the containers are foreign.
  */
 interface OriginDifference {
   foreign: string;
@@ -64,7 +58,7 @@ const otherImage: OriginDifference = {
   all: 'run images of different repositories',
 };
 const otherDirectory = differentFrom('another directory', 'different directories');
-/** Differences in the order of the result of `partsOf`. */
+/** In the order of the result of `partsOf`. */
 const otherParts = [
   otherDirectory,
   differentFrom('other compose files', 'different compose files'),
@@ -75,7 +69,7 @@ function differentFrom(one: string, several: string): OriginDifference {
   return { foreign: `from ${one}`, all: `were started from ${several}` };
 }
 
-/** Returns the repository of a container's image; null if only the image's id is known. */
+/** Null if only the image's id is known. */
 function repositoryOf({ imageReference }: Pick<Container, 'imageReference'>): string | null {
   if (/^(?:sha256:|[0-9a-f]{12,64}$|$)/.test(imageReference)) return null;
   return imageReference.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
@@ -84,8 +78,8 @@ function repositoryOf({ imageReference }: Pick<Container, 'imageReference'>): st
 /**
  * Finds the containers of a project that another user may have started (docs/contract.md 4.10); null if there are none.
  * Compose creates all containers of one service from one directory, one list of files and one repository. Containers of
- * different services may differ, because a service can be started separately, and because projects of two directories
- * may have the same name.
+ * different services may differ: a service can be started separately, and projects in two directories may have the same
+ * name.
  * @param containers containers of the project, without one-off containers, hooks and leftovers of an interrupted
  * compose command
  */
@@ -94,7 +88,7 @@ export function findForeignContainers(
   known: KnownInstance,
 ): ForeignContainers | null {
   for (const [service, all] of Map.groupBy(containers, serviceOf)) {
-    // Such a name is skipped, because no service in a compose file can have it, and the messages below print the name.
+    // Skip names that no service in a compose file can have, because the messages below print the name.
     if (!/^[\w.][\w.-]*$/.test(service)) continue;
     const odd = oddOf(service, all, known) ?? strangeImages(all, known);
     const twin = odd === null && !known.isHalfReplaced ? withOneNumber(service, all, known) : null;
@@ -118,7 +112,8 @@ function oddOf(service: string, all: readonly ListedContainer[], known: KnownIns
     container.labels[composeLabels.directory] === known.directory;
   const isApp = service === known.app;
   const isOfServer = known.serverId !== null && (isApp || all.some(({ id }) => id === known.serverId));
-  // If no container has a known claim, the directory decides: the operator has mounted it, or the server belongs to it.
+  // If no container has a known origin, compare the directory: the operator has mounted it, or the server belongs to
+  // it.
   const own = isOfServer || all.some(isOwn) ? all.filter(isOwn) : all.filter(isHere);
   if (own.length === 0 && !isApp) return null;
   const odd = all.filter((each) => !own.includes(each));
@@ -132,8 +127,8 @@ function oddOf(service: string, all: readonly ListedContainer[], known: KnownIns
 }
 
 /**
- * Returns the first part of the known origin (directory, compose files, env files) that the labels of the containers do
- * not match.
+ * Returns the first part of the known origin (directory, compose files or env files) that differs from the containers'
+ * labels.
  */
 function differenceOf(odd: readonly ListedContainer[], claim: string): OriginDifference {
   const truth = claim.split('\n');
@@ -165,8 +160,7 @@ function withOneNumber(
   const plain = (name: string) => name.replaceAll('_', '-');
   const isUsual = (each: ListedContainer) =>
     plain(each.name) === plain(`${project}-${service}-${numberOf(each)}`);
-  // The container to keep is the only running container, whatever its name. Otherwise it is the only container with the
-  // usual name.
+  // Keep the only running container, whatever its name; otherwise the only container with the usual name.
   const only = [same.filter(isUp), same.filter(isUsual)].find((each) => each.length === 1);
   const removed = same.filter((each) => !only?.includes(each));
   return {
@@ -217,8 +211,8 @@ const remake = (service: string): string =>
   `If all of them belong to this instance, recreate them from its files with {compose} up -d --no-deps --force-recreate ${service}. Then run {command} again.`;
 
 /**
- * Returns the containers of a project's directory that were started from the most common list of files. Returns all
- * containers if none belongs to the directory.
+ * Returns the containers of this directory that share the most common compose and env files; all containers if none
+ * belongs to the directory.
  */
 export function majorityOfContainers<C extends Pick<Container, 'labels'>>(
   containers: readonly C[],

@@ -2,8 +2,8 @@ import { posix } from 'node:path';
 import { requestedMounts } from '../objects/container.ts';
 import { type Json, toList, toObject, toStrings } from '../objects/json.ts';
 
-// Rights over the host that a container's definition can grant. The engine itself grants them to every client. Lifting
-// a restriction (a read-only file system, a ban on new privileges) is not such a right.
+// Privileges on the host that a container's definition can grant. The engine itself grants them to every client.
+// Lifting a restriction (a read-only file system, a ban on new privileges) does not count.
 
 /** Both parts of a container's definition, as in an inspection and in the body of `POST /containers/create`. */
 export interface ContainerDefinition {
@@ -11,36 +11,35 @@ export interface ContainerDefinition {
   hostConfig: Json;
 }
 
-/** A right over the host that a container's definition grants. */
 export interface HostRight {
-  /** Key in a compose file that grants the right: `privileged`, `cap_add`, `volumes`. */
+  /** Compose key that grants the privilege: `privileged`, `cap_add`, `volumes`. */
   section: string;
-  /** Path of the mount or device in the container; empty for other rights. */
+  /** Path of the mount or device in the container; empty for other privileges. */
   item: string;
-  /** Name of the right for messages: `capability SYS_ADMIN`, `the host's / at /host`. */
+  /** Name in messages: `capability SYS_ADMIN`, `/ of the host at /host`. */
   name: string;
 }
 
 /** Information that a container's definition does not contain. */
 export interface RightsContext {
   /**
-   * Checks whether a normalized host path belongs to the instance, so that mounting it grants no right over other data.
-   * A user who can write to a directory may have created links in it to other directories.
+   * Checks whether a normalized host path belongs to the instance, so that mounting it gives no access to other data.
+   * Resolve symbolic links first: they may lead to other directories.
    */
   isOwn: (path: string) => boolean;
-  /** Returns the driver options of a named volume, existing or to be created; empty for an unknown volume. */
+  /** Returns a named volume's driver options, even if the volume is yet to be created; empty for an unknown volume. */
   volumeOptions: (name: string) => Json;
 }
 
-/** Returns the definition in an inspection, or in the body of `POST /containers/create`. */
+/** @param raw an inspection, or the body of `POST /containers/create` */
 export const containerDefinitionOf = (raw: Json): ContainerDefinition => ({
   config: toObject(raw.Config ?? raw),
   hostConfig: toObject(raw.HostConfig),
 });
 
 /**
- * Returns the rights over the host that the definition `then` grants beyond the definition `now`. Both definitions must
- * include the defaults of the image and the engine.
+ * Finds the privileges on the host that `then` grants and `now` does not. Both definitions must include the defaults of
+ * the image and the engine.
  */
 export function findGainedRights(
   now: ContainerDefinition,
@@ -76,10 +75,7 @@ const namespaces = [
   ['cgroup', 'CgroupnsMode'],
 ] as const;
 
-/**
- * Returns the gained rights to share a namespace of the host, or of another container, which may share the namespace of
- * the host.
- */
+/** Includes shared namespaces of other containers, which may in turn share those of the host. */
 const gainedNamespaces = (now: Json, then: Json): HostRight[] =>
   namespaces.flatMap(([section, key]) => {
     const mode = String(then[key] ?? '');
@@ -146,10 +142,7 @@ const requestText = ({ Driver, Count, DeviceIDs, Capabilities }: Json): string =
     .filter((word) => word !== '')
     .join(' ');
 
-/**
- * Returns the gained security profiles. A custom profile may confine nothing, so it counts as a right unless the
- * container already has it.
- */
+/** A custom security profile may confine nothing, so it counts as a privilege unless the container already has it. */
 function gainedProfiles(now: Json, then: Json): HostRight[] {
   const options = (host: Json) =>
     toStrings(host.SecurityOpt)
@@ -217,20 +210,16 @@ function gainedMounts(now: Json, then: Json, { isOwn, volumeOptions }: RightsCon
 
 const withoutSlash = (path: string): string => path.replace(/(?<=.)\/+$/, '');
 
-/**
- * Returns the host directory that a volume of the engine's own driver mounts; null if the volume mounts no directory.
- */
+/** Returns the host directory that a volume of the driver `local` mounts; null if it mounts none. */
 const boundBy = ({ o, type, device }: Json): string | null =>
   /(?:^|,)r?bind(?:,|$)/.test(String(o ?? '')) || type === 'bind' ? String(device ?? '') : null;
 
 const ofNetwork = new Set(['nfs', 'nfs4', 'cifs', 'smb3', 'tmpfs']);
-/** Checks whether a volume is a disk of the host, or an overlay over a host directory. */
+/** Checks whether a volume is a host disk, or an overlay over a host directory. */
 const isOfMachine = ({ type, device }: Json): boolean =>
   device !== undefined && !ofNetwork.has(String(type ?? ''));
 
-/**
- * Returns the rights that are gained by the user and the groups, which decide what a container may do with its mounts.
- */
+/** User and groups determine what a container may do with its mounts. */
 function gainedIdentity(now: ContainerDefinition, then: ContainerDefinition): HostRight[] {
   const user = ({ config }: ContainerDefinition) => String(config.User ?? '').split(':');
   const isRoot = (definition: ContainerDefinition) => ['', '0', 'root'].includes(user(definition)[0] ?? '');

@@ -2,9 +2,7 @@ import { isAtLeast } from '../http/api-version.ts';
 import type { Container } from '../objects/container.ts';
 import { composeLabels } from '../objects/labels.ts';
 
-/**
- * Image of a container, from the engine or a journal. Journals of earlier versions of the updater contain no manifest.
- */
+/** A container's image, from the engine or a journal. Journals of earlier updater versions contain no manifest. */
 type ImageInUse = Pick<Container, 'imageId'> & Partial<Pick<Container, 'imageManifest'>>;
 
 /** A local image, from the engine or a journal. */
@@ -15,8 +13,8 @@ export interface LocalImage {
 }
 
 /**
- * Checks whether a container was created from an image, or from another image with the same content. The latter happens
- * if a tag was published again with another index (docs/contract.md 3.15).
+ * Checks whether a container was created from this image, or from a different image with the same content. The latter
+ * happens if a tag was published again with a different index (docs/contract.md 3.15).
  */
 export const isContainerOfImage = (
   { imageId, imageManifest }: ImageInUse,
@@ -38,10 +36,10 @@ export const hasSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageI
   isContainerOfImage(one, { id: imageId, manifests: imageManifest ? [imageManifest] : [] });
 
 /**
- * Checks whether compose's `up` keeps a container after a pull of the image. Compose up to 5.2 labels a container with
- * the image's id, and replaces the container if the id has changed. A later compose also replaces such a container
- * once. Containers of a later compose are compared by content only: their label has the manifest's digest, or the
- * image's id if `up` itself had to pull.
+ * Checks whether `docker compose up` keeps a container after the image was pulled. Compose up to 5.2 labels containers
+ * with the image's id and replaces them if the id has changed; later versions replace such containers once. Containers
+ * created by later versions are compared by content only: their label has the manifest's digest, or the image's id if
+ * `up` itself had to pull.
  */
 export const canKeepContainer = (
   container: ImageInUse & Pick<Container, 'labels'>,

@@ -4,23 +4,19 @@ import { EngineError } from '../http/engine-error.ts';
 import { linesOfStream } from '../http/lines.ts';
 import { parseObject } from '../objects/json.ts';
 
-/**
- * Events that report a change of a container's state. The events of single health checks are left out, because there
- * are too many of them.
- */
+/** Events about a changed container state. Events of single health checks are left out: there are too many of them. */
 const changes = [
   ...['create', 'start', 'die', 'oom', 'restart', 'pause', 'unpause', 'rename', 'destroy'],
   'health_status',
 ];
 
-/** Maximum milliseconds between two polls: `calmMs` while the event stream is open, `deafMs` while it is not. */
+/** Maximum time between two polls: `calmMs` while the event stream is open, `deafMs` while it is not. */
 const calmMs = 2_000;
 const deafMs = 250;
 
 /**
- * Subscribes to the engine's events about containers, so that a caller can poll as soon as a container changes.
- * Failures are not reported, because the caller also polls without events: events may be lost, the stream may be
- * interrupted, and a proxy may block it.
+ * Lets a caller poll as soon as a container changes. Failures are not reported, because the caller also polls without
+ * events: events may be lost, the stream may be interrupted, and a proxy may block it.
  * @param about filter for the containers: their ids, `{ container: […] }`, or a label
  */
 export function listenForEvents(engine: Engine, about: EngineFilters) {
@@ -55,13 +51,12 @@ export function listenForEvents(engine: Engine, about: EngineFilters) {
   open();
   return {
     /**
-     * Resolves when the caller should poll: as soon as an event arrives, or the stream opens or ends; immediately if
-     * that has happened since the last call. Without such news, resolves after two seconds, or after 250 ms if no
-     * stream is open, but at the latest after `withinMs` milliseconds.
+     * Resolves when the caller should poll: when an event arrives, or the stream opens or ends (immediately if that has
+     * happened since the last call). Otherwise resolves after two seconds, or after 250 ms if no stream is open, but no
+     * later than after `withinMs` milliseconds.
      */
     async next(withinMs: number): Promise<void> {
-      // A stream that has ended is reopened at most once in two seconds, because a server may close each stream
-      // immediately.
+      // Reopen an ended stream at most once every two seconds, because a server may close each stream immediately.
       if (state === 'over' && performance.now() - openedAt >= calmMs) open();
       if (!hasNews) {
         const { promise, resolve } = Promise.withResolvers<void>();
@@ -93,7 +88,7 @@ export function watchStops(engine: Engine, ids: readonly string[]) {
       },
     },
   );
-  /** Returns the ids of the containers that have received a signal since the watch began and have not exited since. */
+  /** Returns the ids of containers that have received a signal since the watch began and have not exited since. */
   const underWay = () => [...stopping];
   return { underWay, close };
 }
@@ -130,7 +125,7 @@ interface Listener {
   onEnd?: (isRefused: boolean) => void;
 }
 
-/** Reads events until the engine closes the stream. Returns a function that closes the stream earlier. */
+/** Reads events until the engine closes the stream. Returns a function that closes it earlier. */
 function follow(
   engine: Engine,
   filters: EngineFilters,

@@ -7,8 +7,7 @@ import { findEngineError } from '../http/engine-error.ts';
 const mendArchives = 'Update the engine, because its docker cp fails. Then run {command} again.';
 
 /**
- * Rethrows the error of an archive call. If the engine itself rejected the call, the new error advises an update of the
- * engine.
+ * Rethrows an archive call's error. If the engine itself rejected the call, the error then advises an engine update.
  */
 export function rethrowWithArchiveAdvice(error: unknown): never {
   const cause = findEngineError(error);
@@ -18,12 +17,11 @@ export function rethrowWithArchiveAdvice(error: unknown): never {
 }
 
 /**
- * Bytes that are read in addition to the content, for headers and padding. This limit also ends the reading of a
- * directory, or of a file that is too big.
+ * Bytes read in addition to the content, for headers and padding. The limit also stops reading a directory, or a file
+ * that is too big.
  */
 const besides = 16 * blockSize;
 
-/** A regular file in a container's file system. */
 export interface ContainerFile {
   mode: number;
   uid: number;
@@ -33,11 +31,10 @@ export interface ContainerFile {
   content: Buffer;
 }
 
-/** Reason why a path has no readable regular file. */
 export type NoFileReason = 'missing' | 'too-big' | 'not-a-file';
 
 /**
- * Reads a file of a running or stopped container, without following symbolic links.
+ * Reads a file of a running or stopped container. Does not follow symbolic links.
  * @throws UpdateError engine-unavailable
  */
 export async function readContainerFile(
@@ -51,18 +48,18 @@ export async function readContainerFile(
 }
 
 /**
- * Checks whether a directory of a running or stopped container has any entries.
+ * Works for running and stopped containers.
  * @throws UpdateError engine-unavailable
  */
 export async function hasEntries(engine: Engine, id: string, path: string): Promise<boolean> {
   const archive = (await readArchive(engine, id, path, 0))?.toString('latin1') ?? '';
-  // The first header is that of the directory itself. Headers of the types x and L are not counted, because they only
-  // precede the header of their entry.
+  // The first header is that of the directory itself. Headers of types x and L are not counted, because they only
+  // precede an entry's header.
   const headers = archive.match(/.{156}[^xL].{100}ustar.{250}/gs) ?? [];
   return headers.length > 1 || archive.length >= besides;
 }
 
-/** Reads the beginning of the tar archive that the engine creates from a path; null if the path does not exist. */
+/** Reads the start of the engine's tar archive of a path; null if the path does not exist. */
 async function readArchive(engine: Engine, id: string, path: string, bytes: number): Promise<Buffer | null> {
   const limit = bytes + besides;
   const options = { params: { id, file: path }, query: { path }, limit, cut: true };
@@ -70,7 +67,7 @@ async function readArchive(engine: Engine, id: string, path: string, bytes: numb
   return status === 404 ? null : body;
 }
 
-/** Returns the first entry of a tar archive if the entry is a regular file, otherwise the reason why not. */
+/** Returns the archive's first entry if it is a regular file, otherwise the reason why it cannot be read. */
 function firstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFileReason {
   let extended: Record<string, string> = {};
   for (let at = 0; at + blockSize <= archive.length; ) {
@@ -95,7 +92,7 @@ function firstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFileRea
             content,
           };
     }
-    // Only the size and the owner are needed from an extended header, not the name.
+    // Read only the size and the owner from an extended header: the name is known.
     if (kind === 'x') extended = records(content.toString());
     at += blockSize + Math.ceil(size / blockSize) * blockSize;
   }

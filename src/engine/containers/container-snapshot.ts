@@ -6,8 +6,8 @@ import { type Json, toList, toObject, toStrings } from '../objects/json.ts';
 import { type CopiedFile, readCopiedFiles } from './copied-files.ts';
 
 /**
- * All settings that are needed to recreate a container, as plain JSON from the engine's inspection. They include the
- * values of environment variables: never log them.
+ * Settings for recreating a container, as plain JSON from the engine's inspection. Never log them: they include the
+ * values of environment variables.
  */
 export interface ContainerSnapshot {
   /** Id of the container, 64 hexadecimal digits. */
@@ -16,40 +16,39 @@ export interface ContainerSnapshot {
   /** Id of the local image, `sha256:…`. */
   imageId: string;
   /**
-   * Digest of the image manifest that the container used; null if the engine did not report it. Journals of earlier
-   * versions of the updater do not contain this field.
+   * Digest of the image manifest that the container used; null if the engine did not report it. Missing in journals of
+   * earlier updater versions.
    */
   imageManifest?: string | null;
   /** Image reference from which the container was created. */
   imageReference: string;
   /**
-   * Platform of the image manifest that the container used, such as `linux/arm64/v8`, because one image id may stand
-   * for several platforms. Null if the engine did not report the manifest.
+   * Platform of the image manifest that the container used, such as `linux/arm64/v8`: one image id may stand for
+   * several platforms. Null if the engine did not report the manifest.
    */
   platform: string | null;
   config: Json;
   hostConfig: Json;
   /**
-   * Requested endpoint settings by network name. Empty if the container uses no network, or the network of the host or
-   * of another container.
+   * Requested endpoint settings, keyed by network name. Empty if the container has no network, or shares that of the
+   * host or of another container.
    */
   networks: Record<string, Json>;
   /**
-   * Container ports that were published on the host when the snapshot was taken, such as `8080/tcp`. Journals of
-   * earlier versions of the updater do not contain this field.
+   * Container ports published on the host at the time of the snapshot, such as `8080/tcp`. Missing in journals of
+   * earlier updater versions.
    */
   published?: readonly string[];
   /** Files that compose has copied into the container's own file system. */
   copied: CopiedFile[];
-  /** Paths of files that compose has copied, but that this snapshot lacks because they are too big or not regular. */
+  /** Paths of copied files that this snapshot lacks, because they are too big or not regular files. */
   lost: string[];
 }
 
 /**
- * Takes snapshots of containers from the engine's inspections. Ids of missing containers are skipped. Call this while
- * the containers are running: for a stopped container, the engine no longer reports the MAC addresses of additional
- * networks.
- * @param copied paths to which compose may have copied files, by container id; see `listCopiedPaths`
+ * Skips missing containers. Call this while the containers are running: for a stopped container, the engine no longer
+ * reports the MAC addresses of additional networks.
+ * @param copied paths to which compose may have copied files, keyed by container id; see `listCopiedPaths`
  * @throws UpdateError engine-unavailable
  */
 export async function takeSnapshots(
@@ -70,7 +69,7 @@ export async function takeSnapshots(
 }
 
 /**
- * Builds a snapshot from the response to `GET /containers/<id>/json`, or from an element of `docker inspect`.
+ * @param raw response to `GET /containers/<id>/json`, or an element of `docker inspect`
  * @param apiVersion API version of the response, such as `1.45`; empty if unknown
  */
 export function buildSnapshot(raw: unknown, apiVersion = ''): ContainerSnapshot {
@@ -101,8 +100,8 @@ export function buildSnapshot(raw: unknown, apiVersion = ''): ContainerSnapshot 
 }
 
 /**
- * Returns the configuration for the recreated container. Values that come from the image need not be removed, because
- * the engine merges them with the image's values to the same result.
+ * Returns the configuration for the recreated container. Values that come from the image can stay: the engine merges
+ * them with the image's values, with the same result.
  */
 function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; uts: string }): Json {
   // The MAC address is part of the endpoint settings, see `networksOf`.
@@ -122,7 +121,7 @@ function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; u
 
 /**
  * Returns `Binds` and `Mounts` with the names of anonymous volumes, so that the new container mounts the same data. The
- * engine creates and names such a volume for `VOLUME` of the image, or for a mount without a source.
+ * engine creates such a volume for a `VOLUME` of the image, or for a mount without a source.
  */
 function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | null; Mounts: Json[] | null } {
   const volumes = new Map(
@@ -160,8 +159,8 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
 }
 
 /**
- * Returns the network settings that were requested, without those that the engine chose: the addresses, and the alias
- * that is the short container id.
+ * Returns the requested network settings, without those that the engine chose: the addresses, and the short container
+ * id as an alias.
  */
 function networksOf(
   networks: Json,
@@ -183,9 +182,9 @@ function networksOf(
 }
 
 /**
- * Returns the MAC address of an endpoint if it was probably requested, otherwise an empty text; the engine does not
- * report whether it was requested. An address that is derived from the IP address, as by engines before 28, was not
- * requested, and could be a duplicate if it were reused with another IP address.
+ * Returns an endpoint's MAC address if it was probably requested, otherwise an empty text. Engines do not report
+ * whether it was. Engines before 28 derive the address from the IP address: such a MAC address was not requested, and
+ * could be a duplicate if it were reused with a different IP address.
  */
 function probablyChosenMac({ MacAddress, IPAddress }: Json): string {
   const made = String(IPAddress ?? '')

@@ -4,8 +4,7 @@ import type { Engine } from '../cli/engine.ts';
 import { type ContainerFile, readContainerFile } from './container-file.ts';
 
 /**
- * A file that compose has copied into a container after creating the container. The engine's inspection does not
- * include such files.
+ * A file that compose copied into a container after creating it. The engine's inspection does not include such files.
  */
 export interface CopiedFile extends Omit<ContainerFile, 'content'> {
   /** Absolute path in the container. */
@@ -20,7 +19,7 @@ const maxBytes = 1024 * 1024;
 /**
  * Returns the container paths of a service's configs and secrets. Compose usually mounts those with a `file`, and
  * copies those with `content` or `environment` into the container.
- * @param service definition of the service in `docker compose config --format json`
+ * @param service the service in the output of `docker compose config --format json`
  */
 export function listCopiedPaths(service: unknown): string[] {
   const { configs, secrets } = (service ?? {}) as Record<'configs' | 'secrets', unknown>;
@@ -35,10 +34,7 @@ function targets(references: unknown, directory: string): string[] {
   });
 }
 
-/**
- * Reads these files of a container. Missing files are skipped, and files that are too big or not regular are listed in
- * `lost`.
- */
+/** Skips missing files. Files that are too big or not regular files are listed in `lost`. */
 export async function readCopiedFiles(
   engine: Engine,
   id: string,

@@ -12,17 +12,17 @@ import { createCopiedFilesArchive } from './copied-files.ts';
  */
 const scratchLabel = 'svc-updater.scratch';
 /**
- * Label by which a process finds its own helper containers, even if the engine failed and the response with a
- * container's id was lost.
+ * Lets a process find its own helper containers, even if the engine failed and the response with a container's id was
+ * lost.
  */
 const makerLabel = 'svc-updater.maker';
 const maker = randomUUID();
 let hasMade = false;
 
 interface ScratchOptions {
-  /** Platform of the image to be used; chosen by the engine if null. */
+  /** Platform of the image; chosen by the engine if null. */
   platform?: string | null;
-  /** Label that replaces `scratchLabel`, for containers that must survive the removal of helper containers. */
+  /** Replaces `scratchLabel`, for containers that must survive the removal of helper containers. */
   label?: string;
   /** Container configuration in the format of the engine's API. */
   config?: Readonly<Record<string, unknown>>;
@@ -46,14 +46,14 @@ export async function createHelperContainer(
   const spec = {
     platform,
     Image: image,
-    // The engine requires a command for every container, and the image may not define one.
+    // The engine requires a command for every container, and some images define none.
     Cmd: ['-'],
     ...config,
     Labels: { ...toObject(config.Labels), ...labels },
     HostConfig: { NetworkMode: 'none', ...hostConfig },
   };
-  // The message is checked, because the engine also returns 404 for a missing log plugin, or for a missing container
-  // whose volumes are shared.
+  // Check the message: the engine also returns 404 for a missing log plugin, or if a container whose volumes are shared
+  // is missing.
   return engine.createContainer(spec).catch((error) => {
     const cause = findEngineError(error);
     if (cause?.code === 'not-found' && !/plugin|such container/i.test(cause.message)) return null;
@@ -91,14 +91,14 @@ export async function removeHelperContainer(engine: Engine, id: string): Promise
   await engine.removeContainer(id, { force: true }).catch(tolerateErrors('conflict'));
 }
 
-/** Removes helper containers that killed runs have left for this project or path. */
+/** Removes helper containers that killed runs left behind for this project or path. */
 export const removeHelperContainers = (
   engine: Engine,
   madeFor: string,
   label = scratchLabel,
 ): Promise<void> => removeLabelled(engine, `${label}=${madeFor}`);
 
-/** Removes the helper containers of this process, even if the response with their ids was lost. */
+/** Also removes containers whose ids are unknown because the response was lost. */
 export async function removeOwnHelperContainers(engine: Engine): Promise<void> {
   if (hasMade) await removeLabelled(engine, `${makerLabel}=${maker}`);
 }
@@ -109,7 +109,7 @@ async function removeLabelled(engine: Engine, label: string): Promise<void> {
 }
 
 /**
- * Copies the files that compose had copied into the old container to a new container, running or not.
+ * Gives a new container, running or not, the files that compose had copied into the old container.
  * @throws UpdateError engine-unavailable
  */
 export async function copyFilesToContainer(
@@ -123,8 +123,8 @@ export async function copyFilesToContainer(
 
 /**
  * Checks that the engine can copy a container's files into a new container of the same image. Call this before any
- * container is stopped: compose copies the files only after it has removed the old container, and a rollback would fail
- * in the same way.
+ * container is stopped: compose copies the files only after removing the old container, and a rollback would fail in
+ * the same way.
  * @param project project whose next run removes the helper container if this run is killed
  * @throws UpdateError engine-unavailable
  */
@@ -136,7 +136,7 @@ export async function checkCopiedFiles(
   const { imageId, platform, copied } = blueprint;
   if (copied.length === 0) return;
   const scratch = await createHelperContainer(engine, imageId, project, { platform });
-  // If the image is missing, no rollback is possible, which is reported elsewhere.
+  // If the image is missing, no rollback is possible. Another check reports that.
   if (scratch === null) return;
   try {
     await copyFilesToContainer(engine, scratch, blueprint);

@@ -10,7 +10,7 @@ const temporaryName = /^([0-9a-f]{12})_(.+)$/;
 
 export const hasTemporaryName = ({ name }: Pick<Container, 'name'>): boolean => temporaryName.test(name);
 
-/** Returns the container's name without compose's temporary prefix. */
+/** Removes compose's temporary prefix from the container's name. */
 export const finalName = ({ name }: Pick<Container, 'name'>): string => temporaryName.exec(name)?.[2] ?? name;
 
 /**
@@ -23,9 +23,9 @@ export function isJoinedBy(separator: '_' | '-', container: Pick<Container, 'nam
 }
 
 /**
- * Returns the services whose containers must have names like `project_service_1`. The names of existing containers
- * decide, because compose would otherwise rename the containers that it replaces. A service with custom names
- * (`container_name`) follows the other services, because the names in its links use their separator.
+ * Finds the services whose containers must keep names like `project_service_1`: compose would otherwise rename the
+ * containers that it replaces. A service with custom names (`container_name`) follows the other services, because its
+ * links contain their names.
  */
 export function findServicesWithUnderscoreNames(containers: readonly Container[]): string[] {
   const named = containers.map((container) => ({ ...container, name: finalName(container) }));
@@ -39,13 +39,12 @@ export function findServicesWithUnderscoreNames(containers: readonly Container[]
     .sort();
 }
 
-/** Checks whether compose created the container in the first argument to replace the one in the second argument. */
+/** Checks whether compose created the first container to replace the second. */
 export const isReplacementFor = ({ name }: Container, { id }: Container): boolean => {
   const prefix = temporaryName.exec(name)?.[1];
   return prefix !== undefined && id.startsWith(prefix);
 };
 
-/** Checks whether compose has created a container under a temporary name but not started it. */
 export const isUnstartedWithTemporaryName = (container: Container): boolean =>
   hasTemporaryName(container) && container.status === 'created';
 
@@ -63,25 +62,23 @@ export const isHook = ({ labels }: Pick<Container, 'labels'>): boolean =>
 
 /** Containers of a compose project, without those of `docker compose run` and of hooks. */
 export interface ProjectContainers {
-  /**
-   * Containers in the order of their numbers, including containers with a temporary name that are not in `leftovers`.
-   */
+  /** Sorted by container number. Includes containers with a temporary name that are not leftovers. */
   containers: readonly Container[];
   /**
-   * Containers of a compose command that is in progress or was killed. Each has a temporary name and was never started,
-   * and either the container to be replaced still exists, or another container already has the final name.
+   * Never-started containers with temporary names, from a compose command that is in progress or was killed. For each,
+   * the container to be replaced still exists, or another container already has the final name.
    */
   leftovers: readonly Container[];
 }
 
 /**
- * Checks whether compose has stopped a container to replace it, but not yet removed the container. It was running, so
+ * Checks whether compose has stopped a container to replace it but not yet removed it. The container was running, so
  * its replacement must run too.
  */
 export const isStoppedForReplacement = (container: Container, leftovers: readonly Container[]): boolean =>
   !isUp(container) && leftovers.some((leftover) => isReplacementFor(leftover, container));
 
-/** Returns the engine's filter for the containers of a project, which also selects events about them. */
+/** Returns the engine's filter for a project's containers, and for events about them. */
 export const projectFilterFor = (project: string) => ({ label: [`${composeLabels.project}=${project}`] });
 
 /** Previous result of `listProjectContainers`, from which unchanged containers are reused. */
@@ -92,9 +89,8 @@ interface EarlierLook {
 }
 
 /**
- * Lists the containers of a project.
- * @param earlier previous result. Containers of services other than `services` are reused if their id, name and status
- * are unchanged: a project may have a hundred containers that the run does not touch.
+ * @param earlier previous result, from which containers are reused if their id, name and status are unchanged and their
+ * service is not in its `services`: a project may have a hundred containers that the run does not touch
  */
 export async function listProjectContainers(
   engine: Engine,
@@ -113,7 +109,6 @@ export async function listProjectContainers(
   return separateLeftovers([...same, ...(await engine.inspectContainers(asked))]);
 }
 
-/** Separates the leftovers of a compose command from the other containers of a project. */
 export function separateLeftovers(all: readonly Container[]): ProjectContainers {
   const isLeftover = (container: Container) =>
     isUnstartedWithTemporaryName(container) &&

@@ -10,17 +10,14 @@ import type { Json } from '../objects/json.ts';
 import type { ContainerSnapshot } from './container-snapshot.ts';
 import { copyFilesToContainer } from './helper-container.ts';
 
-/**
- * Deadline in milliseconds for the creation of a container, because the engine may have to copy content of the image
- * into a volume.
- */
+/** Creating a container may take long, because the engine may have to copy image content into a volume. */
 const createDeadlineMs = 300_000;
 
 /**
  * Recreates a container under its old name without starting it, and returns the new id. On a repeated call, returns the
- * id of the old container if it still exists, or of the recreated container if that has been started since. A container
- * that was created but never started is created again, because it may be incomplete.
- * @param successors ids of recreated containers, by the ids of the containers that they replace
+ * id of the old container if it still exists, or of the recreated container if it has been started since. A recreated
+ * container that was never started may be incomplete, so it is created again.
+ * @param successors ids of recreated containers, keyed by the ids of the containers that they replace
  * @throws UpdateError containers-not-restored with the engine's message if the engine rejects a request;
  * engine-unavailable
  */
@@ -60,8 +57,8 @@ async function specOf(
   successors: ReadonlyMap<string, string>,
 ): Promise<ContainerSpec> {
   const { name, platform, config, hostConfig, networks, imageReference, imageId } = blueprint;
-  // The new container gets the old image reference, so that it looks as before. If the reference now points to another
-  // image, the new container gets the image's id instead.
+  // Use the old image reference, so that the container looks as before. If the reference now points to a different
+  // image, use the image's id instead.
   const isSame = isContainerOfImage(blueprint, await engine.inspectImage(imageReference));
   const endpoints = Object.entries(networks);
   const first = firstNetwork(networks, hostConfig);
@@ -93,8 +90,8 @@ async function complete(engine: Engine, blueprint: ContainerSnapshot, id: string
 }
 
 /**
- * Finds the container that now has the old container's name. Null if that container is neither the old container nor
- * created from its snapshot.
+ * Finds the container that now has the old container's name. Null if it is neither the old container nor created from
+ * its snapshot.
  */
 async function findTwin(
   engine: Engine,
@@ -107,7 +104,7 @@ async function findTwin(
   return same ? { id: its.id, started: hasStarted(its) } : null;
 }
 
-/** Removes a recreated container but keeps its volumes, because they belong to the old container. */
+/** Keeps the volumes, because they belong to the old container. */
 const remove = (engine: Engine, id: string): Promise<void> =>
   engine.removeContainer(id, { force: true, keepsVolumes: true });
 
@@ -117,8 +114,7 @@ function firstNetwork(networks: ContainerSnapshot['networks'], { NetworkMode }: 
 }
 
 /**
- * Replaces the ids of old containers with the ids of the recreated containers, in the shared namespaces and in
- * `VolumesFrom`.
+ * Replaces the ids of old containers with those of the recreated containers, in shared namespaces and in `VolumesFrom`.
  */
 export function replaceContainerIds(host: Json, successors: ReadonlyMap<string, string>): Json {
   const successor = (id: string): string => {
@@ -140,8 +136,8 @@ export function replaceContainerIds(host: Json, successors: ReadonlyMap<string, 
 }
 
 /**
- * Limits numbers to the range that the engine accepts. The limit 2⁶³−1, which means "none", becomes 2⁶³ as a JavaScript
- * number, and the engine rejects that number.
+ * Limits numbers to the range that the engine accepts. 2⁶³−1, which means "no limit", becomes 2⁶³ as a JavaScript
+ * number, which the engine rejects.
  */
 function withinRange<T>(body: T): T {
   const most = 2 ** 63;

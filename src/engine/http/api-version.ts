@@ -1,16 +1,15 @@
 import { EngineError, errorMessageOf } from './engine-error.ts';
 
 /**
- * Oldest and newest API version whose responses this program can read. Engines of 2017 support the oldest. Images and
- * containers include manifests since API 1.48, and lack some fields from API 1.52 on.
+ * Oldest and newest API versions that this program supports. Engines from 2017 support the oldest. Since API 1.48,
+ * responses contain image manifests; since API 1.52, some fields are missing.
  */
 const oldest = '1.30';
 const newest = '1.51';
 
 /**
- * Returns the API version for requests: the newest that both the engine and this program support. A newer engine then
- * responds as engines did when this program was written. Null if the engine does not report its version and therefore
- * uses its newest version.
+ * Returns the newest API version that both the engine and this program support, so that newer engines respond in a
+ * known format. Null if the engine does not report its version; it then uses its newest version.
  * @throws EngineError if the engine is too old
  */
 export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
@@ -25,8 +24,8 @@ export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string
 }
 
 /**
- * Checks whether the engine rejected the API version of a request. This may happen after another engine has replaced
- * the engine that reported its version. The rejected request had no effect.
+ * Checks whether the engine rejected the API version. This happens if another engine has replaced the engine that
+ * reported its version. The rejected request had no effect.
  */
 export const isUnsupportedVersion = (answer: { status: number; body: Buffer }): boolean =>
   answer.status === 400 && /client version \S+ is too (?:new|old)/i.test(errorMessageOf(answer));
@@ -35,19 +34,13 @@ export const isUnsupportedVersion = (answer: { status: number; body: Buffer }): 
 export const toVersionedPath = (version: string | null, path: string): string =>
   version === null ? path : `/v${version}${path}`;
 
-/**
- * Checks whether a version is at least `needed`, by the first two numbers of versions such as `1.45` of the API or
- * `v5.3.0-4` of compose.
- */
+/** Compares the first two numbers of versions such as `1.45` (API) or `v5.3.0-4` (compose). */
 export function isAtLeast(version: string, needed: string): boolean {
   const [[major, minor], [neededMajor, neededMinor]] = [numbersOf(version), numbersOf(needed)];
   return major > neededMajor || (major === neededMajor && minor >= neededMinor);
 }
 
-/**
- * Checks whether the API version accepts all networks when a container is created. Before API 1.44, a container is
- * created with its first network and connected to the others afterwards.
- */
+/** Before API 1.44, a container is created with its first network, and connected to its other networks afterwards. */
 export const takesAllNetworks = (apiVersion: string): boolean => isAtLeast(apiVersion, '1.44');
 
 export const isVersion = (text: unknown): text is string =>

@@ -16,13 +16,12 @@ import {
 
 const whoAreYou = '/version';
 
-/** Options for the body of an error response: its first 64 KiB are enough to identify the error page of a proxy. */
+/** Limits for an error response: the first 64 KiB are enough to recognize a proxy's error page. */
 const ofRefusal = { limit: 64 * 1024, cut: true };
 
 /**
- * Client for the engine's API, for the updater and the server library. It uses the newest API version that both the
- * engine and this program support, which the first request determines. All methods throw EngineError, or the reason of
- * the signal.
+ * Client for the engine's API. The first request determines the API version: the newest that both the engine and this
+ * program support. All methods throw EngineError, or the signal's reason.
  */
 export class EngineClient {
   /** Latest response to `GET /version`; null before the first response. */
@@ -34,7 +33,7 @@ export class EngineClient {
   /** API version for requests. Reset after a failed request, because another engine may respond next. */
   #version: Promise<string | null> | null = null;
 
-  /** Creates a client. @param deadlineMs deadline in milliseconds for the request of the engine's version */
+  /** @param deadlineMs time limit in milliseconds for `GET /version` */
   constructor(targetOf: () => EngineTarget, deadlineMs: number) {
     this.#targetOf = targetOf;
     this.#deadlineMs = deadlineMs;
@@ -64,7 +63,9 @@ export class EngineClient {
     return opened;
   }
 
-  /** Sends a request with the API version in its path. `HEAD` requests have no version, as in the docker command. */
+  /**
+   * Sends a request with the API version in its path. Like the docker command, it adds no version to `HEAD` requests.
+   */
   async #versioned<T extends EngineResponse>(
     question: EngineRequest,
     send: (asked: EngineRequest) => Promise<T>,
@@ -83,7 +84,7 @@ export class EngineClient {
           if (!isPlain) this.apiVersion = version ?? apiVersion;
           return { ...answer, apiVersion: version ?? apiVersion };
         }
-        // Another engine has replaced the engine that reported its version, so the version is requested again.
+        // Another engine has replaced the engine that reported its version, so request the version again.
         this.#version = null;
       } catch (error) {
         if (!(error instanceof EngineError)) throw error;
@@ -96,8 +97,8 @@ export class EngineClient {
   }
 
   /**
-   * Returns the API version for requests. Null if the engine does not report its version, or if a proxy blocks that
-   * request. The engine then uses its newest version.
+   * Returns the API version for requests. Null if the engine does not report its version, or if a proxy blocks `GET
+   * /version`. The engine then uses its newest version.
    */
   #agree(): Promise<string | null> {
     const asked = { method: 'GET', path: whoAreYou, deadlineMs: this.#deadlineMs } as const;

@@ -1,9 +1,10 @@
 /**
- * Reason for a failed request. `refused`: the engine rejects the request; `not-found` and `conflict` are its statuses
- * 404 and 409; `refused-by-proxy`: a proxy in front of the engine rejects the request; `unsupported`: the engine
- * supports no API version of this program; `unreachable`: there was no response, or it was interrupted;
- * `not-an-engine`: another server responded; `late`: the response, or the rest of it, did not arrive in time;
- * `too-big`: the response is longer than expected.
+ * Reason for a failed request.
+ * `refused`: the engine rejected the request; `not-found` and `conflict`: it did so with status 404 or 409;
+ * `refused-by-proxy`: a proxy in front of the engine rejected the request;
+ * `unsupported`: the engine and this program have no API version in common;
+ * `unreachable`: there was no response, or it was interrupted; `not-an-engine`: another server responded;
+ * `late`: the response was not complete before the timeout; `too-big`: it is longer than the limit.
  */
 export type EngineErrorCode =
   | 'refused'
@@ -19,7 +20,7 @@ export type EngineErrorCode =
 export class EngineError extends Error {
   override readonly name = 'EngineError';
   readonly code: EngineErrorCode;
-  /** HTTP status; null if there was no response or an incomplete response. */
+  /** HTTP status of an error response; null for other errors. */
   readonly status: number | null;
 
   constructor(
@@ -33,16 +34,16 @@ export class EngineError extends Error {
   }
 }
 
-/** Error codes for a response with an error status, as opposed to a missing or invalid response. */
+/** Codes for responses with an error status. With any other code, the response is missing or invalid. */
 export const rejectionCodes = ['refused', 'not-found', 'conflict', 'refused-by-proxy'] as const;
 
-/** Returns the error itself or its cause, whichever is an EngineError; null if neither is. */
+/** Returns the error or its cause, whichever is an EngineError; null if neither is. */
 export function findEngineError(error: unknown): EngineError | null {
   const { cause } = Object(error) as { cause?: unknown };
   return [error, cause].find((each) => each instanceof EngineError) ?? null;
 }
 
-/** Creates an error handler that returns null for errors with these codes and rethrows other errors. */
+/** Creates a handler that returns null for errors with these codes, and rethrows all others. */
 export const tolerateErrors =
   (...codes: readonly EngineErrorCode[]) =>
   (error: unknown): null => {
@@ -51,11 +52,11 @@ export const tolerateErrors =
     throw error;
   };
 
-/** Error statuses of a response without a body that show that a proxy has responded. */
+/** Error statuses that come from a proxy if the response has no body. */
 const statusesOfDenial = [401, 403, 405, 407];
 const codesOfStatus: Readonly<Record<number, EngineErrorCode>> = { 404: 'not-found', 409: 'conflict' };
 
-/** Converts an error response to an EngineError. @param call method and path of the request, such as `GET /version` */
+/** @param call method and path of the request, such as `GET /version` */
 export function createResponseError(call: string, answer: { status: number; body: Buffer }): EngineError {
   const { status } = answer;
   const said = errorMessageOf(answer);
@@ -77,10 +78,7 @@ export function createResponseError(call: string, answer: { status: number; body
 export const isBackendMissing = ({ status, body }: { status: number; body: Buffer }): boolean =>
   [502, 503, 504].includes(status) && wordsOf(body) === null;
 
-/**
- * Returns the engine's message in an error response. If the body is not from the engine, returns the first line of the
- * body.
- */
+/** Returns the engine's message, or the first line of a body that is not from the engine. */
 export const errorMessageOf = ({ status, body }: { status: number; body: Buffer }): string =>
   wordsOf(body) ?? (body.toString().trim().split('\n')[0]?.slice(0, 300) || `status ${status}`);
 

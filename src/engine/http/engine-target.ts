@@ -15,9 +15,9 @@ export interface EngineTarget {
 }
 
 /**
- * Parses the address of an engine.
+ * Parses an engine's address.
  * @param host `unix:///…` or `tcp://…`
- * @param tls flags of the docker command with their values: `--tlsverify`, `--tlscacert`, `/certs/ca.pem` …
+ * @param tls TLS flags of the docker command with their values: `--tlsverify`, `--tlscacert`, `/certs/ca.pem` …
  * @throws TypeError for any other address
  */
 export function engineTarget(host: string, tls: readonly string[] = []): EngineTarget {

@@ -5,8 +5,8 @@ import { EngineError } from './engine-error.ts';
 const longestLine = 1024 * 1024;
 
 /**
- * Splits bytes into lines. Long lines are truncated, so that memory use is bounded. `end` reports the last line if it
- * has no line break.
+ * Splits bytes into lines. Long lines are truncated to limit memory use. `end` reports the last line if it has no line
+ * break.
  */
 export function createLineSplitter(onLine: (line: string) => void, longest = longestLine) {
   const decoder = new StringDecoder('utf8');
@@ -30,7 +30,7 @@ export function createLineSplitter(onLine: (line: string) => void, longest = lon
   };
 }
 
-/** Yields the lines of a stream. Long lines are truncated. */
+/** Long lines are truncated. */
 export async function* linesOfStream(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let lines: string[] = [];
   const splitter = createLineSplitter((line) => lines.push(line));
@@ -44,7 +44,7 @@ export async function* linesOfStream(chunks: AsyncIterable<Buffer>): AsyncGenera
 }
 
 /**
- * Yields the JSON objects of a stream that has one in each line, such as pulls and events.
+ * Parses a stream with one JSON object per line, such as pull progress or events.
  * @throws EngineError for other content
  */
 export async function* parseObjectLines(
@@ -55,7 +55,7 @@ export async function* parseObjectLines(
   }
 }
 
-/** Parses a JSON object. @throws EngineError if the text is not a JSON object */
+/** @throws EngineError if the text is not a JSON object */
 export function requireJsonObject(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
@@ -75,15 +75,15 @@ const errorFrame = 3;
 const maxErrorBytes = 1_000;
 
 /**
- * Decodes a container's log, with both outputs in order of arrival. Without a terminal, the engine sends frames with a
- * head: a byte for the output, three zeros, and the length of the content. With a terminal, the engine sends plain
- * text. Before API 1.42, the response does not show which of the two it is, but no text from a terminal begins with
- * such a head.
+ * Decodes a container's log, with both outputs in order of arrival. Without a terminal, the engine sends frames. A
+ * frame begins with a head: a byte for the output, three zeros, and the length of the content. With a terminal, the
+ * engine sends plain text. Before API 1.42, the response does not specify its format, but text from a terminal never
+ * begins with such a head.
  */
 export async function* logText(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let isFramed: boolean | null = null;
   let rest: Buffer = Buffer.alloc(0);
-  /** Number of bytes of the current frame that are still to be read. */
+  /** Unread bytes of the current frame. */
   let left = 0;
   let isError = false;
   let error: Buffer = Buffer.alloc(0);

@@ -1,5 +1,5 @@
-// Requests to the engine's API, for the updater and the server library. An engine or a proxy may interrupt a response
-// or stall at any byte, but every request here settles in time.
+// An engine or a proxy may interrupt a response or stall at any byte. Every request in this file settles by its
+// deadline, if it has one.
 
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
@@ -9,17 +9,17 @@ import type { EngineTarget } from './engine-target.ts';
 
 export interface EngineRequest {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
-  /** Path of the request, including the query. */
+  /** Path, including the query. */
   path: string;
   headers?: OutgoingHttpHeaders;
-  /** Body of the request. Buffers and streams are sent as a tar archive, other values as JSON. */
+  /** Buffers and streams are sent as a tar archive, other values as JSON. */
   body?: unknown;
-  /** Deadline in milliseconds for the whole response, or for only the headers of a stream; Infinity for no deadline. */
+  /** Time limit in milliseconds for the whole response, or only for the headers of a stream; Infinity for no limit. */
   deadlineMs: number;
   signal?: AbortSignal;
   /**
-   * Maximum size of the response in bytes, 16 MiB by default. A longer response is an error, or is truncated if `cut`
-   * is set.
+   * Maximum size of the response in bytes, 16 MiB by default. If `cut` is set, a longer response is truncated.
+   * Otherwise, it is an error.
    */
   limit?: number;
   cut?: boolean;
@@ -36,14 +36,14 @@ export interface EngineResponse {
 
 export interface EngineStream extends Omit<EngineResponse, 'body'> {
   /**
-   * Content of the response in chunks.
-   * @throws EngineError if the response is interrupted or stalls; the reason of the signal
+   * Body of the response.
+   * @throws EngineError if the response is interrupted or stalls; the signal's reason
    */
   chunks: AsyncIterable<Buffer>;
   close(): void;
 }
 
-/** Creates a request to the engine without sending it. */
+/** Creates a request without sending it. */
 export function createClientRequest(
   { tls, prefix, options }: EngineTarget,
   path: string,
@@ -57,14 +57,14 @@ export function createClientRequest(
     path: prefix + path,
     // Connections are not reused, because the engine may have exited since the last request.
     agent: false,
-    // A unix socket has no host name, but HTTP/1.1 requires the header `Host`; the engine ignores its value.
+    // HTTP/1.1 requires a `Host` header, but a unix socket has no host name. The engine ignores the value.
     headers: { ...(options.socketPath === undefined ? {} : { Host: 'engine' }), ...headers },
   });
 }
 
 /**
- * Sends a request and reads the response.
- * @throws EngineError if the response is incomplete at the deadline; the reason of the signal
+ * Sends a request and reads the whole response.
+ * @throws EngineError if the response is incomplete at the deadline; the signal's reason
  */
 export async function sendEngineRequest(target: EngineTarget, asked: EngineRequest): Promise<EngineResponse> {
   const endsAt = performance.now() + asked.deadlineMs;
@@ -78,8 +78,9 @@ export async function sendEngineRequest(target: EngineTarget, asked: EngineReque
 }
 
 /**
- * Sends a request and opens its response, whose duration is unlimited. A silence of more than `idleMs` is an error.
- * @throws EngineError if no response starts in time; the reason of the signal
+ * Sends a request and opens its response. The response may take any time, but a silence of more than `idleMs` is an
+ * error.
+ * @throws EngineError if no response begins before the deadline; the signal's reason
  */
 export async function openStream(
   target: EngineTarget,
@@ -97,7 +98,7 @@ export async function openStream(
   }
 }
 
-/** Sends a request. The caller must await the response without delay, because the promise may be rejected soon. */
+/** The caller must await `answer` immediately: without a handler, its rejection would end the process. */
 function send(
   target: EngineTarget,
   { method, path, headers, body }: EngineRequest,
@@ -115,12 +116,12 @@ function send(
     // For some responses, such as a protocol upgrade, Node emits only `close`.
     request.on('close', () => reject(new Error('the connection was closed before the engine answered')));
     request.on('response', (answer) => {
-      // Without a listener, an error after the response has been read would end the process. An earlier error also
-      // reaches the reader of the response.
+      // Without a listener, an error after the response has been read would end the process. Earlier errors also reach
+      // the code that reads the response.
       answer.on('error', () => {});
       resolve(answer);
     });
-    // An error of the body's stream is ignored: if the engine responds before it has received the whole body, its
+    // Errors of the body's stream are ignored. The engine may respond before it has received the whole body, and its
     // response counts.
     if (content instanceof Readable) pipeline(content, request).catch(() => {});
     else request.end(content);
@@ -132,7 +133,7 @@ function send(
   }
 }
 
-/** Reads the rest of a response. @throws EngineError if the response is longer than the limit and `cut` is not set */
+/** @throws EngineError if the response is longer than the limit and `cut` is not set */
 export function readResponseBody(
   stream: EngineStream,
   asked: EngineRequest,
@@ -164,7 +165,7 @@ async function* chunksOf(
   const iterator: AsyncIterator<Buffer> = answer[Symbol.asyncIterator]();
   try {
     for (;;) {
-      // The deadline starts anew for each chunk, so the time that the consumer takes between chunks does not count.
+      // Each chunk has its own deadline, so the time that the consumer takes between chunks does not count.
       const { done, value } = await awaitWithDeadline(iterator.next(), idleMs, asked);
       if (done) return;
       yield value;
@@ -203,9 +204,7 @@ export async function awaitWithDeadline<T>(
   }
 }
 
-/**
- * Returns the name of a request for messages, `GET /containers/x/json`, without the query, which may contain secrets.
- */
+/** Returns a name for messages, such as `GET /containers/x/json`. The query may contain secrets, so it is omitted. */
 export const requestNameOf = ({ method, path }: Pick<EngineRequest, 'method' | 'path'>): string =>
   `${method} ${path.replace(/\?.*/, '')}`;
 

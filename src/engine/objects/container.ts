@@ -4,11 +4,11 @@ import { requireText } from './json.ts';
 import { composeLabels } from './labels.ts';
 import { parsePlatform } from './platform.ts';
 
-/** A mount with its storage, as reported by an inspection. */
+/** A mount and the location of its data. */
 export interface StorageMount extends Mount {
   /** Path on the host; for a volume, the path of its root. Empty if the storage has no path on the host. */
   path: string;
-  /** Directory in the volume that is mounted instead of the whole volume; empty if the whole volume is mounted. */
+  /** Mounted directory of the volume; empty if the whole volume is mounted. */
   subpath: string;
   /** Driver of the volume; empty for other mounts. */
   driver: string;
@@ -16,37 +16,32 @@ export interface StorageMount extends Mount {
 
 export interface Container extends ReturnType<typeof toContainer> {}
 
-/** A container as reported in a list of containers. */
 export interface ListedContainer extends ReturnType<typeof toListedContainer> {}
 
 export interface Image extends ReturnType<typeof toImage> {
   /**
-   * Whether it is unknown to which of the image's digests its tag points. This is the case with Podman, which reports
-   * several digests of one image.
+   * Whether it is unknown which of the image's digests belongs to its tag. Podman reports several digests for an image.
    */
   isUnclear?: boolean;
 }
 
 const neverStarted = '0001-01-01T00:00:00Z';
 
-/**
- * Checks whether a container has ever been started. The engine reports a zero start time for a container that has not.
- */
+/** Checks whether a container has ever been started. If not, the engine reports a zero time. */
 export const hasStarted = (container: Container): boolean =>
   container.startedAt !== neverStarted && container.startedAt !== '';
 
-/** Checks whether a container is up. Paused and restarting containers count, because they are meant to run. */
+/** Paused and restarting containers count as up, because they are meant to run. */
 export const isUp = (container: Pick<Container, 'status'>): boolean =>
   ['running', 'restarting', 'paused'].includes(container.status);
 
-/** Checks whether a container exited with code 0. */
 export const hasSucceeded = ({ status, exitCode }: Container): boolean =>
   status === 'exited' && exitCode === 0;
 
 export const serviceOf = (container: Pick<Container, 'labels'>): string =>
   container.labels[composeLabels.service] ?? '';
 
-/** Returns the container's number within its service; compose keeps the number when it replaces a container. */
+/** Returns a container's number within its service. Compose keeps the number when it replaces the container. */
 export const numberOf = (container: Pick<Container, 'labels'>): number =>
   Number(container.labels[composeLabels.number] ?? 0);
 
@@ -124,13 +119,13 @@ export function toContainer(raw: Raw) {
     id: String(raw.Id),
     name: String(raw.Name ?? '').replace(/^\//, ''),
     /**
-     * Id of the local image, `sha256:…`. With the containerd store, this is the digest of an index; with other stores,
-     * the digest of a configuration.
+     * Id of the local image, `sha256:…`: with the containerd store, the digest of an index; otherwise, of a
+     * configuration.
      */
     imageId: String(raw.Image ?? ''),
     /**
-     * Digest of the image manifest for the container's platform, which does not depend on the image's attestations.
-     * Null if the engine does not report the manifest.
+     * Digest of the image manifest for the container's platform; null if the engine does not report it. Unlike the
+     * digest of an index, it does not depend on attestations.
      */
     imageManifest: manifestOf(raw),
     /** Platform of the container, such as `linux/arm64`; null if the engine does not report it. */
@@ -140,7 +135,7 @@ export function toContainer(raw: Raw) {
     labels: (config.Labels ?? {}) as Labels,
     env: parseEnvironment(config.Env),
     status: toContainerStatus(state.Status),
-    /** Time of the creation in ISO 8601, like the other times of a container. */
+    /** In ISO 8601, like the other times of a container. */
     createdAt: String(raw.Created ?? ''),
     startedAt: String(state.StartedAt ?? ''),
     finishedAt: String(state.FinishedAt ?? ''),
@@ -157,13 +152,13 @@ export function toContainer(raw: Raw) {
     healthCheck: toHealthCheck(config.Healthcheck ?? {}, log),
     /** All mounts of the container, requested or not; the `source` of a volume is its name. */
     mounts: ((raw.Mounts ?? []) as Raw[]).map(readMount),
-    /** All mounts of the container with their storage, including tmpfs mounts. */
+    /** All mounts, including tmpfs mounts, with the location of their data. */
     storage: storageOf(raw.Mounts ?? [], host),
     requestedMounts: requestedMounts(host),
     published: publishedPorts(network.Ports ?? {}),
     networks: Object.keys(network.Networks ?? {}),
     addresses: addressesOf(config, endpoints),
-    /** IP addresses that the engine has assigned to the running container. */
+    /** IP addresses of the running container. */
     ips: texts(endpoints.flatMap(({ IPAddress, GlobalIPv6Address }) => [IPAddress, GlobalIPv6Address])),
     /** Links to other containers, such as `svc-db-1:database`. */
     links: texts([...(host.Links ?? []), ...endpoints.flatMap(({ Links }) => Links ?? [])]),
@@ -172,15 +167,12 @@ export function toContainer(raw: Raw) {
     networkMode: String(host.NetworkMode ?? ''),
     pidMode: String(host.PidMode ?? ''),
     ipcMode: String(host.IpcMode ?? ''),
-    /**
-     * Directory on the host that contains the writable layer of the container's root; null if the engine does not
-     * report it.
-     */
+    /** Host directory of the container's writable layer; null if the engine does not report it. */
     upperDir: (raw.GraphDriver?.Data?.UpperDir ?? null) as string | null,
   };
 }
 
-/** Converts an element of the engine's list of containers. @throws TypeError if the element is not a container */
+/** Converts an element of the engine's container list. @throws TypeError if the element is not a container */
 export function toListedContainer(raw: unknown) {
   const { Id, Names, State, Image, ImageID, Labels, HostConfig } = Object(raw);
   return {
@@ -194,7 +186,7 @@ export function toListedContainer(raw: unknown) {
      */
     imageReference: String(Image ?? ''),
     labels: (Labels ?? {}) as Labels,
-    /** Network mode; `container:<id>` if the container uses the network of another container. */
+    /** `container:<id>` if the container uses another container's network. */
     networkMode: String(HostConfig?.NetworkMode ?? ''),
   };
 }
@@ -228,7 +220,7 @@ function storageOf(mounts: readonly Raw[], host: Raw): StorageMount[] {
   return [...others, ...inMemory];
 }
 
-/** Returns the host name, aliases and addresses by which other containers in the same networks reach a container. */
+/** Returns the host name, aliases and addresses by which containers in the same networks can reach a container. */
 const addressesOf = (config: Raw, endpoints: readonly Raw[]): string[] =>
   texts([
     config.Hostname,
@@ -240,7 +232,7 @@ const addressesOf = (config: Raw, endpoints: readonly Raw[]): string[] =>
 
 /**
  * Lists the container ports that are published on the host, such as `8080/tcp`.
- * @param ports `NetworkSettings.Ports` of an inspection, in which a port that is only exposed has no bindings
+ * @param ports `NetworkSettings.Ports` of an inspection; a port without bindings is exposed, but not published
  */
 export const publishedPorts = (ports: Raw): string[] =>
   Object.entries(ports as Record<string, Raw[] | null>).flatMap(([target, bindings]) =>
@@ -258,9 +250,9 @@ export function toImage(raw: Raw) {
     id: String(raw.Id),
     /** Digests of the local platform manifests; empty if the engine does not report them. */
     manifests: texts(here.map(({ ID }) => ID)),
-    /** Local platforms of the image; if the engine does not report manifests, the platform of its configuration. */
+    /** Local platforms of the image; the configuration's platform if the engine does not report manifests. */
     platforms: manifests ? platforms(here) : [own ?? []].flat(),
-    /** Platform of the image's configuration; null if there is none. */
+    /** Platform in the image's configuration; null if there is none. */
     platform: own,
     digests: texts(raw.RepoDigests),
     labels: (raw.Config?.Labels ?? {}) as Labels,
@@ -275,18 +267,18 @@ export function toImage(raw: Raw) {
   };
 }
 
-/**
- * Returns the digest of the image manifest that a container uses, from the container's inspection. Null if the engine
- * does not report the manifest.
- */
+/** Returns the image manifest's digest from a container's inspection; null if the engine does not report it. */
 export const manifestOf = (raw: Raw): string | null => raw.ImageManifestDescriptor?.digest ?? null;
 
 const platformOf = ({ os, architecture }: Raw = {}): string | null =>
   os && architecture ? parsePlatform(`${os}/${architecture}`) : null;
 
-/** Keys of `HostConfig` that can name another container whose namespace is shared. */
+/** Keys of `HostConfig` whose value may be another container, to share its namespace. */
 export const namespaceModes = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
 
-/** Returns the container whose namespace is shared by a mode such as `container:<id>`; null for other modes. */
+/**
+ * Returns the id or name in a mode such as `container:<id>`, which shares the namespace of that container; null for
+ * other modes.
+ */
 export const findSharedContainer = (mode: unknown): string | null =>
   /^container:(.+)$/.exec(String(mode))?.[1] ?? null;

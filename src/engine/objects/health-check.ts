@@ -4,23 +4,22 @@ import { type Json, toList, toObject } from './json.ts';
 const usual = { Interval: 30e9, Timeout: 30e9, Retries: 3 };
 
 /**
- * Reads a container's health check.
  * @param config `Config.Healthcheck` of an inspection
- * @param log `State.Health.Log` of an inspection, whose last entry is the newest
+ * @param log `State.Health.Log` of an inspection, oldest entry first
  */
 export function toHealthCheck(config: Json, log: unknown) {
   const of = (key: keyof typeof usual) => Number(config[key] || usual[key]);
   const results = (toList(log) as Json[]).map(toObject);
   const last = results.at(-1);
   return {
-    /** Milliseconds after a start within which the engine reports a container as healthy or unhealthy. */
+    /** Longest time in milliseconds from a start until the engine reports the container as healthy or unhealthy. */
     decidedMs: (Number(config.StartPeriod ?? 0) + of('Retries') * (of('Interval') + of('Timeout'))) / 1e6,
     /**
-     * Exit code and last line of the last check, without durations, so that two failures can be compared; null if the
-     * last check did not fail.
+     * Exit code and last output line of the last check; null if it did not fail. Durations are removed, so that
+     * repeated failures have the same text.
      */
     failing: last === undefined || last.ExitCode === 0 ? null : failure(last),
-    /** Whether the check's program could not be started in any of the checks in the log. */
+    /** Whether the log has only checks whose program could not be started. */
     cannotRun: results.length > 0 && results.every(couldNotRun),
   };
 }
@@ -43,10 +42,7 @@ const failure = (result: Json): string =>
  */
 const notFound = /^\S*sh: (?:(?:line )?\d+: )?\S+: (?:command )?not found$/;
 
-/**
- * Checks whether the check's program could not be started. In this case, the engine reports the exit code -1, but also
- * after a timeout.
- */
+/** The engine reports exit code -1 if the check's program could not be started, but also after a timeout. */
 function couldNotRun(result: Json): boolean {
   const lines = linesOf(result);
   if (result.ExitCode === -1) return !/^Health check exceeded timeout/.test(lines[0] ?? '');

@@ -5,7 +5,7 @@ export const toObject = (value: unknown): Json => (value ?? {}) as Json;
 export const toList = <T = unknown>(value: unknown): T[] => (Array.isArray(value) ? value : []);
 export const toStrings = (value: unknown): string[] => toList(value).map(String);
 
-/** Checks whether a value counts as unset in a request body, so that the engine uses its default. */
+/** Checks whether the engine treats a value in a request body as unset, and uses its default. */
 export const isEmpty = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
@@ -14,7 +14,7 @@ export const isEmpty = (value: unknown): boolean =>
   value === false ||
   (typeof value === 'object' && Object.keys(value).length === 0);
 
-/** Parses a JSON object; null if the text is not a JSON object. */
+/** Parses a JSON object or list; null for any other text. */
 export function parseObject(text: string): Json | null {
   try {
     const value = JSON.parse(text);
@@ -24,13 +24,13 @@ export function parseObject(text: string): Json | null {
   }
 }
 
-/** Returns the value if it is a non-empty text. @throws TypeError if it is not */
+/** @throws TypeError if the value is not a non-empty text */
 export function requireText(value: unknown): string {
   if (typeof value !== 'string' || value === '') throw new TypeError('a text is missing');
   return value;
 }
 
-/** Returns the value if it is a list. @throws TypeError if it is not */
+/** @throws TypeError if the value is not a list */
 export function requireList(value: unknown): unknown[] {
   if (!Array.isArray(value)) throw new TypeError('a list is missing');
   return value;

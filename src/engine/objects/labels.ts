@@ -1,12 +1,12 @@
-/** Prefix of compose's labels. All labels of compose and OCI that the product uses are defined in this file. */
+/** Prefix of compose's labels. This file defines all compose and OCI labels that the product uses. */
 const compose = 'com.docker.compose';
 
 /** Labels that compose sets on every container of a project. */
 export const composeLabels = {
   project: `${compose}.project`,
-  /** Project directory, as an absolute path that is valid for the compose process. */
+  /** Absolute path of the project directory, as seen by the compose process. */
   directory: `${compose}.project.working_dir`,
-  /** Compose files, as absolute paths that are joined by commas in the order of `-f`. */
+  /** Absolute paths of the compose files in the order of `-f`, separated by commas. */
   files: `${compose}.project.config_files`,
   /** Env files of the project; set only if `--env-file` was passed. */
   envFiles: `${compose}.project.environment_file`,
@@ -14,25 +14,22 @@ export const composeLabels = {
   number: `${compose}.container-number`,
   /** `True` for a container of `docker compose run`, `False` for other containers. */
   oneOff: `${compose}.oneoff`,
-  /**
-   * Set on a container that runs a hook of a service. Later versions of compose keep such a container if the hook
-   * failed.
-   */
+  /** Set on a container that runs a service's hook. Later versions of compose keep the container if the hook failed. */
   hook: `${compose}.hook`,
   /** Set on a container that replaces another container. */
   replaces: `${compose}.replace`,
   /** Version of compose that created the container. */
   version: `${compose}.version`,
   /**
-   * Image from which the container was created. Up to compose 5.2, the value is the image's id; later, it is mostly the
-   * digest of the platform's manifest.
+   * Image from which the container was created: its id up to compose 5.2, later mostly the digest of the platform's
+   * manifest.
    */
   image: `${compose}.image`,
   /** Hash of the definition from which a container, network or volume was created. */
   configHash: `${compose}.config-hash`,
 } as const;
 
-/** Labels of other programs that create containers on Podman. */
+/** Labels that other programs set when they create containers on Podman. */
 export const podmanLabels = {
   /** Name of the systemd unit, set by Quadlet or `podman generate systemd`. */
   unit: 'PODMAN_SYSTEMD_UNIT',
@@ -49,7 +46,7 @@ export const swarmLabels = {
   serviceId: 'com.docker.swarm.service.id',
 } as const;
 
-/** Annotations from which an engine reads the name of an image when it loads an OCI layout. */
+/** Annotations with the name of an image in an OCI layout. The engine reads them when it loads the layout. */
 export const layoutAnnotations = {
   name: 'io.containerd.image.name',
   tag: 'org.opencontainers.image.ref.name',
@@ -59,5 +56,5 @@ export const layoutAnnotations = {
 export const versionLabel = 'org.opencontainers.image.version';
 export const imageLabelPrefix = 'org.opencontainers.image.';
 
-/** Prefixes of labels for internal use by compose, or by an engine in a virtual machine. */
+/** Prefixes of labels that compose and Docker Desktop set for their own use. */
 export const toolLabels = [`${compose}.`, 'desktop.docker.io/'] as const;

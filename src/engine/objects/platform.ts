@@ -1,11 +1,11 @@
-/** Docker's names of architectures, by the names that the kernel uses. */
+/** Docker's architecture names, keyed by the kernel's names. */
 const others: Readonly<Record<string, string>> = { aarch64: 'arm64', x86_64: 'amd64' };
 
-/** Additional platforms that machines can run, by the platform of the machine. */
+/** Additional platform that a machine can run, keyed by the machine's own platform. */
 const runsToo: Readonly<Record<string, string>> = { 'linux/amd64': 'linux/386', 'linux/arm64': 'linux/arm' };
 
 /**
- * Normalizes a platform: `linux/arm64/v8`, `linux/aarch64` and `arm64` become `linux/arm64`. The variant is left out,
+ * Normalizes a platform: `linux/arm64/v8`, `linux/aarch64` and `arm64` become `linux/arm64`. The variant is omitted,
  * because the engine chooses it.
  */
 export function parsePlatform(text: string): string {
@@ -15,10 +15,9 @@ export function parsePlatform(text: string): string {
 }
 
 /**
- * Returns the platform of a new container, among the local platforms of its image; null if the container cannot be
- * created.
+ * Returns the platform of a new container; null if the container cannot be created.
  * @param here local platforms of the image
- * @param chosen requested platform; if null, the engine chooses its own platform, or else another local platform
+ * @param chosen requested platform; null for the engine's own platform, or another local platform if that is missing
  */
 export function findContainerPlatform(
   here: readonly string[],

@@ -1,6 +1,5 @@
-// Podman responds like Docker's engine, but with some values of its own. Inspections of its containers are converted
-// here, so that the other modules need to know only Docker's values. Only values that Podman itself sets are converted;
-// values that the owner has requested stay.
+// Podman responds like Docker's engine, but with some values of its own. This file converts them in inspections, so
+// that other modules need to know only Docker's values. Values that the owner has requested are not changed.
 
 import { constants } from 'node:os';
 import { isEmpty, type Json, toList, toObject, toStrings } from './json.ts';
@@ -9,7 +8,7 @@ import { isEmpty, type Json, toList, toObject, toStrings } from './json.ts';
 export const isPodman = ({ Components }: Record<string, unknown>): boolean =>
   String(toObject(toList(Components)[0]).Name).startsWith('Podman');
 
-/** Converts Podman's response to `GET /containers/<id>/json` to the values of Docker's engine. */
+/** Converts Podman's response to `GET /containers/<id>/json` to Docker's values. */
 export function toDockerFormat(raw: Json): Json {
   const [config, host] = [toObject(raw.Config), toObject(raw.HostConfig)];
   const networks = Object.keys(toObject(toObject(raw.NetworkSettings).Networks));
@@ -41,7 +40,7 @@ export function toDockerFormat(raw: Json): Json {
   };
 }
 
-/** Podman's default network of containers. */
+/** Podman's default network for containers. */
 const ownNetwork = 'podman';
 
 const ownAnnotation =
@@ -68,7 +67,7 @@ function bind(text: string): string {
 }
 
 /**
- * Adds Podman's defaults to a definition that does not set them.
+ * Adds Podman's defaults for values that a definition does not set.
  * @param planned settings that compose would send, merged with the image's settings
  */
 export function addPodmanDefaults(planned: Json, running: Json): Json {
@@ -85,7 +84,7 @@ export function addPodmanDefaults(planned: Json, running: Json): Json {
 }
 
 /**
- * Checks whether Podman added a variable. If a user is set, HOME comes from a file in the image and not from the
+ * Checks whether Podman added a variable. If a user is set, HOME comes from a file in the image, not from the
  * definition.
  */
 function isOwn(entry: string, { Hostname, User }: Json): boolean {

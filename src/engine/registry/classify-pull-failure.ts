@@ -9,7 +9,7 @@ export type RetryPolicy = 'never' | 'once' | 'patiently' | 'often';
 interface PullFailure {
   code: Extract<ErrorCode, `pull-${string}`>;
   again: RetryPolicy;
-  /** Cause of the failure, which is printed after "repository:tag: ". */
+  /** Cause of the failure, printed after "repository:tag: ". */
   sentence: string;
   /** Next step for the user, if the general advice for the code does not fit. */
   advice?: string;
@@ -17,13 +17,13 @@ interface PullFailure {
 
 type Row = readonly [RegExp, PullFailure['code'], RetryPolicy, sentence: string, advice?: string];
 
-/** Matches a status code only if the text calls it a status: a size, a port or a version may be the same number. */
+/** Matches a status code only if the text calls it a status, because a size, port or version may be the same number. */
 const status = (codes: string): string => String.raw`(?:status(?: code)?:?|\bhttp|…"?:) (?:${codes})\b`;
 const refused = 'the registry denied access (wrong or missing credentials)';
 
 /**
- * Causes of failed pulls, by patterns for messages of the engine, containerd and registries. The first pattern that
- * matches decides.
+ * Causes of failed pulls, with patterns for the messages of the engine, containerd and registries. The first match
+ * decides.
  */
 const rows: readonly Row[] = [
   [
@@ -99,15 +99,16 @@ const rows: readonly Row[] = [
     'often',
     'the registry failed (5xx)',
   ],
-  // If a pull fails before its response stream begins, the engine includes a registry's message only after a 403.
+  // If a pull fails before its response stream begins, the engine's error contains a registry's message only after a
+  // 403.
   [/error response from daemon: error from registry: /i, 'pull-denied', 'never', refused],
   [/error from registry: /i, 'pull-failed', 'often', 'the registry returned an error'],
 ];
 
 /**
- * Classifies a failed pull by the output of compose or the response of the engine.
- * @param references references of the pulled images: their names may contain any word or number
- * @param status HTTP status of the engine's response, if there was a response
+ * Classifies a failed pull by compose's output or the engine's response.
+ * @param references pulled images, whose names are ignored because they may contain any word or number
+ * @param status HTTP status of the engine's response; null if there was none
  */
 export function classifyPullFailure(
   text: string,
@@ -124,7 +125,7 @@ export function classifyPullFailure(
 }
 
 /**
- * Removes names, addresses, digests and sizes, so that the remaining text only describes the failure. For example, the
+ * Removes names, addresses, digests and sizes, so that the remaining text describes only the failure. For example, the
  * port in `registry.example:403` is not a status, and the name `not-found.example/svc:v1.401.0` is not a message.
  */
 function withoutNames(text: string, references: Iterable<string>): string {

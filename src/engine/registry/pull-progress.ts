@@ -7,7 +7,7 @@ export interface PullProgress {
    */
   percent: number | null;
   doneBytes: number;
-  /** Total size of the layers whose size is known. */
+  /** Total size of the layers with a known size. */
   totalBytes: number;
 }
 
@@ -17,16 +17,13 @@ const afterDownload =
 
 /**
  * Adds up the progress of a pull's layers. The percentage is weighted by bytes and never decreases. It is unknown until
- * all announced layers have a size, because a small complete layer says nothing about the rest.
+ * all announced layers have a size, because a small complete layer says nothing about the others.
  */
 export class PullMeter {
-  /** Bytes by layer. The total is null until the size of the layer is known. */
+  /** Bytes, keyed by layer id. `total` is null until the layer's size is known. */
   readonly #layers = new Map<string, { done: number; total: number | null }>();
   #percent = 0;
-  /**
-   * Progress towards the end of the pull: `awaited` after the engine has announced the pull, `reached` after its last
-   * line.
-   */
+  /** `awaited` after the engine has announced the pull, `reached` after the last line of the pull. */
   #end: 'unknown' | 'awaited' | 'reached' = 'unknown';
 
   /**
@@ -48,7 +45,7 @@ export class PullMeter {
 
   /**
    * Returns the progress after an event of the engine or of compose; null if the event contains no layer progress.
-   * Compose puts the engine's text in `text` or `status`, depending on its version.
+   * Depending on its version, compose puts the engine's text in `text` or `status`.
    */
   add({ id, text, status, progressDetail, ...bytes }: Json): PullProgress | null {
     const words = [String(text ?? ''), String(status ?? '')];
@@ -72,8 +69,8 @@ export class PullMeter {
   }
 
   /**
-   * Tracks the end of a pull. Docker's pull begins with a line `Pulling from …` and ends with a line `Status: …`. A
-   * pull of another engine, such as Podman, has neither line, so any line of it counts as the end.
+   * Docker's pull begins with a line `Pulling from …` and ends with a line `Status: …`. Other engines, such as Podman,
+   * send neither line, so any of their lines counts as the end.
    */
   #readEnd(status: string): void {
     if (status.startsWith('Pulling from ')) this.#end = 'awaited';

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { parseObject, toObject } from '../objects/json.ts';
 
-/** Credentials for a registry, in the format of the header `X-Registry-Auth`. */
+/** Credentials for a registry, as in the header `X-Registry-Auth`. */
 export type RegistryCredentials =
   | { username: string; password: string; serveraddress: string }
   | { identitytoken: string; serveraddress: string };
 
 const dockerHub = 'https://index.docker.io/v1/';
 
-/** Reads the credentials for an image's registry from a config.json; null if there are none. */
+/** Reads the credentials for an image's registry from a config.json; null if it contains none. */
 export async function readRegistryCredentials(
   repository: string,
   file: string | null,
@@ -18,8 +18,8 @@ export async function readRegistryCredentials(
 }
 
 /**
- * Returns the credentials for an image's registry from the text of a config.json; null if there are none, or if they
- * are in a credential store.
+ * Returns the credentials for an image's registry from a config.json; null if there are none, or if a credential store
+ * keeps them.
  */
 export function parseRegistryCredentials(configText: string, repository: string): RegistryCredentials | null {
   const auths = toObject(parseObject(configText)?.auths);
@@ -45,7 +45,6 @@ function registryOf(repository: string): string {
 
 const hostOf = (name: string): string => name.replace(/^https?:\/\//, '').replace(/\/.*$/, '');
 
-/** Returns the headers that send the credentials to the engine. */
 export function credentialHeaders(login: RegistryCredentials | null): Record<string, string> {
   // The engine requires base64url with padding.
   return login === null

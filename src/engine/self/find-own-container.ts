@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { unescapeOctal } from '../../core/mounts/mount-table.ts';
 import { type Container, isUp } from '../objects/container.ts';
 
-/** Information by which a process can identify the container in which it runs. */
+/** Clues by which a process finds its own container. */
 export interface OwnTraces {
   /**
    * Container id of 64 hexadecimal digits, from the source path of the mount at /etc/hostname. Null if the mount table
@@ -12,32 +12,30 @@ export interface OwnTraces {
   id: string | null;
   /** Name or id by which the engine may find the container: the id if it is known, otherwise the host name. */
   name: string;
-  /** Directory on the host that contains the container's writable layer; null if the root is not an overlay. */
+  /** Host directory of the container's writable layer; null if the root is not an overlay. */
   layer: string | null;
-  /** Source paths of mounts, relative to the root of their file system, by mount point. */
+  /** Source paths of mounts within their file systems, keyed by mount point. */
   mounts: ReadonlyMap<string, string>;
   env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Requests to the engine that help to identify the container of this process. */
 interface ContainerLookup {
   /** Inspects a container by name or id; null if it does not exist. */
   inspect(name: string): Promise<Container | null>;
-  /** Returns the ids of the containers that use the network of a container. */
+  /** Returns the ids of the containers that share a container's network. */
   inNetworkOf(id: string): Promise<readonly string[]>;
 }
 
 /**
- * Reads the traces of this process. The id in the mount table is preferred: the engine mounts /etc/hostname and other
- * files from a directory with the container's id in its path. The host name is less reliable, because the operator may
- * have chosen it.
+ * Prefers the container id in the mount table: the engine mounts /etc/hostname and other files from a directory whose
+ * path contains the id. The host name is less reliable, because the operator may have chosen it.
  */
 export async function readOwnTraces(): Promise<OwnTraces> {
   const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   return parseOwnTraces(table, hostname(), process.env);
 }
 
-/** Parses the traces in a mount table. @param table content of /proc/self/mountinfo */
+/** @param table content of /proc/self/mountinfo */
 export function parseOwnTraces(table: string, host: string, env: OwnTraces['env']): OwnTraces {
   const mounts = new Map<string, string>();
   let layer: string | null = null;
@@ -53,8 +51,8 @@ export function parseOwnTraces(table: string, host: string, env: OwnTraces['env'
 
 /**
  * Finds the container in which a process runs; null if the engine has no such container. A container in another
- * container's network has the /etc files and the host name of that other container (docs/contract.md 8.22). The
- * writable layer then identifies the right container. If the engine does not report layers, the mounts do.
+ * container's network has that container's /etc files and host name (docs/contract.md 8.22). In this case, the writable
+ * layer identifies the container, or its mounts if the engine does not report layers.
  */
 export async function findOwnContainer(
   lookup: ContainerLookup,
@@ -70,7 +68,7 @@ export async function findOwnContainer(
 
 /**
  * Checks whether a container has the writable layer of this process; null if the engine or the mount table does not
- * contain the layer. If the mount options are long, the paths in the mount table are relative.
+ * contain it. In the mount table, paths are relative if the mount options are long.
  */
 function isOwnLayer({ upperDir }: Container, { layer }: OwnTraces): boolean | null {
   if (upperDir === null || layer === null) return null;
@@ -78,9 +76,9 @@ function isOwnLayer({ upperDir }: Container, { layer }: OwnTraces): boolean | nu
 }
 
 /**
- * Returns the container that matches this process best. All its mounts must exist here; the most mounts decide, then
- * the most matching sources, then the most matching variables. Null if containers of different images match equally
- * well.
+ * Returns the container that matches this process best: the one with the most mounts, all of which must exist here,
+ * then with the most matching sources, then with the most matching variables. Null if containers of different images
+ * match equally well.
  */
 async function bestFit(candidates: readonly Container[], traces: OwnTraces): Promise<Container | null> {
   const [only, ...others] = candidates;
@@ -97,14 +95,13 @@ async function bestFit(candidates: readonly Container[], traces: OwnTraces): Pro
 }
 
 /**
- * Counts the mounts, the mounts with a matching source, and the matching variables of a container. Null if one of its
- * mounts does not exist here.
+ * Counts a container's mounts, its mounts with a matching source, and its matching variables. Null if one of the mounts
+ * does not exist here.
  */
 async function fitOf({ mounts, env }: Container, own: OwnTraces): Promise<number[] | null> {
   let sources = 0;
   for (const { destination, source } of mounts) {
-    // The mount table lists mount points with their symbolic links resolved, so a mount at /var/run is listed
-    // elsewhere.
+    // The mount table resolves symbolic links: a mount at /var/run may be listed at /run.
     const root = own.mounts.get(await realpath(destination).catch(() => destination));
     if (root === undefined) return null;
     if (root !== '/' && source.endsWith(root)) sources += 1;

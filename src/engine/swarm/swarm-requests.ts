@@ -18,7 +18,6 @@ import {
   toSwarmTask,
 } from './swarm-service.ts';
 
-/** This engine's node in its Swarm, and settings of the Swarm. */
 export interface SwarmMembership {
   /** Id of this engine's node. */
   node: string;
@@ -35,8 +34,8 @@ const leaderless =
   /does not have a leader|context deadline exceeded|lost leadership|no longer the leader|raft: (?:stopped|failed)|code = (?:Unavailable|DeadlineExceeded|Canceled)|context canceled|connection (?:refused|error|reset)|transport is closing|election|proposal dropped/i;
 
 /**
- * Sends a request to a manager, and repeats it while the Swarm has no leader; no other function does that. A write may
- * already have succeeded when it is repeated. It then fails with `out of sequence` or `already exists`, and the caller
+ * Sends a request to a manager. Only this function repeats requests while the Swarm has no leader. The first attempt of
+ * a write may have succeeded. The next attempt then fails with `out of sequence` or `already exists`, and the caller
  * must read the object again.
  * @throws UpdateError engine-unavailable, Cancelled
  */
@@ -70,7 +69,7 @@ async function get(engine: Engine, name: EngineCallName, filters?: EngineFilters
 }
 
 /**
- * Returns this engine's node and the settings of its Swarm; null if the engine is not a manager or rejects the request.
+ * Returns null if the engine is not a manager or rejects the request.
  * @throws UpdateError engine-unavailable
  */
 export async function readSwarmMembership(engine: Engine): Promise<SwarmMembership | null> {
@@ -86,16 +85,13 @@ export async function readSwarmMembership(engine: Engine): Promise<SwarmMembersh
   return { node: String(toObject(info.Swarm).NodeID ?? ''), history: Number(TaskHistoryRetentionLimit ?? 5) };
 }
 
-/**
- * Lists the Swarm services that match the filters. @param filters such as `{ label: ['com.docker.stack.namespace=svc']
- * }`
- */
+/** @param filters such as `{ label: ['com.docker.stack.namespace=svc'] }` */
 export const listServices = async (engine: Engine, filters: EngineFilters): Promise<SwarmService[]> =>
   mapJsonList(await get(engine, 'listServices', filters), toSwarmService);
 
 /**
- * Lists the tasks of services, including completed tasks that Swarm retains. @param services ids or names of the
- * services
+ * Includes completed tasks that Swarm retains.
+ * @param services ids or names of services
  */
 export const listTasks = async (engine: Engine, services: readonly string[]): Promise<SwarmTask[]> =>
   services.length === 0
@@ -119,7 +115,7 @@ const configBody = ({ name, labels, data }: ConfigSpec) => ({
   Data: Buffer.from(data).toString('base64'),
 });
 
-/** Creates a Swarm config. Returns `taken` if a config of that name exists. @throws UpdateError engine-unavailable */
+/** Returns `taken` if a Swarm config with the name already exists. @throws UpdateError engine-unavailable */
 export async function createConfig(engine: Engine, config: ConfigSpec): Promise<'made' | 'taken'> {
   const body = configBody(config);
   const options = { params: { name: config.name }, body };
@@ -128,7 +124,7 @@ export async function createConfig(engine: Engine, config: ConfigSpec): Promise<
 }
 
 /**
- * Changes the labels of a Swarm config. Returns `moved`, without a change, if the config has changed since it was read.
+ * If the Swarm config has changed since it was read, returns `moved` and changes nothing.
  * @throws UpdateError engine-unavailable
  */
 export async function relabelConfig(
@@ -140,14 +136,13 @@ export async function relabelConfig(
   return write(engine, 'updateConfig', { params: { id, name }, query: { version: `${version}` }, body });
 }
 
-/** Removes a Swarm config. Succeeds if the config does not exist. */
+/** Succeeds if the Swarm config does not exist. */
 export async function removeConfig(engine: Engine, { id, name }: SwarmConfig): Promise<void> {
   await requestSwarm(engine, 'removeConfig', { params: { id, name } });
 }
 
 /**
- * Creates a Swarm service.
- * @param headers credentials for the registry, which Swarm stores in the service
+ * @param headers registry credentials, which Swarm stores in the service
  * @throws UpdateError engine-unavailable
  */
 export async function createService(
@@ -156,12 +151,12 @@ export async function createService(
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
   const options = { params: { name: String(spec.Name) }, body: spec, headers };
-  // A conflict means that the request was repeated although its first attempt had created the service.
+  // A conflict means that an earlier attempt has already created the service.
   await requestSwarm(engine, 'createService', options).catch(tolerateErrors('conflict'));
 }
 
 /**
- * Changes the spec of a Swarm service. Returns `moved`, without a change, if the service has changed since it was read.
+ * If the Swarm service has changed since it was read, returns `moved` and changes nothing.
  * @throws UpdateError engine-unavailable
  */
 export async function updateService(
@@ -188,7 +183,7 @@ async function write(
   }
 }
 
-/** Removes a Swarm service. Succeeds if the service does not exist. */
+/** Succeeds if the Swarm service does not exist. */
 export async function removeService(engine: Engine, id: string): Promise<void> {
   await requestSwarm(engine, 'removeService', { params: { id } });
 }

@@ -1,13 +1,13 @@
 import { type Json, toList, toObject, toStrings } from '../objects/json.ts';
 import { swarmLabels } from '../objects/labels.ts';
 
-/** A Swarm service. Its spec is the engine's own JSON, because the whole spec is written back. */
+/** The spec of a Swarm service is the engine's own JSON, because an update sends the whole spec. */
 export interface SwarmService extends ReturnType<typeof toSwarmService> {}
 
 export interface SwarmTask extends ReturnType<typeof toSwarmTask> {}
 export interface SwarmNode extends ReturnType<typeof toSwarmNode> {}
 
-/** A Swarm config, whose data never changes, but whose labels may change. */
+/** The data of a Swarm config never changes, but its labels may change. */
 export interface SwarmConfig extends ReturnType<typeof toSwarmConfig> {}
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
@@ -15,7 +15,6 @@ const textsOf = (value: unknown): Record<string, string> =>
   Object.fromEntries(Object.entries(toObject(value)).map(([key, each]) => [key, String(each)]));
 const versionOf = (raw: Json): number => Number(toObject(raw.Version).Index);
 
-/** Returns the container spec of a service. */
 export const containerSpecOf = (spec: Json): Json => toObject(toObject(spec.TaskTemplate).ContainerSpec);
 export const serviceImageOf = (spec: Json): string => text(containerSpecOf(spec).Image);
 export const serviceLabelsOf = (spec: Json): Record<string, string> => textsOf(spec.Labels);
@@ -35,9 +34,9 @@ export function toSwarmService(raw: Json) {
     id: text(raw.ID),
     /** Name of the service, such as `svc_app`. */
     name: text(spec.Name),
-    /** Name of the stack; null for a service that was created without a stack. */
+    /** Name of the stack; null if the service belongs to no stack. */
     stack: serviceLabelsOf(spec)[swarmLabels.stack] ?? null,
-    /** Version of the service that was read, to be sent with an update. */
+    /** Version of the service when it was read. An update sends it, and fails if the service has changed since. */
     version: versionOf(raw),
     /** Contains secret values: never log it. */
     spec,
@@ -59,7 +58,6 @@ export function toSwarmTask(raw: Json) {
     node: text(raw.NodeID),
     /** Current state, such as `pending`, `running` or `failed`. */
     state: text(State),
-    /** Desired state of the task. */
     wanted: text(raw.DesiredState),
     image: text(toObject(toObject(raw.Spec).ContainerSpec).Image),
     /** Reason for a failure or a pending state; empty if there is none. */
@@ -79,7 +77,7 @@ export function toSwarmNode(raw: Json) {
     name: text(Hostname),
     /** State of the node: `ready`, `down`, `disconnected`, or `unknown` after an election. */
     state: text(State),
-    /** Availability of the node: `active`, `paused` or `drain`. */
+    /** Availability of the node: `active`, `pause` or `drain`. */
     availability: text(Availability),
     role: text(Role),
     os: text(OS),
@@ -100,6 +98,5 @@ export function toSwarmConfig(raw: Json) {
   };
 }
 
-/** Converts each element of a list in a response of the engine. */
 export const mapJsonList = <T>(raw: unknown, read: (raw: Json) => T): T[] =>
   toList(raw).map((each) => read(toObject(each)));

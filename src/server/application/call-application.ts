@@ -1,9 +1,9 @@
 import type { Awaitable } from '../contract/instance-options.ts';
 
-/** Error if a function of the host application failed or did not respond in time. */
+/** A function of the application failed or did not respond before the timeout. */
 export class HostFailure extends Error {
   override readonly name = 'HostFailure';
-  /** Name of the function, for example `queue.hold` or `store.get`. */
+  /** Name of the called function, for example `queue.hold` or `store.get`. */
   readonly asked: string;
 
   constructor(asked: string, message: string, options?: ErrorOptions) {
@@ -13,8 +13,8 @@ export class HostFailure extends Error {
 }
 
 /**
- * Calls a function of the host application, which may throw, reject or hang. If the call settles after the deadline,
- * `onLate` is called.
+ * Calls a function of the application, and handles errors and hanging calls. If a call finishes only after the
+ * deadline, `onLate` is called.
  * @throws HostFailure
  */
 export async function callApplication<T>(
@@ -27,7 +27,7 @@ export async function callApplication<T>(
   const settled = () => {
     if (isLate) onLate();
   };
-  // The async function also turns synchronous errors into rejections.
+  // The async function turns synchronous errors into rejections.
   const answer = (async () => call())();
   // After the deadline, nothing awaits the result, so a rejection is handled here.
   answer.then(settled, settled);
@@ -40,7 +40,7 @@ export async function callApplication<T>(
   }
 }
 
-/** Settles like `work`, or rejects with the result of `late` at the deadline. */
+/** Settles like `work`. If the deadline passes first, rejects with the error from `late`. */
 export async function awaitUntilDeadline<T>(
   work: Promise<T>,
   deadlineMs: number,

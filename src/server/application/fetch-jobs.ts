@@ -6,11 +6,7 @@ import { callApplication, HostFailure } from './call-application.ts';
 
 const longestTitle = 200;
 
-/**
- * Returns all queued and running jobs. A job of an unknown kind counts as `job`, and a job in an unknown state as
- * running.
- * @throws HostFailure
- */
+/** A job of an unknown kind counts as `job`, and a job in an unknown state as running. @throws HostFailure */
 export async function fetchJobs(
   { queue }: Pick<ValidatedInstanceOptions, 'queue'>,
   { host }: ServerTiming,
@@ -29,7 +25,7 @@ export async function fetchJobs(
   });
 }
 
-/** Returns the time in ISO 8601; null if the value is not a valid time. */
+/** Null if the value is not a time, or its year does not have four digits. */
 function isoTime(value: unknown): string | null {
   if (!(value instanceof Date) && typeof value !== 'string' && typeof value !== 'number') return null;
   const date = new Date(value);

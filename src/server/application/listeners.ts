@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { UpdateEvents } from '../contract/instance-updates.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 
-/** Event listeners of the host application, whose errors are only logged. */
+/** Event listeners of the application. Their errors are only logged. */
 export class Listeners {
   readonly #log: ValidatedInstanceOptions['log'];
   readonly #emitter = new EventEmitter().setMaxListeners(0);
@@ -11,9 +11,9 @@ export class Listeners {
     this.#log = log;
   }
 
-  /** Adds a listener and returns a function that removes the listener. */
+  /** Returns a function that removes the listener. */
   on<E extends keyof UpdateEvents>(event: E, listener: (payload: UpdateEvents[E]) => unknown): () => void {
-    // Each call adds a new function, so that a listener that was added twice can be removed once.
+    // Each call creates its own function. If a listener was added twice, removing one leaves the other.
     const own = async (payload: UpdateEvents[E]) => {
       try {
         await listener(payload);

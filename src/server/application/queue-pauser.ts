@@ -4,8 +4,8 @@ import { callApplication, HostFailure } from './call-application.ts';
 import { retryWithBackoff } from './retry-with-backoff.ts';
 
 /**
- * Pauses or resumes the queue. Only one call runs at a time, and each is retried until it succeeds. A call that settles
- * after its deadline may have reverted a later call, so the wanted state is then requested again.
+ * Pauses or resumes the queue. Only one call runs at a time, and each is retried until it succeeds. If a call finishes
+ * after its deadline, it may have undone a later call, so the wanted state is requested again.
  */
 export class QueuePauser {
   readonly #settings: Pick<ValidatedInstanceOptions, 'queue' | 'log'>;
@@ -16,7 +16,7 @@ export class QueuePauser {
   #turn = 0;
   #last: Promise<void> = Promise.resolve();
 
-  /** @param closing aborted when the server closes, which ends all retries */
+  /** @param closing aborted when the server closes; this ends all retries */
   constructor(
     settings: Pick<ValidatedInstanceOptions, 'queue' | 'log'>,
     timing: ServerTiming,
@@ -27,20 +27,20 @@ export class QueuePauser {
     this.#closing = closing;
   }
 
-  /** Whether the queue is to be paused; null before the first call. */
+  /** Whether the queue should be paused; null before the first call. */
   get wanted(): boolean | null {
     return this.#wanted;
   }
 
-  /** Calls the host application unless the last call requested the same state. Never rejects; failures are retried. */
+  /** Requests a state, unless the last call requested the same state. Never rejects; failures are retried. */
   async ensure(held: boolean): Promise<void> {
     if (this.#wanted === held) return this.#last;
     await this.call(held).catch(() => {});
   }
 
   /**
-   * Always calls the host application. Failures are retried in the background.
-   * @throws HostFailure if the first attempt failed
+   * Requests a state, even if the last call requested the same state. Failures are retried in the background.
+   * @throws HostFailure if the first attempt fails
    */
   call(held: boolean): Promise<void> {
     this.#wanted = held;

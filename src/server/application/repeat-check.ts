@@ -2,11 +2,10 @@ import { sleepFor } from '../../core/cancellation/wait-until.ts';
 import type { UpdateEvents } from '../contract/instance-updates.ts';
 import type { Listeners } from './listeners.ts';
 
-/** Check that is repeated until the server closes. */
 export interface RepeatedCheck {
   /** Milliseconds between two checks. */
   readonly pause: number;
-  /** Event that triggers the next check at once. */
+  /** Event that triggers the next check immediately. */
   readonly wakenBy?: keyof UpdateEvents;
   look(): Promise<void>;
   onFailure(cause: Error): Promise<void>;
@@ -25,7 +24,7 @@ export function repeatCheck(
     try {
       await check.look();
     } catch (cause) {
-      // Errors of `onFailure` are ignored, because the next check tries again.
+      // Errors from `onFailure` are ignored, because the check is repeated anyway.
       if (!closing.aborted) await check.onFailure(cause as Error).catch(() => {});
     }
   };

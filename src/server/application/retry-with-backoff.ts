@@ -3,7 +3,7 @@ import type { ServerTiming } from '../contract/timing.ts';
 
 /**
  * Retries `attempt` until it succeeds, with growing pauses. `onFailure` returns whether to continue. Returns null if
- * `onFailure` returns false, or if the signal is aborted between two attempts.
+ * `onFailure` returns false, or if the signal is aborted before the next attempt.
  */
 export async function retryWithBackoff<T>(
   attempt: () => Promise<T>,

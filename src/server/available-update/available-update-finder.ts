@@ -32,13 +32,16 @@ interface OfferContext extends FeedContext {
   closing: AbortSignal;
 }
 
-/** Determines the available update from the feed, the channel and the last run, which may have missed its target. */
+/**
+ * Determines the available update from the feed, the channel and the last run. The last run may have missed its target
+ * version, because the tag had not been moved yet.
+ */
 export class AvailableUpdateFinder {
   readonly #context: OfferContext;
   readonly #lastRun: () => Promise<Run | null>;
   readonly #lag: StaleTagWatch;
   readonly #feed: Feed | null;
-  /** Verified releases; null if signatures are not required. */
+  /** Null if signatures are not required. */
   readonly #proven: ReleaseVerifier | null;
   readonly #files: ChannelFileReader;
   /** All releases in the feed, including releases that are not offered. */
@@ -46,7 +49,7 @@ export class AvailableUpdateFinder {
   /** Channel that was last read from the store or written to it. */
   #channel: Channel = 'stable';
   #skipped: Skipped | null = null;
-  /** Version of the last available update, for which the `offer` event is not emitted again. */
+  /** Version that was last available. The `offer` event is not emitted again for this version. */
   #announced: string | null = null;
 
   constructor(context: OfferContext, lastRun: () => Promise<Run | null>) {
@@ -78,19 +81,19 @@ export class AvailableUpdateFinder {
   }
 
   /**
-   * Reads the feed now, because an admin has requested it. From then on, a release is also offered if it is not rolled
-   * out to this instance yet.
+   * Reads the feed now, because an admin has requested it. A release that is not rolled out to this instance yet is
+   * then offered as well.
    */
   async check(): Promise<void> {
     await this.#feed?.check();
     const run = await this.#lastRun();
     await this.#lag.recheck(run);
     const { held } = await this.word();
-    // A failure of the store is ignored, because the admin can check again.
+    // Errors from the store are ignored, because the admin can check again.
     if (held && !held.isAsked) await this.#context.ledger.rollout(held.version).catch(() => {});
   }
 
-  /** Reads the channel file again. If the read fails, the last file remains effective. */
+  /** If the channel file cannot be read, the last one stays in effect. */
   async readChannelFile(): Promise<void> {
     await this.#files.read(this.#published, this.#channel, this.#context.closing).catch(() => {});
   }
@@ -103,8 +106,8 @@ export class AvailableUpdateFinder {
   }
 
   /**
-   * Skips a release; null undoes the skip. Returns false if the version is not the newest release, because only the
-   * newest release can be skipped.
+   * Null undoes the skip. Returns false if the version is not the newest release, because only the newest release can
+   * be skipped.
    * @throws HostFailure if the store fails
    */
   async skip(version: string | null): Promise<boolean> {
@@ -117,15 +120,15 @@ export class AvailableUpdateFinder {
     return true;
   }
 
-  /** Returns the target of a requested update, or the reason against it. */
+  /** Returns the target of a requested update, or the reason why it cannot be installed. */
   async destination(order: CompleteUpdateOrder): Promise<UpdateTarget | { reason: Reason }> {
     const { known } = await this.now();
     return verifyTarget(resolveRequestedTarget(order, known), known);
   }
 
   /**
-   * Returns the new settings of a verified release, and whether each is already set. If the engine does not respond,
-   * none counts as set.
+   * Returns the new settings of a verified release, and whether each setting is already set. If the engine does not
+   * respond, no setting counts as set.
    */
   async settings(proof: ReleaseFile | string | undefined): Promise<OfferedSetting[]> {
     const listed = (typeof proof === 'object' && proof.settings) || [];
@@ -148,9 +151,9 @@ export class AvailableUpdateFinder {
   }
 
   /**
-   * Returns the current facts, and the available update that follows from them. `offer` also has the status fields
-   * about the feed and the publisher's channel file.
-   * @param last the last run, if the caller has read it already
+   * Returns the current facts and the resulting available update. `offer` also contains the status fields about the
+   * feed and the publisher's channel file.
+   * @param last the last run, if the caller has already read it
    */
   async now(last?: Run | null) {
     const { ledger, settings } = this.#context;
@@ -159,8 +162,7 @@ export class AvailableUpdateFinder {
     const channel = (await ledger.read('channel').catch(() => this.#channel)) ?? 'stable';
     const isNew = channel !== this.#channel;
     this.#channel = channel;
-    // If another server has changed the channel, the releases of the new channel must be verified and its channel file
-    // read.
+    // If another server has changed the channel, the new channel's releases must be verified and its channel file read.
     if (isNew) this.#feed?.lookFor(channel);
     this.#skipped = await ledger.read('skip').catch(() => this.#skipped);
     const word = await this.word();

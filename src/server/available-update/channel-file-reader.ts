@@ -17,15 +17,15 @@ import { HostFailure } from '../application/call-application.ts';
 import { type FeedContext, isSignedTimeInFuture } from './release-verifier.ts';
 
 /**
- * Time limit in milliseconds for reading all copies of a channel file, because an admin may be waiting for the check.
+ * Time limit in milliseconds for reading all copies of a channel file. It is short, because an admin may be waiting.
  */
 const longestRead = 20_000;
 
 type Copy = ChannelFile & { signer?: string };
 
 /**
- * Combines stored files into the effective file, which is the newest file that is not from the future, if any. If the
- * local clock is slow, all newer files seem to be from the future, so their recalls also apply.
+ * Returns the newest stored file that is not from the future; if all are, the newest. If the local clock is slow, newer
+ * files only seem to be from the future, so their recalls are included.
  */
 function countingFile(stored: readonly ChannelFile[]): ChannelFile | null {
   const file = newestOf(stored.filter(isPast)) ?? newestOf(stored);
@@ -39,27 +39,26 @@ const newestOf = <T extends ChannelFile>(files: readonly T[]): T | null =>
   files.toSorted((a, b) => Date.parse(b.issuedAt) - Date.parse(a.issuedAt))[0] ?? null;
 
 /**
- * Reads the publisher's channel file (docs/contract.md 8.40). A signed file is stored, so that an attacker cannot undo
- * a recall by withholding the file or by replacing it with an older file.
+ * Reads the publisher's channel file (docs/contract.md 8.40). Signed files are stored, so that an attacker cannot undo
+ * a recall by withholding the file or serving an older one.
  */
 export class ChannelFileReader {
   readonly #context: FeedContext;
-  /** Last accepted file, which is used without `trust` or while the store does not respond. */
+  /** Last accepted file. It is used without `trust`, and while the store does not respond. */
   #last: ChannelFile | null = null;
 
   constructor(context: FeedContext) {
     this.#context = context;
   }
 
-  /** Returns the effective file of a channel; null if there is none. */
+  /** Returns the file that is in effect for a channel; null if there is none. */
   async current(channel: Channel): Promise<ChannelFile | null> {
     if (this.#trust) this.#last = await this.#stored(channel).then(countingFile, () => this.#last);
     return this.#last?.channel === channel ? this.#last : null;
   }
 
   /**
-   * Reads all copies of the channel file. Returns why no copy was accepted; null if a copy was accepted or if there is
-   * none.
+   * Reads all copies of the channel file. Returns why no copy was accepted; null if a copy was accepted or none exists.
    */
   async read(releases: readonly Release[], channel: Channel, signal: AbortSignal): Promise<string | null> {
     const { feed } = this.#context.settings;
@@ -76,12 +75,12 @@ export class ChannelFileReader {
     const refusal = newest && (await this.#accept(newest));
     if (newest && refusal === null) return null;
     if (refusal !== null) problems.add(refusal);
-    // Without `trust`, a file that no longer exists has no effect.
+    // Without `trust`, a deleted file no longer has any effect.
     if (!this.#trust && problems.size === 0) this.#last = null;
     return [...problems].join('; ') || null;
   }
 
-  /** Reads a copy. Returns null if the file does not exist, and a message if it is not accepted. */
+  /** Returns null if the copy does not exist, and a message if it is not accepted or cannot be downloaded. */
   async #readAt(
     { feed, files: [listed, signature] }: ChannelFileLocation,
     signal: AbortSignal,
@@ -108,7 +107,7 @@ export class ChannelFileReader {
     }
   }
 
-  /** Accepts a copy, unless it is older than the last accepted file. Returns why it was not accepted, or null. */
+  /** Accepts a copy unless it is older than the last accepted file. Returns why the copy was not accepted, or null. */
   async #accept({ signer, ...file }: Copy): Promise<string | null> {
     try {
       const stored = signer === undefined ? [] : await this.#stored(file.channel);

@@ -23,37 +23,37 @@ import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
 import { findRecallReason, type PublisherNotice } from './publisher-notice.ts';
 import type { ReleaseVerification } from './release-verifier.ts';
 
-/** Facts from which the available update is chosen. */
 export interface AvailableUpdateFacts {
   /** Running version. */
   version: string;
   channel: Channel;
   /** Releases in the feed that may be offered; null without a feed. */
   releases: readonly Release[] | null;
-  /** Time at which the feed was last read. */
+  /** Time at which the feed was last read; null if it has not been read yet. */
   checkedAt: Date | null;
-  /** Release to which the tag of the instance does not point yet; null if there is none. */
+  /** Release to which the instance's tag does not point yet; null if there is none. */
   lag: { version: string; reference: string } | null;
   lastRun: Run | null;
   skipped: Skipped | null;
-  /** Results of the verification of newer releases, by version; null if signatures are not required. */
+  /** Verification results of newer releases, keyed by version; null if signatures are not required. */
   proofs: ReadonlyMap<string, ReleaseVerification> | null;
   word: PublisherNotice;
-  /** `releases` plus the release that is not rolled out to this instance yet; null if there is no such release. */
+  /**
+   * `releases` plus the release that has not been rolled out to this instance yet; null if there is no such release.
+   */
   withHeld: readonly Release[] | null;
 }
 
-/** Available release, or the reason why there is none, as in the status. Notes are omitted because they may be long. */
+/** Available release as in the status, or the reason why there is none. Release notes are omitted: they may be long. */
 export type AvailableUpdate = Pick<Status, 'latest' | 'updateAvailable' | 'skipped'> &
   ({ next: NextRelease; upToDate: null } | { next: null; upToDate: UpToDate });
 
-/** Target of an update. */
 export interface UpdateTarget {
   /** Version of the release if known, otherwise `canary`. */
   to: string;
   /** All steps of the upgrade path, if `to` is one of them. */
   path?: readonly string[] | undefined;
-  /** Signed content that the updater has to verify, if signatures are required. */
+  /** Signed content that the updater has to verify; undefined if signatures are not required. */
   proof?: ReleaseFile | undefined;
 }
 
@@ -123,19 +123,18 @@ function chooseAmong(known: AvailableUpdateFacts): AvailableUpdate {
 type StepFacts = Pick<AvailableUpdateFacts, 'version' | 'lastRun'> & { releases: readonly Release[] };
 
 /**
- * Returns the next release on the upgrade path to the newest release (docs/contract.md 8.17): the newest release itself
- * or a required intermediate release. The newest release must be newer than the running version. Returns null if the
- * feed has no release on the upgrade path.
+ * Returns the next release on the upgrade path to `latest` (docs/contract.md 8.17): a required intermediate release, or
+ * `latest` itself, which must be newer than the running version. Null if the feed has no release on the path.
  */
 function nextRelease(latest: Release, facts: StepFacts): Release | null {
   const { version, releases, lastRun } = facts;
   const next = reachable(latest, facts);
   const { to: tried = null, requiredRelease: first = null } = lastRun ?? {};
-  // Unless the last run required a release that is still newer than the running version, `next` is correct. The
-  // required release may have been installed manually since then.
+  // The last run only matters if it required a release that is still newer than the running version. That release may
+  // have been installed manually in the meantime.
   if (next === null || tried === null || first === null || !isNewerVersion(first, version)) return next;
-  // The last run tried to install the required release, but refused the image to which the tag of the instance points.
-  // Only an admin can solve this.
+  // The last run tried to install the required release, but refused the image to which the instance's tag points. Only
+  // an admin can solve this.
   if (tried === first) return null;
   if (tried !== next.version && tried !== targetFor(next.version)) return next;
   const step = releases.find((release) => release.version === first);
@@ -143,8 +142,8 @@ function nextRelease(latest: Release, facts: StepFacts): Release | null {
 }
 
 /**
- * Returns the highest release, up to the goal, to which the running version can be updated directly. Only stable
- * releases can be intermediate releases, because no tag points to a canary build once there is a newer canary build.
+ * Returns the newest release, up to `goal`, to which the running version can be updated directly. Intermediate releases
+ * are always stable, because no tag points to a canary build once there is a newer one.
  */
 function reachable(goal: Release, { version, releases }: StepFacts): Release | null {
   const isMet = ({ requires }: Release) => requires === undefined || !isNewerVersion(requires, version);
@@ -158,7 +157,7 @@ function reachable(goal: Release, { version, releases }: StepFacts): Release | n
 
 const mostReleases = 20;
 
-/** Returns the steps of the upgrade path to a goal that are known from the feed, at most `mostReleases`. */
+/** Returns the known steps of the upgrade path to `goal`, at most `mostReleases`. It may end before `goal`. */
 function pathTo(goal: string, { version, releases, lastRun }: AvailableUpdateFacts): string[] {
   const last = releases?.find((release) => release.version === goal);
   const path: string[] = [];
@@ -173,7 +172,7 @@ function pathTo(goal: string, { version, releases, lastRun }: AvailableUpdateFac
 
 const longestNotes = 64 * 1024;
 
-/** Returns the releases that an update includes, newest first, with their notes. */
+/** Returns the releases after the running version, up to the available one, newest first, with release notes. */
 export function listIncludedReleases(
   { next }: AvailableUpdate,
   { version, channel, releases }: AvailableUpdateFacts,
@@ -205,8 +204,8 @@ export function resolveTarget(
   }
   if (named === 'canary') return { to: findNewestRelease('canary', known.releases ?? [])?.version ?? named };
   const { lastRun } = known;
-  // After a broken or crashed update, the running version is unknown, so the update may be repeated: the updater checks
-  // and repairs the instance.
+  // After a broken or crashed update, it is unknown which version is installed. The update may be repeated, because the
+  // updater checks and repairs the instance.
   const isBroken = lastRun?.outcome === 'broken' || lastRun?.outcome === 'crashed';
   if (isBroken && lastRun.kind === 'update' && named === lastRun.to) return { to: named };
   if (named === known.version) return notNewer(`${named} is already running`);
@@ -218,7 +217,7 @@ export function resolveTarget(
   return { to: named };
 }
 
-/** Returns the target of a requested update, which is not verified yet. */
+/** The returned target is not verified yet. */
 export const resolveRequestedTarget = (
   { target, allSteps }: CompleteUpdateOrder,
   known: AvailableUpdateFacts,
@@ -234,13 +233,13 @@ export function resolveFirstStep(
   const [first] = path;
   if (first === undefined || path.at(-1) !== goal) {
     const direct = resolveTarget(named, known);
-    // If no step is known, the feed may be incomplete, so the updater decides whether a direct update is possible.
+    // If no step is known, the feed may be incomplete. The updater then decides whether a direct update is possible.
     return path.length === 0 ? direct : notNewer(`no upgrade path to ${goal} is known`);
   }
   return { to: first, ...(path.length > 1 && { path }) };
 }
 
-/** Adds the signed content to a target. Returns the reason if the target is recalled or not verified. */
+/** Adds the signed content to a target. Returns a reason if the target is recalled or not verified. */
 export function verifyTarget(
   found: UpdateTarget | { reason: Reason },
   { proofs, word }: Pick<AvailableUpdateFacts, 'proofs' | 'word'>,

@@ -1,12 +1,12 @@
 import { durationMsOf } from '../../wire/derived/phase-rows.ts';
 import type { Run } from '../../wire/status.ts';
 
-/** Number of recent updates that are used for the estimate. */
+/** Number of recent updates on which the estimate is based. */
 const telling = 3;
 
 /**
- * Estimates the duration of an update in seconds: the median of the last successful updates, without the wait for jobs.
- * If the images are already local (`isReady`), the pull is also excluded. Null if there is no successful update.
+ * Returns the median duration of the last successful updates, without the wait for jobs. If the images are already
+ * local (`isReady`), the pull is also excluded. Null if no update has succeeded.
  * @param past newest first
  */
 export function estimateUpdateSeconds(

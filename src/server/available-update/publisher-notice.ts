@@ -17,9 +17,11 @@ export interface PublisherNotice {
   recalled: readonly Recall[];
   /** Security update that the running version needs; null if none is needed. */
   urgent: UrgentUpdate | null;
-  /** Newer release that is not rolled out to this instance yet, and whether an admin has requested the release. */
+  /**
+   * Newer release that has not been rolled out to this instance yet. If `isAsked`, an admin has requested it anyway.
+   */
   held: { version: string; percent: number; isAsked: boolean } | null;
-  /** Time at which the channel file expired, in ISO 8601; null if it is current. */
+  /** Time at which the channel file expired, in ISO 8601; null if it has not expired. */
   staleSince: string | null;
 }
 
@@ -33,8 +35,7 @@ export const emptyPublisherNotice: PublisherNotice = {
 /**
  * Returns the effects of a channel file on an instance (docs/contract.md 8.40). Without a signature, only recalls and
  * urgency have an effect.
- * @param facts the running version, the rollout facts in the store if the store responds, and the time in milliseconds
- * since 1970
+ * @param facts `rollout` is null if the store does not respond; `now` is in milliseconds since 1970
  */
 export function publisherNoticeOf(
   file: ChannelFile,
@@ -54,8 +55,8 @@ export function publisherNoticeOf(
 }
 
 /**
- * Returns the releases without the versions in `left`. If `left` contains a canary build, all older canary builds are
- * also removed: they have no tag of their own, so an update to them would install the removed build.
+ * Returns the releases without the versions in `left`. Canary builds older than one in `left` are removed as well: they
+ * have no tag of their own, so an update to them would install the removed build.
  */
 export function excludeVersions(
   releases: readonly Release[],

@@ -16,9 +16,9 @@ import type { ServerTiming } from '../contract/timing.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import type { StateStore } from '../store/state-store.ts';
 
-/** Maximum number of releases per channel that are verified. Older releases are not needed as intermediate releases. */
+/** Maximum number of verified releases per channel. Older releases are not needed as intermediate releases. */
 const mostAsked = 20;
-/** Time limit in milliseconds for all requests of a check. */
+/** Time limit in milliseconds for all requests of one check together. */
 const longestCheck = 60_000;
 /** Maximum difference between the clocks of the publisher and this server, in milliseconds. */
 const mostClockError = 24 * 3_600_000;
@@ -26,7 +26,6 @@ const mostClockError = 24 * 3_600_000;
 /** Verified content of a release, or why the release is not verified. */
 export type ReleaseVerification = VerifiedRelease | string;
 
-/** Dependencies for reading releases and channel files. */
 export interface FeedContext {
   settings: ValidatedInstanceOptions;
   ledger: StateStore;
@@ -37,7 +36,7 @@ export interface FeedContext {
 export class ReleaseVerifier {
   readonly #context: FeedContext;
   readonly #trust: Trust;
-  /** Results of earlier checks, by version and URLs of the release's files. */
+  /** Results of the previous check, keyed by version and file URLs. */
   #known = new Map<string, ReleaseVerification>();
   #quietUntil = Number.NEGATIVE_INFINITY;
   #proofs = new Map<string, ReleaseVerification>();
@@ -47,14 +46,14 @@ export class ReleaseVerifier {
     this.#trust = trust;
   }
 
-  /** Results for the releases of the last check, by version. */
+  /** Results of the last check, keyed by version. */
   get proofs(): ReadonlyMap<string, ReleaseVerification> {
     return this.#proofs;
   }
 
   /**
-   * Returns the verified releases, with a message about the rejected releases. The running release and older releases
-   * are always included, because no update installs them.
+   * Returns the verified releases, and a message about the rejected ones. The running release and older releases are
+   * always included, because no update installs them.
    */
   async judge(
     releases: readonly Release[],
@@ -63,8 +62,7 @@ export class ReleaseVerifier {
   ): Promise<InstallableReleases> {
     const { version } = this.#context.settings;
     const isOlder = (release: Release) => isNewerVersion(version, release.version);
-    // Stable releases are verified for each channel, because the intermediate releases before a canary build are
-    // stable.
+    // Stable releases are verified for each channel, because required intermediate releases are always stable.
     const asked = channels
       .filter((one) => one === 'stable' || one === channel)
       .map((one) =>
@@ -108,7 +106,7 @@ export class ReleaseVerifier {
     return proofs;
   }
 
-  /** Verifies a release. A result without a key is not cached, so the release is verified again. */
+  /** Verifies a release. A result without a key is not cached: the next check verifies the release again. */
   async #proofOf(
     release: Release,
     asking: ProofRequest,
@@ -143,9 +141,9 @@ export class ReleaseVerifier {
   }
 
   /**
-   * Rejects the newest releases of a channel if they were published before the last offered release of a trusted
-   * signer, because an attacker may present an old release as new. Releases that are older than an accepted release are
-   * not rejected: they may be required intermediate releases.
+   * Rejects the newest releases of a channel if they were published before the release that was last offered, because
+   * an attacker may present an old release as new. Stops at the first accepted release: older releases may be required
+   * intermediate releases.
    */
   async #refuseOld(line: readonly Release[], proofs: Map<string, ReleaseVerification>): Promise<void> {
     const { ledger, settings } = this.#context;
@@ -173,15 +171,15 @@ export class ReleaseVerifier {
   }
 }
 
-/** Whether a signed time is further in the future than the clocks of publisher and server may differ. */
+/** Tolerates a difference of up to `mostClockError` between the clocks of the publisher and this server. */
 export const isSignedTimeInFuture = (time: string): boolean => Date.parse(time) > Date.now() + mostClockError;
 
-/** Replaces the fields `requires` and `publishedAt` of the feed by the signed values. */
+/** Replaces `requires` and `publishedAt` from the feed with the signed values. */
 function asProven({ requires: _, ...release }: Release, { requires, publishedAt }: VerifiedRelease): Release {
   return { ...release, publishedAt, ...(requires && channelOf(requires) !== null && { requires }) };
 }
 
-/** Returns a message about the releases that are not verified; null if there is none. */
+/** Null if all releases are verified. */
 function sentenceOf(
   unproven: readonly Release[],
   proofs: ReadonlyMap<string, ReleaseVerification>,

@@ -8,7 +8,7 @@ import type { Run } from '../../wire/status.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import type { Deployment } from '../deployment/read-deployment.ts';
 
-/** Target version that an update did not install because the tag of the instance does not point to that version yet. */
+/** Version that an update did not install, because the instance's tag did not point to this version yet. */
 interface Lag {
   version: string;
   /** Image reference of the server's container, for example `…/svc:latest`. */
@@ -18,17 +18,20 @@ interface Lag {
   digests: readonly string[];
 }
 
-/** Time after the end of a run during which the tag is assumed not to have been moved, in milliseconds. */
+/** For this time after a run, in milliseconds, the tag is assumed not to have been moved. */
 const recentMs = 60_000;
 
 /**
- * Whether the run may have missed its target version: it was refused because of a stale tag, or it installed the image
- * of the tag, which may be another release.
+ * A run may have missed its target version if it was refused because of a stale tag, or if it installed the tag's
+ * image, which may be a different release.
  */
 const mayLag = ({ outcome, code }: Run): boolean =>
   outcome === 'updated' || outcome === 'unchanged' || (outcome === 'refused' && code === 'tag-lags');
 
-/** Checks whether the last run missed its target version because of a stale tag, until the tag has been moved. */
+/**
+ * Finds out whether the last run missed its target version because of a stale tag, and whether that tag has been moved
+ * since.
+ */
 export class StaleTagWatch {
   readonly #engine: EngineApi;
   readonly #settings: ValidatedInstanceOptions;
@@ -42,12 +45,10 @@ export class StaleTagWatch {
     this.#home = home;
   }
 
-  /**
-   * Returns the stale tag of the last run; null if there is none. Updates are offered only when the result is known.
-   */
+  /** Returns the stale tag of the last run; null if there is none. No update is offered until the result is known. */
   async after(run: Run | null): Promise<Lag | null> {
     if (!run?.outcome) return null;
-    // The key contains the outcome, because a run that was considered crashed may get another outcome later.
+    // The key contains the outcome, because a run that was considered crashed may get a different outcome later.
     const of = `${run.id} ${run.outcome}`;
     if (this.#left?.of !== of) this.#left = { of, lag: this.#find(run) };
     return this.#left.lag;
@@ -75,16 +76,16 @@ export class StaleTagWatch {
       const { repository, tag } = parseReference(reference) ?? {};
       // A release tag is never stale.
       if (repository === undefined || parseTag(tag ?? 'latest').kind === 'release') return null;
-      // The image of a refused run has no tag anymore, so its digest is read from the registry. The digest is only
-      // reliable shortly after the refusal, before the tag is moved.
+      // A refused run leaves its image without a tag, so the digest is read from the registry. It is only reliable
+      // shortly after the run, before the tag is moved.
       const isRecent = outcome === 'refused' && Date.now() - Date.parse(endedAt ?? '') <= recentMs;
       const [image, named, refused] = await Promise.all([
         this.#engine.inspectImage(imageId),
         this.#engine.inspectImage(reference),
         isRecent ? this.#remoteDigest({ repository, reference }).catch(() => null) : null,
       ]);
-      // If an image was published again with the same content, its digest differs although the run replaced nothing.
-      // The digests of the tag's image are therefore included.
+      // If the same content was published again, its digest differs although the run replaced nothing. The digests of
+      // the tag's image are therefore included.
       const images = [image, isContainerOfImage(container, named) ? named : null];
       const digests = images
         .flatMap((each) => each?.digests ?? [])

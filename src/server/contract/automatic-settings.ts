@@ -8,7 +8,6 @@ export type AutomaticChoice = {
 /** Settings of automatic updates (docs/contract.md 8.37). */
 export type AutomaticSettings = Omit<Automatic, 'nextAt' | 'blockedBy'>;
 
-/** Returns the given settings, with defaults for omitted settings. */
 export const applyAutomaticDefaults = (said: AutomaticChoice): AutomaticSettings => ({
   enabled: false,
   from: '02:00',
@@ -23,7 +22,7 @@ export const applyAutomaticDefaults = (said: AutomaticChoice): AutomaticSettings
 export const omitUndefinedSettings = (choice: AutomaticChoice): Partial<AutomaticSettings> =>
   Object.fromEntries(Object.entries(choice).filter(([, value]) => value !== undefined));
 
-/** Returns the time zone of the server. If `TZ` is not a known time zone, Node uses UTC but returns no usable name. */
+/** If `TZ` is not a known time zone, Node uses UTC but returns no usable name. */
 export function readServerTimeZone(): string {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   return isTimeZoneName(`${timeZone}`) ? timeZone : 'UTC';

@@ -12,28 +12,32 @@ type Role = 'admin' | 'user';
 /** Sender of a request: an admin or another user, optionally with a name. Null if the sender is not logged in. */
 export type Caller = Role | { role: Role; name: string } | null;
 
-/** A job of the host application. */
+/** A job of the application that embeds the library. */
 export interface Job {
   kind: JobKind;
   /**
-   * State of the job. A running job blocks an update. A queued job does not, because it runs after the update; only a
-   * queued deployment does, because a user is waiting for it.
+   * A running job blocks an update. A queued job does not, because it can run after the update. The exception is a
+   * queued deployment, which blocks an update because a user is waiting for it.
    */
   state: 'queued' | 'running';
   /** Display name. */
   title?: string;
   /** Time at which the job was queued or started. */
   since?: Date;
-  /** Whether the job will not finish on its own, so that an update does not wait for it. Default: false. */
+  /** Whether the job will not finish on its own. Updates do not wait for stuck jobs. Default: false. */
   stuck?: boolean;
 }
 
-/** Job queue of the host application. Its pause for updates must be independent of any other pause of the queue. */
+/**
+ * Job queue of the application. Pausing or resuming it for an update must not affect a pause that was set for another
+ * reason.
+ */
 export interface JobQueue {
-  /** Pauses the queue: new jobs do not start, running jobs continue. Must be idempotent. */
+  /** Pauses the queue: no new jobs start, but running jobs continue. Must be idempotent. */
   hold(): Awaitable<void>;
   /**
-   * Resumes the queue. Must be idempotent: it is also called at each start of the server without an update in progress.
+   * Resumes the queue. Must be idempotent, because it is also called whenever the server starts and no update is in
+   * progress.
    */
   resume(): Awaitable<void>;
   /** Returns all jobs that are queued or running. */
@@ -49,11 +53,11 @@ export interface Store {
    * If the new text is null, the key is removed.
    */
   set(key: string, text: string | null, condition: { was: string | null }): Awaitable<boolean>;
-  /** Directory that contains the store, if any. It must be on a mount of the server's container. */
+  /** Directory that contains the store, if it is stored in files. Must be on a mount of the server's container. */
   readonly directory?: string;
 }
 
-/** Build server, which must be updated separately from the instance. */
+/** Build server. It must be updated separately from the instance. */
 export interface KnownBuildServer {
   /** Display name. */
   name: string;
@@ -95,8 +99,8 @@ export interface InstanceOptions {
   /** Environment variables of the updater, for example `{ SVC_UPDATER_WAIT_TIMEOUT: '600' }`. Default: none. */
   updaterEnvironment?: Readonly<Record<string, string>>;
   /**
-   * Name of the updater's container. Instances on the same engine can update at the same time if their names differ.
-   * Default: `svc-updater`, or the container name of the product.
+   * Name of the updater container. Instances on the same engine can update at the same time if the names of their
+   * updater containers differ. Default: `svc-updater`, or the container name of the product.
    */
   containerName?: string;
   /**
@@ -112,28 +116,28 @@ export interface InstanceOptions {
   /** Persistent state, for example `fileStore(directory)`. */
   store: Store;
   /**
-   * Called once before each update, for example for a database dump, and never retried. To refuse the update, throw an
-   * error or return a message. Default: none.
+   * Called once before each update and never retried. It can, for example, dump a database. To refuse the update, throw
+   * an error or return a message. Default: none.
    */
   beforeUpdate?(preparation: Preparation): Awaitable<unknown>;
   /** Description of `beforeUpdate` that users see, for example: The database is dumped first. Default: none. */
   preparation?: string;
   /** Time limit for `beforeUpdate` in seconds. Default: 3600. */
   preparationTimeoutSeconds?: number;
-  /** Maximum time that an update with `when: "idle"` waits for running jobs, in seconds. Default: 3600. */
+  /** Maximum time in seconds for which an update with `when: "idle"` waits for running jobs. Default: 3600. */
   idleTimeoutSeconds?: number;
   /**
    * Whether the data is saved before each update. If the new version fails, the updater then rolls back and restores
    * the data. Admins can also roll back later. Default: false (docs/server-library.md).
    */
   restorePoint?: boolean;
-  /** Maximum downtime while the data is saved, in seconds. Default: no limit (docs/server-library.md). */
+  /** Maximum downtime in seconds while the data is saved. Default: no limit (docs/server-library.md). */
   maxDowntimeSeconds?: number;
   /** Whether old images are removed after each successful update. Default: false (docs/server-library.md). */
   removeOldImages?: boolean;
   /**
-   * Whether the images of an available release are downloaded before the update: at any time, or only in a time window
-   * in the server's time zone. Default: false (docs/server-library.md).
+   * Whether the images of an available release are downloaded before an update is requested: at any time, or only in a
+   * time window in the server's time zone. Default: false (docs/server-library.md).
    */
   prefetch?: boolean | TimeWindow;
   /**
@@ -146,11 +150,11 @@ export interface InstanceOptions {
    * every ten seconds for up to one hour. Default: no delay.
    */
   afterStep?(step: { version: string }): Awaitable<unknown>;
-  /** Lists the build servers, which must be updated separately. Default: none. */
+  /** Lists the build servers. They must be updated separately. Default: none. */
   buildServers?(): Awaitable<readonly KnownBuildServer[]>;
   /**
-   * Services that are updated with the app. Default: the services labelled `svc.role: worker`; if there are none, those
-   * worker services of the product that exist, for example `worker`.
+   * Services that are updated with the app. Default: the services labelled `svc.role: worker`; if there are none, the
+   * existing worker services of the product, for example `worker`.
    */
   workers?: readonly string[];
   /** Service of the app, if the library runs in another service. Default: the server's own service. */
@@ -161,21 +165,21 @@ export interface InstanceOptions {
    */
   engine?: string;
   /**
-   * Host path of the engine's socket, which the updater mounts. Required if `engine` is a `tcp://` address. Default:
-   * the host path of the mounted socket.
+   * Host path of the engine's socket. It is mounted in the updater container. Required if `engine` is a `tcp://`
+   * address. Default: the host path of the mounted socket.
    */
   updaterSocket?: string;
   /** Path, in the server's container, of a Docker `config.json` with registry credentials. Default: none. */
   registryCredentials?: string;
-  /** Additional host directories from which compose reads files. Default: only directories in the compose labels. */
+  /** Additional host directories that contain files for compose. Default: only directories in the compose labels. */
   directories?: readonly string[];
   /** Base path of the endpoints. Default: `/api/v1/instance/update`. */
   path?: string;
   /** Called with each finished run, one to three times. Use the run's id to detect repeats. Default: none. */
   onEnd?(run: Run): Awaitable<void>;
   /**
-   * Up to 8 addresses that are notified of releases and runs: a web hook, `ntfy+https://…` or `slack+https://…`.
-   * Default: none (docs/server-library.md).
+   * Up to 8 addresses to notify of releases and runs: a web hook, `ntfy+https://…` or `slack+https://…`. Default: none
+   * (docs/server-library.md).
    */
   notify?: readonly string[];
   /** Receives log entries. Default: warnings and errors go to the console. */

@@ -3,17 +3,17 @@ import type { Channel } from '../../core/release/channel.ts';
 import type { CancelReason, NextRelease, Reason, RollbackOffer, Run, Status } from '../../wire/status.ts';
 import type { AutomaticChoice } from './automatic-settings.ts';
 
-/** Start request of the host application for an update. */
+/** Update that the application requests. */
 export interface UpdateOrder {
   /** Target version: `vX.Y.Z`, `vX.Y.Z-canary.N` or `canary`. Default: `next` from the status. */
   target?: string;
-  /** When the run starts: with `idle`, it waits until running jobs have finished. Default: `now`. */
+  /** When the run starts. With `idle`, it waits until running jobs have finished. Default: `now`. */
   when?: 'now' | 'idle';
-  /** Whether the run starts even if jobs are running, which are then interrupted. Default: false. */
+  /** Whether the run starts even if this interrupts running jobs. Default: false. */
   force?: boolean;
   /**
-   * Whether all required intermediate releases are installed before the target. Without a target, `latest` from the
-   * status is the target. Default: false.
+   * Whether all required intermediate releases are installed before the target. Without a target, the target is
+   * `latest` from the status. Default: false.
    */
   allSteps?: boolean;
   /** Values for new settings of the release, by name. They are passed to the updater and are not stored. */
@@ -22,23 +22,23 @@ export interface UpdateOrder {
   by?: string;
 }
 
-/** Start request of the host application for a rollback. */
+/** Rollback that the application requests. */
 export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'allSteps' | 'settings'> {
   /** Version to roll back to. Must equal `to` of the rollback offer, to confirm that the caller has read the offer. */
   confirm: string;
 }
 
-/** `UpdateOrder` with its defaults. A target of null means `next` from the status. */
+/** `UpdateOrder` with defaults applied. A target of null means `next` from the status. */
 export type CompleteUpdateOrder = Required<Omit<UpdateOrder, 'target' | 'allSteps' | 'settings'>> &
   Pick<UpdateOrder, 'allSteps' | 'settings'> & { target: string | null };
 
 export type CompleteRollbackOrder = Required<RollbackOrder>;
 
-/** Events, with the argument of their listeners. */
+/** Events, and the argument that their listeners receive. */
 export interface UpdateEvents {
   /** Emitted when a new release is available. */
   offer: NextRelease;
-  /** Emitted when a run has started, on this server or another server of the instance. */
+  /** Emitted when a run has started on any server of the instance. */
   start: Run;
   /** Emitted for each new line of the updater's log. */
   line: { run: Run; line: ProgressEvent };
@@ -46,19 +46,22 @@ export interface UpdateEvents {
   end: Run;
 }
 
-/** Library object, which controls the updates of the instance that this server belongs to. */
+/** Controls the updates of the instance to which this server belongs. */
 export interface InstanceUpdates {
   /** Responds to a request below the option `path`. Never rejects. */
   handle(request: Request): Promise<Response>;
   /** Whether the path of a request equals the option `path` or is below it. */
   matches(request: Request): boolean;
-  /** Starts the library. Await the result before the queue starts jobs, because an update pauses the queue. */
+  /**
+   * Starts the library. Await the result before the queue starts jobs, because the queue must stay paused during an
+   * update.
+   */
   start(): Promise<void>;
   /** Stops event streams and timers. During an update, the queue stays paused. Await the result at shutdown. */
   close(): Promise<void>;
   /**
-   * Returns the status. With `refresh`, the feed is read again, at most every 10 seconds. With `notes`, the status has
-   * the release notes.
+   * Returns the status. With `refresh`, the feed is read again, at most every 10 seconds. With `notes`, the status
+   * contains the release notes.
    */
   status(options?: { refresh?: boolean; notes?: boolean }): Promise<Status>;
   /** Starts an update, or returns the reason why no update can start. */
@@ -66,8 +69,8 @@ export interface InstanceUpdates {
   /** Cancels the current run. `by` is the name of the person or program that requests the cancellation. */
   cancel(options?: { by?: string }): Promise<{ run: Run } | { reason: CancelReason }>;
   /**
-   * Returns the effects of a rollback to the last restore point. An updater checks the restore point first, which may
-   * take minutes.
+   * Returns the effects of a rollback to the last restore point. This may take minutes, because an updater checks the
+   * restore point first.
    */
   rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }>;
   /** Starts a rollback, or returns the reason why no rollback can start. */
@@ -75,15 +78,15 @@ export interface InstanceUpdates {
   /** Sets the release channel and returns the new status. */
   setChannel(channel: Channel): Promise<Status>;
   /**
-   * Skips the newest release until a newer release is published; null undoes the skip. Returns null, without any
-   * effect, if the version is not the newest release.
+   * Skips the newest release until a newer release is published; null undoes the skip. Returns null and changes nothing
+   * if the version is not the newest release.
    */
   skip(version: string | null): Promise<Status | null>;
   /** Changes the settings of automatic updates. Omitted settings remain unchanged. */
   setAutomatic(choice: AutomaticChoice): Promise<Status>;
   /** Returns the last 50 runs including the current run, newest first. */
   history(): Promise<Run[]>;
-  /** Returns metrics of the status and the last run in Prometheus' text format, for a route of the host application. */
+  /** Returns metrics of the status and the last run in Prometheus' text format, for a route of the application. */
   metrics(): Promise<string>;
   /** Adds a listener and returns a function that removes it. Errors of listeners are logged. */
   on<E extends keyof UpdateEvents>(event: E, listener: (told: UpdateEvents[E]) => void): () => void;

@@ -4,7 +4,7 @@ import { describeSettingMistake } from '../../core/release/release-settings.ts';
 import { clockTimePattern, dayNames } from '../../wire/codes.ts';
 import { isTimeZoneName } from './automatic-settings.ts';
 
-/** Descriptions for OpenAPI. zod's global registry is not used, because the host application may use zod as well. */
+/** Descriptions for OpenAPI. This is not zod's global registry, because the application may use zod as well. */
 export const fieldDescriptions = z.registry<{ description: string; examples?: readonly string[] }>();
 
 const about = <T extends z.ZodMiniType>(schema: T, description: string, examples?: readonly string[]): T => {
@@ -21,7 +21,7 @@ const target = z.string().check(
 const value = z
   .string()
   .check(z.refine((it) => describeSettingMistake(it) === null, 'must be one line of text'));
-/** Rejects the key `__proto__`, which a record of zod drops without an error. */
+/** Rejects the key `__proto__`, because zod's record would drop it silently. */
 const withoutProto = z.transform((given: Record<string, string>, { issues }) => {
   if (Object.hasOwn(Object(given), '__proto__'))
     issues.push({ code: 'custom', message: 'has an unknown key', input: given });
@@ -61,7 +61,6 @@ export const skipRequestSchema = z.strictObject({
   version: about(z.nullable(z.string()), '`latest` from the status; use null to undo a skip', ['v1.5.0']),
 });
 
-/** Time of day, for example 02:00. */
 export const clockTimeSchema = z.string().check(z.regex(clockTimePattern, 'must be a time such as 02:00'));
 const timeZone = z.string().check(z.refine(isTimeZoneName, 'must be a time zone such as Europe/Berlin'));
 
@@ -85,7 +84,6 @@ export const automaticFieldSchemas = {
   includeMajors: about(z.optional(z.boolean()), 'Whether major versions are also installed automatically'),
 };
 
-/** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
 export const automaticChoiceSchema = z.strictObject(automaticFieldSchemas);
 
 export const channelRequestSchema = z.strictObject({ channel: z.enum(channels) });

@@ -21,13 +21,13 @@ export interface TimeWindowOccurrence {
 
 const dayMs = 24 * 3_600_000;
 
-/** Whether a moment is within a daily time window, whose times are in the server's time zone. */
+/** The window's times are in the server's time zone. */
 export function isInTimeWindow(window: TimeWindow, moment: number): boolean {
   const [next] = generateTimeWindows({ ...window, timeZone: readServerTimeZone(), days: [] }, moment);
   return next !== undefined && next.begin <= moment;
 }
 
-/** Generates an infinite sequence of the windows that end after a moment, earliest first. */
+/** Generates an infinite sequence of the windows that end after `moment`, earliest first. */
 export function* generateTimeWindows(
   { from, to, timeZone, days }: WeeklyTimeWindow,
   moment: number,
@@ -42,7 +42,7 @@ export function* generateTimeWindows(
     const wall = day * dayMs + minutes(from) * 60_000;
     const begin = momentOf(wall, timeZone);
     const end = momentOf(wall + length * 60_000, timeZone);
-    // If clocks are set forward, both times may be in the skipped hour and thus become the same moment.
+    // If both times are in the hour that is skipped when clocks go forward, they become the same moment.
     const window = { begin, end: end > begin ? end : begin + length * 60_000 };
     if (window.end > moment) yield window;
   }
@@ -55,8 +55,8 @@ const minutes = (clock: string): number => {
 };
 
 /**
- * Converts a wall clock time, given as if it were UTC, to milliseconds since 1970. A time that occurs twice becomes the
- * first moment. A skipped time becomes the moment at which the clock is set forward.
+ * Converts a wall clock time, given as if it were UTC, to milliseconds since 1970. If the time occurs twice, the result
+ * is its first occurrence. If it is skipped, the result is the moment at which the clock is set forward.
  */
 function momentOf(wall: number, timeZone: string): number {
   let [before, after] = [wall - dayMs, wall + dayMs];

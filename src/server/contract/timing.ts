@@ -1,6 +1,6 @@
 /** Timeouts and intervals in milliseconds. Tests use shorter values. */
 export const defaultServerTiming = {
-  /** Timeout for functions of the host application. */
+  /** Timeout for functions of the application. */
   host: 10_000,
   /** Timeout for `onEnd`, which may send an email. */
   onEnd: 60_000,
@@ -9,8 +9,8 @@ export const defaultServerTiming = {
   /** Interval for checking the store and the engine. */
   watch: 10_000,
   /**
-   * Interval for checking the store and the engine while another server prepares a run, or while it is unknown whether
-   * a run is in progress.
+   * Interval for checking the store and the engine while another server is preparing a run, or while it is unknown
+   * whether a run is in progress.
    */
   watchClosely: 1_000,
   /** Interval for checking the prefetch. */
@@ -19,25 +19,24 @@ export const defaultServerTiming = {
   automatic: 15_000,
   /** Interval for calling `afterStep`. */
   path: 10_000,
-  /** Interval for checking running jobs that an update waits for. */
+  /** Interval for checking the jobs that an update is waiting for. */
   jobs: 2_000,
-  /** Maximum time that a request waits until the server has determined whether a run is in progress. */
+  /** Maximum time that a request waits for the server to determine whether a run is in progress. */
   known: 10_000,
   /**
-   * Time without a response from the store or the engine after which the queue is resumed. An updater gives up after 60
-   * s.
+   * If the store or the engine has not responded for this time, the queue is resumed. An updater gives up after 60 s.
    */
   silence: 180_000,
   /** Pause before the second attempt. Each further pause is twice as long, up to `longestRetry`. */
   retry: 1_000,
   longestRetry: 60_000,
-  /** Time limit for an updater that checks a restore point, whose hashes it verifies, or that creates a report. */
+  /** Time limit for an updater that verifies the hashes of a restore point or creates a report. */
   check: 300_000,
-  /** Interval for checking the updater's container. */
+  /** Interval for checking the updater container. */
   follow: 250,
-  /** Maximum time from the failure of a container until the engine restarts it. */
+  /** Maximum time until the engine restarts a failed container. */
   restart: 10_000,
-  /** Maximum time that the updater runs after its last log line. */
+  /** Maximum time that an updater keeps running after its last log line. */
   lastMoments: 15_000,
 };
 export type ServerTiming = typeof defaultServerTiming;

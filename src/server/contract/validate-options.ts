@@ -18,7 +18,7 @@ export type ValidatedInstanceOptions = Omit<
   feed: NonNullable<InstanceOptions['feed']> | null;
   queue: JobQueue;
   store: Store;
-  /** Time limits in milliseconds: for `beforeUpdate`, and for the wait for running jobs. */
+  /** `preparationMs` limits `beforeUpdate`, `idleMs` the wait for running jobs. */
   preparationMs: number;
   idleMs: number;
 };
@@ -35,14 +35,14 @@ function isEngineAddress(text: string): boolean {
 const text = (form: RegExp, message: string) => z.string().check(z.regex(form, message));
 const callable = <Name extends keyof InstanceOptions>() =>
   z.custom<NonNullable<InstanceOptions[Name]>>((value) => typeof value === 'function', 'must be a function');
-/** Returns a schema for an option whose default is null. */
+/** Makes an option optional, with null as its default. */
 const orNull = <T extends z.ZodMiniType>(schema: T) =>
   z.pipe(
     z.optional(schema),
     z.transform((value) => (value ?? null) as z.output<T> | null),
   );
 
-/** Creates the schema of the options on each call, because a constant would slow down every import of this module. */
+/** Not a constant, because building the schema would slow down every import of this module. */
 function settingsSchema({ name, containerName }: Product) {
   const absolute = text(/^\/(?:.*[^/])?$/, 'must be an absolute path');
   const seconds = z.number().check(z.gt(0), z.lte(7 * 24 * 3600));
@@ -107,7 +107,7 @@ function settingsSchema({ name, containerName }: Product) {
 
 const leastNode = [22, 12] as const;
 
-/** Validates the options and adds defaults. @throws TypeError that lists all errors */
+/** Adds defaults. @throws TypeError that lists all errors */
 export function validateInstanceOptions(
   given: InstanceOptions,
   nodeVersion = process.versions.node,
@@ -119,17 +119,17 @@ export function validateInstanceOptions(
     throw new TypeError(
       `${name}-updater requires Node.js ${leastNode.join('.')} or later; this is Node.js ${nodeVersion}`,
     );
-  // If the option `feed` is not set, the default feed of the product is used, if any.
+  // Without the option `feed`, the product's default feed is used, if any.
   const isSaid = given?.feed !== undefined || !given?.product?.feed;
   const options = isSaid ? given : { ...given, feed: { url: given.product?.feed ?? '' } };
-  // The locale is passed here and not set globally, because the host application may use zod as well.
+  // The locale is passed here and not set globally, because the application may use zod as well.
   const { data, error } = settingsSchema(product).safeParse(options, { error: english().localeError });
   if (error) mistakes.unshift(z.prettifyError(error));
   if (!data || mistakes.length > 0)
     throw new TypeError(`${name}-updater: invalid options\n${mistakes.join('\n')}`);
   const { feed = null, queue, store } = options;
   const preparationMs = data.preparationTimeoutSeconds * 1000;
-  // `queue` and `store` are returned as they were passed, because their methods may need `this`.
+  // The given `queue` and `store` are returned, not zod's copies, because their methods may need `this`.
   return { ...data, feed, queue, store, product, preparationMs, idleMs: data.idleTimeoutSeconds * 1000 };
 }
 
@@ -140,7 +140,7 @@ const toConsole =
       console[level](`${name}-updater: ${message}`, ...(cause === undefined ? [] : [cause]));
   };
 
-/** Returns the product in the options, or svc if there is none. If it is not valid, returns svc and the error. */
+/** Returns svc if the options contain no product, or an invalid one. */
 function readProduct(given: InstanceOptions): { product: Product; mistakes: string[] } {
   try {
     return {

@@ -6,13 +6,13 @@ import { HomeNotFound } from './deployment-not-found.ts';
 import type { Deployment } from './read-deployment.ts';
 import { buildUpdaterMounts } from './updater-container.ts';
 
-/** Label of a container that is created to check mounts and never started. Its value is the compose project. */
+/** Marks a container that is created to check mounts, but never started. The value is the compose project. */
 const probeLabel = 'svc-updater.probe';
 
 /**
- * Checks whether all mounts of an updater exist on the host. A container with these mounts is created from the server's
- * own image and removed without being started. If the engine rejects the container for another reason, the error is
- * ignored, because the launch of an updater reports it.
+ * Checks whether all mounts of an updater exist on the host. Creates a container with these mounts from the server's
+ * own image, and removes it without starting it. Other errors of the engine are ignored, because the launch of an
+ * updater reports them.
  * @throws HomeNotFound no-directory, no-engine; EngineError if there is no response or a proxy rejects the request
  */
 export async function checkMounts(
@@ -22,12 +22,11 @@ export async function checkMounts(
 ): Promise<void> {
   const image = await engine.inspectImage(home.container.imageId);
   if (image === null) return;
-  // Containers that earlier checks left behind are removed first. If their removal fails, no further container is
-  // created.
+  // Remove the containers of interrupted checks first. If this fails, no further container is created.
   for (const { id } of await engine.listContainers({ label: [`${probeLabel}=${home.project}`] }))
     await discard(engine, id);
-  // An image that compose has built has compose labels, which its containers inherit. These labels are set to empty
-  // values, so that the container is not listed as part of the project.
+  // Compose labels the images that it builds, and containers inherit these labels. They are set to empty values here,
+  // so that the container is not listed as part of the project.
   const inherited = Object.keys(image.labels).filter((name) =>
     toolLabels.some((prefix) => name.startsWith(prefix)),
   );
@@ -48,12 +47,12 @@ export async function checkMounts(
   }
 }
 
-/** Removes a container, unless another server of this instance is already removing the container. */
+/** Another server of this instance may already be removing the container. */
 async function discard(engine: EngineApi, id: string): Promise<void> {
   await engine.removeContainer(id).catch(tolerateErrors('conflict'));
 }
 
-/** Extracts the missing path from an error message of the engine; null if the message is about something else. */
+/** Extracts the missing path from an engine error message; null if the message is about something else. */
 const missingPath = (message: string): string | null => {
   const [, source, mounted] =
     /bind source path does not exist: (.+)$|: stat (.+): not a directory$/.exec(message) ?? [];
@@ -66,7 +65,7 @@ function notThere(path: string, { socket, credentials, manual }: Deployment): Ho
   if (path === socket) return new HomeNotFound('no-engine', missing('socket'), { manual });
   if (path === credentials)
     return new HomeNotFound('no-directory', missing('registry login file'), { manual });
-  // The error has no manual commands for the project, because the project's directory does not exist on the host.
+  // Manual commands are omitted, because the project's directory does not exist on the host.
   const message = `${path} does not exist on the host: the instance was started from a directory inside another program's container, for example Portainer`;
   return new HomeNotFound('no-directory', message);
 }

@@ -3,13 +3,13 @@ import { EngineError, type EngineErrorCode } from '../../engine/http/engine-erro
 import type { Reason } from '../../wire/status.ts';
 import { listManualUpdateCommands } from './manual-commands.ts';
 
-/** Error if the deployment of the server does not support updates or cannot be inspected. */
+/** The deployment of the server does not support updates or cannot be inspected. */
 export class HomeNotFound extends Error {
   override readonly name = 'Homeless';
   readonly code: 'not-compose' | 'swarm' | 'no-engine' | 'no-directory';
   /** Whether the error may be temporary. */
   readonly mayPass: boolean;
-  /** Commands that update the instance manually, without directory and files if the compose project is unknown. */
+  /** Commands for a manual update, without directory and files if the compose project is unknown. */
   readonly manual: readonly string[];
 
   constructor(
@@ -38,10 +38,7 @@ const isDenial = ({ code, status }: EngineError): boolean =>
 /** Codes of engine errors without a complete response; undefined stands for any error that is not an EngineError. */
 const noResponse: readonly (EngineErrorCode | undefined)[] = [undefined, 'unreachable', 'late', 'too-big'];
 
-/**
- * Converts an engine error to a HomeNotFound that states the cause: missing permission, rejection by a proxy, or no
- * usable response.
- */
+/** States the cause of an engine error: missing permission, rejection by a proxy, or no usable response. */
 export function createEngineUnreachableError(
   { path }: Pick<EngineApi, 'path'>,
   cause: unknown,

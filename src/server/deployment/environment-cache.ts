@@ -18,11 +18,14 @@ export interface DeploymentEnvironment {
   noHome: HomeNotFound | null;
   /** Container that has the updater's name, and whether it is an updater of this instance; null if there is none. */
   updater: { container: Container; isOurs: boolean } | null;
-  /** Reason if unrelated containers have the compose labels of the instance, otherwise null (docs/contract.md 4.10). */
+  /**
+   * Reason why unrelated containers with the instance's compose labels block updates; null if there are none
+   * (docs/contract.md 4.10).
+   */
   foreign: Reason | null;
 }
 
-/** Reads the deployment environment from the engine. The deployment of the server is found once and then cached. */
+/** Only the deployment is cached. Containers are read from the engine each time. */
 export class DeploymentEnvironmentCache {
   readonly #engine: EngineApi;
   readonly #settings: ValidatedInstanceOptions;
@@ -45,7 +48,7 @@ export class DeploymentEnvironmentCache {
     return this.#finding;
   }
 
-  /** Clears the cached deployment, because one of its directories may have been created or removed since then. */
+  /** Clears the cache, because a directory of the deployment may have been created or removed since it was filled. */
   forgetHome(): void {
     this.#finding = null;
   }
@@ -72,8 +75,7 @@ export class DeploymentEnvironmentCache {
       this.#home = await locateDeployment(this.#engine, this.#settings);
       return this.#home;
     } catch (error) {
-      // An error with the code `no-engine` is not cached: the engine may be started later, or a proxy may be
-      // reconfigured.
+      // An error with the code `no-engine` is not cached, because the engine may be started or a proxy reconfigured.
       const isLasting = error instanceof HomeNotFound && error.code !== 'no-engine';
       if (!isLasting) this.#finding = null;
       throw error;

@@ -13,7 +13,7 @@ import { type Deployment, noComposeMessage, readDeployment } from './read-deploy
 import { findSwarmWorkerServices } from './updated-services.ts';
 
 /**
- * Finds the deployment of the server, and checks whether an updater's mounts exist on the host.
+ * Finds the deployment of the server, and checks whether the mounts of an updater exist on the host.
  * @throws HomeNotFound
  */
 export async function locateDeployment(
@@ -49,10 +49,7 @@ export async function locateDeployment(
   }
 }
 
-/**
- * Rejects Podman, which supports most requests of the server but not all requests of the updater (docs/contract.md
- * 8.24).
- */
+/** Podman supports most requests of the server, but not all requests of an updater (docs/contract.md 8.24). */
 async function refusePodman(engine: EngineApi): Promise<void> {
   await engine.getFacts().catch(tolerateErrors(...rejectionCodes));
   if (!engine.isPodman) return;

@@ -12,8 +12,8 @@ import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 const anyCompose = ['docker compose pull', 'docker compose up -d'];
 
 /**
- * Returns the commands that update this instance manually, in the order in which they must be run on the engine's host.
- * Commands without `cd` must be run in the directory with the compose file.
+ * Returns the commands for a manual update, to be run in this order on the engine's host. Compose commands without a
+ * preceding `cd` must be run in the compose directory.
  * @param own the server's container; null if it does not exist or cannot be inspected
  */
 export function listManualUpdateCommands(own: ListedContainer | null): string[] {
@@ -38,8 +38,8 @@ const socketPath = '/var/run/docker.sock';
 
 /**
  * Returns two alternative commands that update the server's Swarm stack (docs/contract.md 11.7). The first runs an
- * updater container on a manager. The second creates an updater service that Swarm restarts on failure. For a service
- * without a stack, only returns a `docker service update` command.
+ * updater container on a manager. The second creates an updater service, which Swarm restarts on failure. A service
+ * without a stack gets a single `docker service update` command.
  * @param workers full names of the stack's other services that are updated with the app
  */
 export function listStackUpdateCommands(
@@ -68,9 +68,8 @@ export function listStackUpdateCommands(
 }
 
 /**
- * Returns the command that updates a Swarm service. The command specifies the image, because Swarm pins a tag to its
- * digest and resolves the tag again only if an image is specified. If the service uses a release tag or only a digest,
- * the user has to replace `vX.Y.Z` by the next release.
+ * The command specifies the image, because otherwise Swarm does not resolve the tag again. If the service uses a
+ * release tag or only a digest, the user has to replace `vX.Y.Z` with the next release.
  */
 function swarmCommand(own: ListedContainer, service: string): string {
   const { repository, tag, isPinned } = pinOf(own);

@@ -24,7 +24,7 @@ export interface Deployment {
   directories: readonly string[];
   /** Host path of the file with registry credentials; null if there is none. */
   credentials: string | null;
-  /** Commands that update the instance manually. */
+  /** Commands for a manual update. */
   manual: readonly string[];
   /** Mount points in the server's container whose contents outlive the container. */
   mounted: readonly string[];

@@ -5,8 +5,8 @@ import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import type { Deployment } from './read-deployment.ts';
 
 /**
- * Returns the services to update, app first. Returns null if these are the services that an updater chooses by default:
- * the app of the product and the workers in the compose file (docs/contract.md 8.26).
+ * Returns the services to update, app first. Null if an updater chooses the same services by default: the product's app
+ * and the workers in the compose file (docs/contract.md 8.26).
  */
 export async function chooseUpdatedServices(
   engine: EngineApi,
@@ -31,7 +31,7 @@ async function labelledWorkers(engine: EngineApi, project: string, product: Prod
   });
   const names = await Promise.all(
     found.map(async ({ imageId, labels }) => {
-      // A role label that comes from the image is ignored, because the app and a worker may have the same image.
+      // A role label from the image is ignored, because the app and a worker may have the same image.
       const image = await engine.inspectImage(imageId);
       return image?.labels[roleLabel] === 'worker' ? '' : labels[composeLabels.service];
     }),
@@ -48,7 +48,7 @@ async function servicesOf(engine: EngineApi, project: string, names: readonly st
   return (await Promise.all(found)).flat();
 }
 
-/** Returns the worker services in the server's Swarm stack with containers on this node, except its own service. */
+/** Returns the stack's worker services that have containers on this node, except the server's own service. */
 export async function findSwarmWorkerServices(
   engine: EngineApi,
   labels: Readonly<Record<string, string>>,

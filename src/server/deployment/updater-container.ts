@@ -18,10 +18,8 @@ const labels = {
   startedAt: 'svc-updater.started-at',
 } as const;
 
-/** Label of an updater container with the id of its run. */
 export const runIdLabel = labels.run;
 
-/** Label of a prefetch container with the number of prefetch attempts. */
 export const prefetchAttemptsLabel = 'svc-updater.tries';
 
 /** Fields of a run that are known before the updater logs its first line. */
@@ -62,7 +60,7 @@ export function buildUpdaterContainer(
   const { product, containerName, updaterImage, updaterEnvironment, restorePoint } = settings;
   const { maxDowntimeSeconds, removeOldImages } = settings;
   const environment = {
-    // If the services are listed, the host application has chosen them, so the updater must not add any other service.
+    // If services are listed, the list is complete: the updater must not add any other service.
     ...(services !== null && { SVC_UPDATER_EXCLUDE: '*' }),
     // Without this variable, the updater uses the names and labels of svc.
     ...(product !== svcProduct && { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
@@ -72,7 +70,7 @@ export function buildUpdaterContainer(
     ...updaterEnvironment,
     // The updater has no network, so the server sends the notifications about its runs.
     SVC_UPDATER_NOTIFY: 'none',
-    // The updater identifies the instance by the id of the server's container, because labels of containers are not
+    // The updater identifies the instance by the id of the server's container, because container labels are not
     // trusted.
     SVC_UPDATER_CONTAINER: home.container.id,
   };
@@ -114,17 +112,17 @@ export function buildUpdaterContainer(
   };
 }
 
-/** Purpose of an additional updater container, which is part of the container's name. */
+/** Purpose of an additional updater container, and part of its name. */
 type AsideWord = 'rollback' | 'prefetch' | 'report';
 
-/** Returns the name of an additional updater container, which differs between the instances on an engine. */
+/** The name contains the project, so that it is unique among the instances on an engine. */
 export const createAdditionalUpdaterName = (
   word: AsideWord,
   { containerName }: Pick<ValidatedInstanceOptions, 'containerName'>,
   { project }: Pick<Deployment, 'project'>,
 ): string => `${containerName}-${word}-${project}`;
 
-/** Returns the specification of an additional updater container, which the engine never restarts. */
+/** Like `buildUpdaterContainer`, but the engine never restarts the container. */
 export function buildAdditionalUpdaterContainer(
   word: AsideWord,
   home: Deployment,
@@ -142,7 +140,7 @@ export function buildAdditionalUpdaterContainer(
 
 type Mounted = Pick<Deployment, 'socket' | 'directories' | 'credentials'>;
 
-/** Returns the mounts of the updater, not as `Binds`, for which the engine would create missing directories. */
+/** Mounts are not passed as `Binds`, because the engine would create missing directories for them. */
 export function buildUpdaterMounts({ socket, directories, credentials }: Mounted): MountSpec[] {
   return [
     bind(socket),
@@ -160,8 +158,8 @@ const bind = (source: string, target = source, readOnly = false): MountSpec => (
 
 /**
  * Whether a container is or was an updater of this instance. Any user of the engine can choose a container's name and
- * labels, but mounting the directory of the instance requires control of the host. A manually started updater has no
- * labels.
+ * labels, but mounting the directory of the instance requires control of the host. An updater that was started manually
+ * has no labels.
  */
 export function isUpdaterOfInstance(
   { labels: given, requestedMounts }: Container,
@@ -173,7 +171,7 @@ export function isUpdaterOfInstance(
   return project === home.project && directory === home.directory;
 }
 
-/** Maximum time from the creation to the start of a container, in milliseconds. */
+/** Maximum time in milliseconds between the creation and the start of a container. */
 const startingMs = 60_000;
 
 /** Whether the updater is running or about to start or restart. */
@@ -183,8 +181,8 @@ export function isUpdaterActive(container: Container, now = Date.now()): boolean
 }
 
 /**
- * Describes an unrelated running container that has the name of the updater. Returns a message and the container's
- * creation time.
+ * Describes an unrelated running container that has the updater's name. Returns a message and the container's creation
+ * time.
  */
 export function describeUnrelatedContainer({ id, name, labels: given, createdAt }: Container) {
   const project = given[labels.project];
@@ -196,7 +194,7 @@ export function describeUnrelatedContainer({ id, name, labels: given, createdAt 
   };
 }
 
-/** Reads the initial fields of a run from its updater container. A manually started container has fewer labels. */
+/** A container that was started manually has fewer labels. */
 export function initialRunFactsOf(container: Container): InitialRunFacts {
   const text = (key: keyof typeof labels) => container.labels[labels[key]] || null;
   const at = container.args.indexOf('--target');

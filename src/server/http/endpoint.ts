@@ -20,12 +20,11 @@ export const createProblemResponseObject = (description: string, headers?: objec
   content: { 'application/problem+json': { schema: createSchemaReference('Problem') } },
 });
 
-/** Dependencies of all endpoints. */
 export interface EndpointDependencies {
   service: UpdateService;
   /** Base path of the endpoints. */
   path: string;
-  /** Open event streams. */
+  /** Contains one symbol for each open event stream. */
   streams: Set<symbol>;
 }
 
@@ -33,7 +32,7 @@ export interface EndpointDependencies {
 export interface Endpoint {
   id: string;
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Path of the endpoint, relative to the base path. */
+  /** Path relative to the base path. */
   at: string;
   summary: string;
   parameters?: readonly object[];
@@ -51,11 +50,11 @@ export interface Endpoint {
   content: object;
   /** Whether the response has a `Location` header with the URL path of the run's progress. */
   isLocated?: boolean;
-  /** Responses in addition to the successful response and the common responses of all endpoints. */
+  /** Further responses, in addition to the successful one and those common to all endpoints. */
   others?: Record<string, ResponseObject>;
-  /** Whether a GET request starts an updater container. If so, requests that other sites cause are rejected. */
+  /** Whether a GET request starts an updater container. Such a request is rejected if another site caused it. */
   startsUpdater?: true;
-  /** Handles requests of users who are not admins. If omitted, these requests are rejected. */
+  /** Handles requests from users who are not admins. If omitted, these requests are rejected. */
   answerUser?(door: EndpointDependencies): Promise<Response>;
   answer(door: EndpointDependencies, request: Request, by: string): Promise<Response>;
 }
@@ -64,6 +63,6 @@ export interface Endpoint {
 export interface LibraryOperation<Said, Result> extends Omit<Endpoint, 'body' | 'answer'> {
   body: NonNullable<Endpoint['body']> & { schema: z.ZodMiniType<Said> };
   ask(service: UpdateService, said: Said, by: string): Promise<Result>;
-  /** Converts the result to the body of a successful response. @throws Refusal */
+  /** Converts the result to the body of a successful response. @throws ProblemError */
   told(result: NoInfer<Result>, said: NoInfer<Said>): object;
 }

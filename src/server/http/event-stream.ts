@@ -1,32 +1,31 @@
 import type { Run, ToldRun } from '../../wire/status.ts';
 import type { RunRecord } from '../run/run-record.ts';
 
-/** Returns a run as in responses, with the current time of the server. */
+/** Converts a run to the form used in responses, which includes the server's current time. */
 export const toToldRun = (run: Run): ToldRun => ({ ...run, now: new Date().toISOString() });
 
-/** Milliseconds without an event after which the server sends a comment, so that proxies keep the connection open. */
+/** After this time without an event, in ms, the server sends a comment, so that proxies keep the connection open. */
 export const keepAliveIntervalMs = 15_000;
 /** Milliseconds after which a disconnected client reconnects. */
 const retry = 1_000;
-/** Number of characters after which a chunk of events is sent. A longer line is not split. */
+/** A chunk of events is sent once it is longer than this number of characters. Lines are never split. */
 const chunkSize = 16 * 1024;
 
-/** Whether an Accept header contains text/event-stream. For a wildcard, the response is JSON. */
+/** A wildcard in the Accept header does not request a stream: the response is JSON. */
 export const isEventStreamRequested = (accept: string | null): boolean =>
   /(?:^|,)\s*text\/event-stream\s*(?:[,;]|$)/i.test(accept ?? '');
 
-/** Whether a reconnecting client has already received the last event. */
 export function hasReceivedLastEvent(record: RunRecord, lastEventId: string | null): boolean {
   return record.hasEnded && lastEventId === `${record.run.id}:end`;
 }
 
 /**
- * Returns the run as an event stream (docs/contract.md 8.3). A client that reconnects with an event id of this run gets
- * every line that it missed. When the server closes, the stream ends without an outcome and the client reconnects to
- * the next server.
+ * Streams the events of a run (docs/contract.md 8.3). A client that reconnects with an event id of this run gets every
+ * line that it missed. When the server closes, the stream ends without an outcome, and the client reconnects to the
+ * next server.
  *
- * Events are created on demand, so the server stores only a line number for a client that does not read. When the
- * stream ends or the client disconnects, `onEnd` is called, possibly more than once.
+ * Events are created on demand: for a client that does not read, the server stores only a line number. `onEnd` is
+ * called when the stream ends or the client disconnects, possibly more than once.
  */
 export function createEventStream(
   record: RunRecord,
@@ -73,7 +72,6 @@ export function createEventStream(
   );
 }
 
-/** Events that one client has not received yet. */
 class UnseenEvents {
   /** Whether the client has received the last event. */
   isOver = false;
@@ -88,7 +86,7 @@ class UnseenEvents {
     this.#cursor = lineNumber(record.run.id, lastEventId) ?? record.lineCount;
   }
 
-  /** Waits for the next events and returns their text, which is empty if the signal is aborted first. */
+  /** Waits for new events and returns their text; empty if the signal is aborted first. */
   async next(signal: AbortSignal): Promise<string> {
     for (;;) {
       const { changes } = this.#record;
@@ -98,7 +96,7 @@ class UnseenEvents {
     }
   }
 
-  /** Stops waiting for lines that the client has received from another server and that this record does not contain. */
+  /** Stops waiting for lines that the client received from another server but this record does not contain. */
   catchUp(): void {
     this.#cursor = Math.min(this.#cursor, this.#record.lineCount);
   }
@@ -110,8 +108,8 @@ class UnseenEvents {
       text += `retry: ${retry}\n\n`;
     }
     const { run, hasEnded, lineCount } = this.#record;
-    // A new server may still be reading log lines that the client has already received. Until it has read these lines,
-    // the run in its record is older than the run that the client knows.
+    // A new server may still be reading log lines that the client has already received from the previous server. Until
+    // then, its run state is older than the client's, so nothing is sent.
     if (this.#cursor > lineCount && !hasEnded) return text;
     const lines = this.#record.linesAfter(this.#cursor);
     if (this.#told === null && lines.length > 0) text += this.#tell(run);
@@ -134,14 +132,14 @@ class UnseenEvents {
   }
 }
 
-/** Parses the line number in an event's id; null if the id is missing or belongs to another run. */
+/** Parses the line number in an event's id; null if the id is missing or belongs to a different run. */
 function lineNumber(runId: string, eventId: string | null): number | null {
   if (!eventId?.startsWith(`${runId}:`)) return null;
   const number = eventId.slice(runId.length + 1);
   return /^\d{1,9}$/.test(number) ? Number(number) : null;
 }
 
-/** Whether two runs are equal. A run is never changed in place, but a new object may have the same content. */
+/** Compares contents, because a new object may have the same content. Runs are never changed in place. */
 const isSame = (run: Run, told: Run | null): boolean =>
   run === told || (told !== null && JSON.stringify(run) === JSON.stringify(told));
 

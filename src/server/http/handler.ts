@@ -15,8 +15,8 @@ import { formatCrossOriginMessage, isCrossSiteRequest, isSameOriginRequest } fro
 const authorizeMs = 10_000;
 
 /**
- * Returns the handler of all endpoints below `path`, which has no slash at the end (docs/contract.md 8.6 and 8.8). The
- * handler never rejects: every error becomes a response of type problem+json, and unexpected errors are logged.
+ * Creates the handler of all endpoints (docs/contract.md 8.6 and 8.8). `path` has no trailing slash. The handler never
+ * rejects: every error becomes a problem+json response, and unexpected errors are logged.
  */
 export function createHandler(
   service: UpdateService,
@@ -35,8 +35,8 @@ export function createHandler(
       ? !(startsUpdater && isCrossSiteRequest(request))
       : isSameOriginRequest(request);
     if (!isAllowed) throw new Refusal(403, formatCrossOriginMessage(request));
-    // A closing server accepts requests for event streams: the stream ends at once, and the client reconnects to the
-    // next server. After an error response, the client would not reconnect.
+    // A closing server still accepts event stream requests: the stream ends immediately, and the client reconnects to
+    // the next server. After an error response, the client would not reconnect.
     if (service.closing.aborted && !isStream(request)) throw new Unavailable('the server is shutting down');
     return answerUser && !asker.isAdmin ? answerUser(door) : endpoint.answer(door, request, asker.by);
   }
@@ -76,22 +76,22 @@ export function createHandler(
 /** Authenticated sender of a request. */
 interface Asker {
   isAdmin: boolean;
-  /** Display name of the sender, which is stored in the run that the sender starts. */
+  /** Display name, which is stored in the runs that the sender starts. */
   by: string;
 }
 
-/** Maximum number of characters in the name of a sender, because names may come from an untrusted source. */
+/** Maximum number of characters in a sender's name, which may come from an untrusted source. */
 const nameLimit = 200;
 
-/** Parses the result of `authorize`. Null if the sender is not logged in or the result is not valid. */
+/** Parses the result of `authorize`; null if the sender is not logged in or the result is invalid. */
 function askerOf(caller: Caller | undefined): Asker | null {
   const { role, name = '' } =
     typeof caller === 'object' && caller !== null ? caller : { role: caller, name: undefined };
   if ((role !== 'admin' && role !== 'user') || typeof name !== 'string') return null;
   // Control and bidi characters are escaped, because they could change the order of text in a log or on a page.
   const shown = escapeUnprintable([...name.toWellFormed().trim()].slice(0, nameLimit).join(''));
-  // A user with the name of automatic updates is shown by role, so that the user's runs are not mistaken for automatic
-  // updates.
+  // If a user's name is the one reserved for automatic updates, the role replaces it. Otherwise, runs that the user
+  // starts would look like automatic updates.
   return { isAdmin: role === 'admin', by: (shown !== automaticCaller && shown) || role };
 }
 
@@ -106,7 +106,7 @@ function tell(log: ValidatedInstanceOptions['log'], level: 'warn' | 'error', cau
   try {
     log({ level, message: 'a request to the update endpoints failed', cause });
   } catch {
-    // An error in the log function of the host application must not prevent a response.
+    // The application's log function may throw, which must not prevent a response.
   }
 }
 

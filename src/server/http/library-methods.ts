@@ -9,9 +9,9 @@ import { isContradictoryOrder, libraryOperations } from './operations.ts';
 type Methods = Omit<InstanceUpdates, 'handle' | 'start' | 'close' | 'on'>;
 
 /**
- * Returns the methods of the library object. They validate their arguments by the schemas of the endpoints, and throw a
- * TypeError that lists all invalid values.
- * @param name name of the product, which is also the default of `by`
+ * Creates the methods of the library object. They validate their arguments with the schemas of the endpoints, and throw
+ * a TypeError that lists all invalid values.
+ * @param name product name, which is also the default of `by`
  */
 export function createLibraryMethods(
   service: UpdateService,

@@ -7,7 +7,7 @@ type Gauge = readonly [
   labels?: Readonly<Record<string, string>>,
 ];
 
-/** Returns metrics in Prometheus' text format (docs/contract.md 8.44). Unknown values are omitted. */
+/** Formats metrics as Prometheus text (docs/contract.md 8.44). Unknown values are omitted. */
 export function formatMetrics(status: Status, past: readonly Run[]): string {
   const { version, channel, next, run, checkedAt, now } = status;
   const last = [...(run ? [run] : []), ...past].find(({ outcome }) => outcome !== null);
@@ -48,6 +48,6 @@ function textOf([name, help, value, labels = {}]: Gauge): string {
 
 function secondsBetween(from?: string | null, to?: string | null): number | null {
   if (!from || !to) return null;
-  // The difference may be negative, because the clock may have been set between the two times.
+  // The difference is negative if the clock was set back between the two times.
   return Math.max(0, Date.parse(to) - Date.parse(from)) / 1000;
 }

@@ -6,9 +6,9 @@ import type { InstanceUpdates } from '../contract/instance-updates.ts';
 
 /** Request of `node:http` with the properties that frameworks add. */
 export interface NodeRequest extends IncomingMessage {
-  /** Complete path, if a router has removed a prefix from `url`. */
+  /** Complete request path, which routers set if they have removed a prefix from `url`. */
   originalUrl?: string;
-  /** Body, if a framework has already read the body. */
+  /** Body that a framework has already read. */
   body?: unknown;
 }
 
@@ -18,7 +18,7 @@ export interface NodeRequest extends IncomingMessage {
  */
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?: () => void) => void;
 
-/** Returns a handler of the endpoints for `node:http` and frameworks that use it, such as Express, Fastify and Nest. */
+/** Creates a request handler for `node:http` and for frameworks based on it, such as Express, Fastify and Nest. */
 export function toNodeHandler(updates: Pick<InstanceUpdates, 'handle' | 'matches'>): NodeHandler {
   return (request, response, next) => {
     let address: URL;
@@ -30,10 +30,10 @@ export function toNodeHandler(updates: Pick<InstanceUpdates, 'handle' | 'matches
       return plain(response, 400, 'The request URL is not valid.');
     }
     if (!isOurs) return next ? next() : plain(response, 404, 'Not found.');
-    // Ignore the error of a connection that breaks during a write, because it is not an error of the server.
+    // A connection that breaks during a write is not a server error.
     response.on('error', () => {});
-    // The unread rest of a request body is discarded, so that the client reads the response and the connection stays
-    // usable.
+    // Discard the unread rest of the request body. Otherwise, the client may not read the response, and the connection
+    // cannot be reused.
     response.once('finish', () => request.resume());
     answer(updates, address, request, response).catch(() => {
       if (response.headersSent) response.destroy();
@@ -56,7 +56,7 @@ async function answer(
   if (response.closed) gone.abort();
   const { status, headers, body } = await updates.handle(await webRequest(address, request, gone.signal));
   if (gone.signal.aborted) return void body?.cancel().catch(() => {});
-  // Status 0 comes from `Response.error()`, which means that the connection is closed without a response.
+  // Status 0 comes from `Response.error()`: close the connection without a response.
   if (status === 0) return void response.destroy();
   for (const [name, value] of headers) {
     if (name === 'set-cookie') response.appendHeader(name, value);
@@ -71,13 +71,13 @@ async function answer(
 }
 
 /**
- * Returns the URL of a request. Headers of proxies such as `X-Forwarded-Host` are ignored, because any client can send
- * them. An invalid host is replaced by `localhost`, so that the host cannot change the path.
+ * Returns the URL of a request. Proxy headers such as `X-Forwarded-Host` are ignored, because any client can send them.
+ * An invalid host is replaced by `localhost`; otherwise, it could change the path of the URL.
  */
 function addressOf({ originalUrl, url = '/', headers, socket }: NodeRequest): URL {
   const asked = originalUrl ?? url;
-  // A request to a proxy contains an absolute URL. HTTP/2 allows any text here, and a text such as `x:@evil/` must not
-  // be parsed as credentials and a host.
+  // A request sent through a proxy contains an absolute URL. HTTP/2 allows any text here, so only http(s) URLs are
+  // parsed: `x:@evil/` must not be read as credentials and a host.
   const whole = /^https?:\/\//i.test(asked) ? URL.parse(asked) : null;
   const path = asked.startsWith('/') ? asked : whole ? whole.pathname + whole.search : '/';
   const scheme = (socket as Partial<TLSSocket> | undefined)?.encrypted ? 'https' : 'http';
@@ -88,8 +88,8 @@ function addressOf({ originalUrl, url = '/', headers, socket }: NodeRequest): UR
 }
 
 /**
- * Methods that the `Request` constructor rejects. They are renamed, so that the handler can respond with 405 and the
- * allowed methods.
+ * HTTP methods that the `Request` constructor rejects. They get the prefix `X-`, so that the handler can respond with
+ * 405 and the allowed methods.
  */
 const unspeakable = ['CONNECT', 'TRACE', 'TRACK'];
 
@@ -111,15 +111,15 @@ async function webRequest(address: URL, request: NodeRequest, signal: AbortSigna
     body: body === undefined ? 'lost' : body,
     duplex: 'half',
   });
-  // If a framework has discarded the body, a placeholder is consumed, so that the request is not treated as a request
-  // without a body.
+  // If a framework has read and discarded the body, consume a placeholder: a body that counts as read causes an error.
+  // Otherwise, the request would be handled as a request without a body.
   if (body === undefined) await asked.text();
   return asked;
 }
 
 /**
- * Returns the body as a stream if it is unread, otherwise the content that a framework has read. Returns null if the
- * body is empty, and undefined if a framework has read and discarded it.
+ * Returns an unread body as a stream, otherwise the content that a framework has read. Null if the body is empty;
+ * undefined if a framework has read and discarded it.
  */
 function bodyOf(request: NodeRequest): ReadableStream | string | Uint8Array<ArrayBuffer> | null | undefined {
   const { body, readableDidRead, readableEnded, headers } = request;

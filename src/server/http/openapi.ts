@@ -20,8 +20,8 @@ import { endpoints } from './operations.ts';
 import { maxBodyBytes } from './read-body.ts';
 
 /**
- * Returns the endpoints as an OpenAPI 3.1 document, generated from the table of endpoints and the schemas that the
- * server uses.
+ * Returns an OpenAPI 3.1 document of all endpoints. It is generated from the table of endpoints and the schemas that
+ * the server uses.
  * @param path base path of the endpoints
  * @param version version of this package
  * @param product name of the product that is updated
@@ -74,7 +74,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
   };
 }
 
-/** Returns the OpenAPI operation of an endpoint. For GET, also returns the HEAD operation. */
+/** Returns the endpoint's OpenAPI operation and, if the method is GET, also the HEAD operation. */
 function documented(endpoint: Endpoint): [method: string, operation: object][] {
   const { id: operationId, method, summary, parameters, body } = endpoint;
   const names = Object.entries(commonNames(endpoint));
@@ -124,7 +124,7 @@ const ownResponses = ({
   ...others,
 });
 
-/** Returns the names of the shared responses of an endpoint, by status code. */
+/** Returns the names of the endpoint's shared responses, keyed by status code. */
 function commonNames({
   method,
   body,
@@ -187,7 +187,7 @@ const lineShape = createObjectSchema('Line', 'A line of the updater log', {
   message: createTextField(),
 });
 
-/** Returns the schemas of requests, which allow no unknown members, and of responses, which allow unknown members. */
+/** Request schemas reject unknown members; response schemas allow them. */
 const componentSchemas = (): object => ({
   ...Object.fromEntries(
     [...Object.values(shapes), lineShape].map(({ name, component }) => [name, component]),

@@ -27,7 +27,6 @@ import {
 import { commonHeaders, createJsonResponse, createRetryLaterError, Refusal } from './problem.ts';
 import { readJsonBody } from './read-body.ts';
 
-/** Maximum number of open event streams of a server. */
 const mostStreams = 100;
 
 /** Whether a start request contains both `when: "idle"` and `force: true`. */
@@ -100,7 +99,7 @@ const getStatus: Endpoint = {
   },
 };
 
-/** Properties that the endpoints for starting an update and a rollback have in common. */
+/** Properties that are common to the endpoints for starting an update and a rollback. */
 const beginning = {
   status: 202,
   success: 'The update was started. With `when: "idle"`, it may still be waiting for running jobs.',
@@ -128,10 +127,7 @@ const update = operation({
     service.start({ ...requestedDestination(said), when, force, by }),
 });
 
-/**
- * Returns the target and the options of a start request. With `allSteps`, the target is the given release. Otherwise,
- * the target of an update to a canary build is `canary`.
- */
+/** With `allSteps`, the target is the given release. Otherwise, it is `canary` for every canary build. */
 const requestedDestination = ({
   target,
   allSteps = false,
@@ -344,7 +340,6 @@ const setAutomatic = operation({
   told: asIs,
 });
 
-/** Operations that are also methods of the library object. */
 export const libraryOperations = { update, rollback, setChannel, skip, setAutomatic };
 
 /** All endpoints, in the order of the OpenAPI document. */

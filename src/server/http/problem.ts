@@ -16,10 +16,9 @@ const titles = {
 
 type ProblemStatus = keyof typeof titles;
 
-/** Headers of all responses. */
 export const commonHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;
 
-/** Error that becomes the response to the client. Its message is shown to users. */
+/** Error that is sent to the client as the response. Its message is shown to users. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly status: ProblemStatus;
@@ -49,7 +48,7 @@ export function createJsonResponse(
   });
 }
 
-/** Returns an error as application/problem+json (RFC 9457). */
+/** The response has the type application/problem+json (RFC 9457). */
 export function createProblemResponse({ status, message, reason, headers }: Refusal): Response {
   const problem = {
     type: 'about:blank',
@@ -61,6 +60,6 @@ export function createProblemResponse({ status, message, reason, headers }: Refu
   return createJsonResponse(status, problem, { ...headers, 'Content-Type': 'application/problem+json' });
 }
 
-/** Returns a 503 error with the request to try again after 5 seconds, when its cause may be gone. */
+/** Creates a 503 error that asks the client to try again after 5 seconds. */
 export const createRetryLaterError = (detail: string): Refusal =>
   new Refusal(503, detail, { headers: { 'Retry-After': '5' } });

@@ -2,12 +2,11 @@ import type * as z from 'zod/mini';
 import { awaitUntilDeadline } from '../application/call-application.ts';
 import { Refusal } from './problem.ts';
 
-/** Maximum size of a body in bytes. */
 export const maxBodyBytes = 16 * 1024;
 /** Time limit for receiving a complete body, in milliseconds. */
 const bodyMs = 10_000;
 
-/** Reads and validates a JSON body; undefined if the body is empty. @throws Refusal 400, 408, 413, 415 */
+/** Reads and validates a JSON body; undefined if the body is empty. @throws ProblemError 400, 408, 413, 415 */
 export async function readJsonBody<T>(request: Request, schema: z.ZodMiniType<T>): Promise<T | undefined> {
   const bytes = await readBytes(request);
   if (bytes.length === 0) return undefined;
@@ -18,10 +17,9 @@ export async function readJsonBody<T>(request: Request, schema: z.ZodMiniType<T>
   return data;
 }
 
-/** Reads the body and counts its bytes, because Content-Length may be missing or wrong. */
+/** The received bytes are counted, because Content-Length may be missing or wrong. */
 async function readBytes({ body, bodyUsed }: Request): Promise<Uint8Array> {
-  // If the body has already been read, its content is lost. The request must not be treated as a request without a
-  // body.
+  // A body that has already been read is lost. The request must not be handled as a request without a body.
   if (bodyUsed)
     throw new Error('the request body had already been read before the request reached the update endpoints');
   if (body === null) return new Uint8Array();
@@ -59,8 +57,8 @@ function parseJson(bytes: Uint8Array): unknown {
 }
 
 /**
- * Describes a validation error without zod's message, which may contain input values. The path in the description
- * contains only names from the schema and names of settings.
+ * Zod's message is not used, because it may contain input values. `path` contains only names of schema fields and
+ * settings.
  */
 function describe(issue: z.core.$ZodIssue): string {
   const where = issue.path.length === 0 ? 'it' : issue.path.join('.');

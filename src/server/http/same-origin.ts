@@ -1,12 +1,12 @@
 /**
- * Checks whether a request that changes something comes from the instance's own pages or from a program
- * (docs/contract.md 8.7). Another site could abuse a cookie or a login that a browser sends automatically. A request
- * with neither is therefore harmless.
+ * Whether a request that changes something comes from the instance's own pages or from a program (docs/contract.md
+ * 8.7). Another site can only abuse a cookie or login that the browser sends automatically, so a request with neither
+ * is harmless.
  */
 export function isSameOriginRequest({ headers, url }: Pick<Request, 'headers' | 'url'>): boolean {
   const site = headers.get('sec-fetch-site');
   if (site !== null) return site === 'same-origin';
-  // Browsers omit Sec-Fetch-Site on plain http, which many instances use, but never omit the Origin of a POST or PUT.
+  // Browsers omit Sec-Fetch-Site on plain http, which many instances use, but always send Origin with POST and PUT.
   const named = headers.get('origin');
   if (named === null) return !headers.has('cookie') && !isBrowsersLogin(headers.get('authorization'));
   const origin = URL.parse(named);
@@ -15,15 +15,15 @@ export function isSameOriginRequest({ headers, url }: Pick<Request, 'headers' | 
 }
 
 /**
- * Whether another site has caused a browser to send the request, for example by a link or an image. Browsers send no
- * Origin with such requests.
+ * Whether another site caused the browser to send the request, for example by a link or an image. Browsers send no
+ * Origin with these requests, so only Sec-Fetch-Site is checked.
  */
 export const isCrossSiteRequest = ({ headers }: Pick<Request, 'headers'>): boolean =>
   /^(?:cross|same)-site$/.test(headers.get('sec-fetch-site') ?? '');
 
 /**
- * Returns the requested host, without the default port of the origin's scheme, for comparison with the host of an
- * origin. The server's own scheme is not compared: behind a proxy that terminates TLS, the server sees http.
+ * Returns the requested host, without the default port of the origin's scheme, so that it can be compared with the
+ * origin's host. The server's own scheme does not count: behind a proxy that terminates TLS, it is http.
  */
 function hostAsked(
   { headers, url }: Pick<Request, 'headers' | 'url'>,
@@ -34,9 +34,8 @@ function hostAsked(
 }
 
 /**
- * Returns the message for a rejected request. The message contains advice about the proxy, because most rejected
- * requests come from the instance's own pages, behind a proxy that forwards a different host from the one in the
- * browser.
+ * Explains why the request was rejected. Most rejected requests come from the instance's own pages, behind a proxy that
+ * changes the Host header, so the message explains how to configure the proxy.
  */
 export function formatCrossOriginMessage(request: Pick<Request, 'headers' | 'url'>): string {
   const { headers } = request;

@@ -9,8 +9,8 @@ import {
 export interface PrefetchFacts {
   /**
    * Release to download, and the time at which the releases were read, in milliseconds since 1970. `release` is null if
-   * no release is available, for example because it was recalled. `offered` is null if it is unknown which release is
-   * available.
+   * no release is available, for example after a recall. `offered` is null if the available release is unknown or
+   * skipped.
    */
   offered: { release: UpdateTarget | null; checkedAt: number } | null;
   /** Running version. */
@@ -18,8 +18,8 @@ export interface PrefetchFacts {
   /** Prefetch container of this instance; null if there is none. */
   found: Container | null;
   /**
-   * Whether this server has followed the log of the prefetch container. If so, an available release that differs from
-   * the container's release is newer.
+   * Whether this server has followed the container's log, which it does only if the container is for the available
+   * release. If the available release differs now, it is newer.
    */
   isFollowed: boolean;
 }
@@ -32,12 +32,12 @@ export type PrefetchStep =
   | { kind: 'launch'; tries: number };
 
 const hourMs = 3_600_000;
-/** Returns the pause after a number of failures: one hour after the first, then doubled up to one day. */
+/** Pause after a failed attempt: one hour after the first, then doubled up to one day. */
 const pauseMs = (tries: number): number => Math.min(24, 2 ** (tries - 1)) * hourMs;
 
 /**
- * Plans the next step of a prefetch from the labels and the state of its container, because a server that has just
- * started or has no feed has less information than the server that created the container. Has no side effects.
+ * Plans the next step from the labels and the state of the prefetch container. The server that created the container
+ * may have more information than a server that has just started or has no feed.
  */
 export function planPrefetch(
   { offered, version, found, isFollowed }: PrefetchFacts,
@@ -48,8 +48,8 @@ export function planPrefetch(
   const { to } = initialRunFactsOf(found);
   if (to === version) return { kind: 'remove', id };
   if (offered === null) return { kind: 'leave' };
-  // The container is kept if this server read the releases before the container was created: the server that created
-  // the container may know a newer release.
+  // If this server read the releases before the container was created, the container may be for a newer release and is
+  // kept.
   const isOld = isFollowed || offered.checkedAt > Date.parse(createdAt);
   if (to !== offered.release?.to) return isOld ? { kind: 'remove', id } : { kind: 'leave' };
   if (isUpdaterActive(found, now)) return { kind: 'follow', container: found };
@@ -60,6 +60,6 @@ export function planPrefetch(
     : { kind: 'launch', tries: tries + 1 };
 }
 
-/** Returns the time at which the container exited, or at which it was created if it could not be started. */
+/** Returns the time at which the container exited, or its creation time if it could not be started. */
 const endOf = ({ createdAt, finishedAt }: Container): number =>
   Date.parse(finishedAt) > 0 ? Date.parse(finishedAt) : Date.parse(createdAt);

@@ -25,8 +25,8 @@ import { type PrefetchFacts, type PrefetchStep, planPrefetch } from './plan-pref
 const hourMs = 3_600_000;
 
 /**
- * Downloads the images of the available release before an update. The prefetch container is the only stored state, so
- * all servers of the instance share it. Its name ensures that only one server starts the container.
+ * Downloads the available release's images before an update is requested. The prefetch container is the only stored
+ * state, and is shared by all servers of the instance. Its name is unique, so only one server can create it.
  */
 export class Prefetcher implements RepeatedCheck {
   readonly pause: number;
@@ -36,10 +36,7 @@ export class Prefetcher implements RepeatedCheck {
   /** Id of the container whose log was followed last. */
   #followed: string | null = null;
   #isLogged = false;
-  /**
-   * Earliest monotonic time of the next attempt, in milliseconds. If no container could be created, the failure is
-   * recorded only here, in this server.
-   */
+  /** Earliest monotonic time of the next attempt, in ms. A failure to create the container is recorded only here. */
   #notBefore = 0;
 
   constructor(parts: ServerParts) {
@@ -47,7 +44,7 @@ export class Prefetcher implements RepeatedCheck {
     this.pause = parts.timing.prefetch;
   }
 
-  /** Returns the progress of the prefetch of a version; null if unknown. */
+  /** Returns the prefetch progress of a version; null if unknown. */
   of(version: string | undefined): Prefetch | null {
     if (this.#told === null || this.#told.version !== version) return null;
     return { state: this.#told.state, percent: this.#told.percent };
@@ -94,8 +91,7 @@ export class Prefetcher implements RepeatedCheck {
   }
 
   /**
-   * Returns the release to download, and when the releases were read. Returns null if the releases have not been read,
-   * or if an admin has skipped the release.
+   * Returns null if the releases have not been read yet, or if an admin has skipped the available release.
    * @throws HostFailure
    */
   async #offered(): Promise<PrefetchFacts['offered']> {
@@ -110,8 +106,8 @@ export class Prefetcher implements RepeatedCheck {
   }
 
   /**
-   * Starts a prefetch. The label of the old container contains the number of attempts, so the old container is not
-   * removed before its replacement can be created.
+   * Starts a prefetch. A label of the old container holds the number of attempts, so the container is removed only when
+   * its replacement can be created.
    */
   async #launch(
     home: Deployment,
@@ -140,7 +136,7 @@ export class Prefetcher implements RepeatedCheck {
     if (made !== null && isUpdaterActive(made)) this.#follow(made);
   }
 
-  /** Reads the log in the background, so that a newer release can stop the download. */
+  /** Reads the log in the background, so that the next check can stop the download if there is a newer release. */
   #follow(container: Container): void {
     const { id } = container;
     if (this.#followed === id) return;

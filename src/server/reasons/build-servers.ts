@@ -6,8 +6,8 @@ import type { ServerTiming } from '../contract/timing.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 
 /**
- * Returns the build servers, and for each whether it is older than the given version. Returns an empty list if the host
- * application does not respond.
+ * Fetches the build servers from the application, and marks those that are older than `version` as outdated. Returns an
+ * empty list if the application does not respond.
  */
 export async function fetchBuildServers(
   settings: ValidatedInstanceOptions,
@@ -25,7 +25,7 @@ export async function fetchBuildServers(
   }
 }
 
-/** Returns warnings about outdated build servers after an update. */
+/** Returns an empty list unless the run has updated the instance. */
 export async function fetchOutdatedServerWarnings(
   { outcome, to }: Run,
   settings: ValidatedInstanceOptions,
@@ -36,7 +36,7 @@ export async function fetchOutdatedServerWarnings(
   return servers.filter(({ outdated }) => outdated).map(formatBuildServerWarning);
 }
 
-/** Parses a build server. Returns an empty list if the name, the version or the command is missing. */
+/** Returns an empty list if the name, version or command is missing. */
 function readBuildServer(one: unknown, running: string): BuildServer[] {
   const { name, version: given, command } = Object(one) as Record<string, unknown>;
   if (typeof name !== 'string' || typeof given !== 'string' || typeof command !== 'string') return [];
@@ -46,7 +46,7 @@ function readBuildServer(one: unknown, running: string): BuildServer[] {
     {
       name,
       version,
-      // If one of the versions is not a release, the build server is outdated if the versions differ.
+      // Only releases can be ordered. Otherwise, the build server is outdated if the versions differ.
       outdated: isOfRelease ? isNewerVersion(running, version) : version !== running,
       command,
     },

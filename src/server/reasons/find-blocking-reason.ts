@@ -3,14 +3,13 @@ import type { BlockingJob, Reason } from '../../wire/status.ts';
 import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
 import type { HomeNotFound } from '../deployment/deployment-not-found.ts';
 
-/** Possible reasons against an update. */
 interface Hindrances {
   noHome: HomeNotFound | null;
-  /** Reason if the store does not respond or is not persistent, otherwise null. */
+  /** Set if the store does not respond or is not persistent; otherwise null. */
   noStore: Reason | null;
   /** Running update of this instance, or of another instance on the same engine; null if there is none. */
   updater: { message: string; since: string } | null;
-  /** Reason if unrelated containers have the compose labels of the instance, otherwise null. */
+  /** Set if unrelated containers have the instance's compose labels; otherwise null. */
   foreign: Reason | null;
   jobs: readonly BlockingJob[];
   /** Why no update is available; null if an update is available. */
@@ -30,8 +29,8 @@ export function findBlockingReason(hindrances: Hindrances): Reason | null {
 }
 
 /**
- * Jobs that block an update. A queued job does not block it, because it runs after the update; a queued deployment
- * does, because a user is waiting for it.
+ * Jobs that block an update. Queued jobs run after the update, so they do not block it. A queued deployment blocks it,
+ * because a user is waiting for the deployment.
  */
 const hindrances: readonly (readonly [ReasonCode, JobKind, BlockingJob['state'], sentence: string])[] = [
   ['deployment-queued', 'deployment', 'queued', 'a deployment is queued'],
@@ -64,7 +63,7 @@ export function findBlockingJobsReason(jobs: readonly BlockingJob[]): Reason | n
   };
 }
 
-/** Returns the running jobs, for which an update waits. Queued jobs run after the update. */
+/** An update waits only for running jobs. Queued jobs run after the update. */
 export const filterRunningJobs = (jobs: readonly BlockingJob[]): BlockingJob[] =>
   jobs.filter(({ state }) => state === 'running');
 
@@ -76,7 +75,7 @@ export function findStuckJobsReason(jobs: readonly BlockingJob[]): Reason | null
   return reason && { ...reason, message: `stuck job: ${reason.message}`, jobs: running };
 }
 
-/** Returns the jobs that a run waits for, or the reason why jobs block the run. */
+/** Returns the jobs for which the run must wait, or the reason why jobs block the run. */
 export function evaluateJobs(
   { when, force }: Pick<CompleteUpdateOrder, 'when' | 'force'>,
   jobs: readonly BlockingJob[],

@@ -1,7 +1,7 @@
 import { findMissingSettingsReason } from '../../wire/derived/missing-settings.ts';
 import type { OfferedSetting, Reason } from '../../wire/status.ts';
 
-/** Error if a value is given for a setting that the release does not list. */
+/** A value was given for a setting that the release does not list. */
 export class UnknownSetting extends TypeError {}
 
 /**

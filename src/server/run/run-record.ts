@@ -18,9 +18,9 @@ type LaunchState = (typeof launchStates)[number];
 /** Result of a run. All fields except outcome and message may be unknown. */
 export type KnownResult = Pick<RunResult, 'outcome' | 'message'> & Partial<RunResult>;
 
-/** Maximum number of log lines that are retained for clients that reconnect. A run usually has a few dozen. */
+/** Log lines that are retained for clients that reconnect. A run usually has a few dozen lines. */
 const keptLines = 1_000;
-/** Maximum number of warnings of a run, because an updater that waits logs warnings repeatedly. */
+/** Maximum number of warnings per run: an updater that waits logs warnings repeatedly. */
 const keptWarnings = 50;
 
 /** Returns a run whose updater has not logged anything yet. */
@@ -34,8 +34,8 @@ export function createRun(
 }
 
 /**
- * Reopens a finished run whose updater was restarted. Only the steps of preparation and launch are retained, because
- * the updater's log contains all later steps.
+ * Reopens a finished run whose updater was restarted. Only the preparation and launch steps are retained, because the
+ * updater's log contains all later steps.
  */
 export function reopenRun(past: Run): Run {
   const fresh = createRun(past, 'launching', 'reading the updater log');
@@ -45,8 +45,8 @@ export function reopenRun(past: Run): Run {
 }
 
 /**
- * State and log lines of one run. The lines are numbered from 1 in the order in which the updater wrote them, so that
- * all servers use the same numbers.
+ * State and log lines of one run. Lines are numbered from 1 in the order of the updater's log, so that all servers use
+ * the same numbers.
  */
 export class RunRecord {
   #run: Run;
@@ -54,14 +54,14 @@ export class RunRecord {
   #dropped = 0;
   #changes = 0;
   readonly #earlier = new LegacyResultParser();
-  /** Emitter of `change` events, with one listener for each event stream. */
+  /** Emits `change`, for which each event stream has one listener. */
   readonly #news = new EventEmitter().setMaxListeners(0);
 
   constructor(run: Run) {
     this.#run = run;
   }
 
-  /** State of the run. Each change creates a new object. */
+  /** Each change creates a new object. */
   get run(): Run {
     return this.#run;
   }
@@ -70,7 +70,7 @@ export class RunRecord {
     return this.#run.outcome !== null;
   }
 
-  /** Number of the last line; 0 if there is none. */
+  /** Number of the last line, including dropped lines; 0 if there is none. */
   get lineCount(): number {
     return this.#dropped + this.#lines.length;
   }
@@ -80,7 +80,7 @@ export class RunRecord {
     return this.#changes;
   }
 
-  /** Returns the retained lines that follow the line with this number, each with its own number. */
+  /** Returns the retained lines whose number is higher than the given number. */
   linesAfter(number: number): { number: number; event: ProgressEvent }[] {
     const from = Math.max(number - this.#dropped, 0);
     return this.#lines.slice(from).map((event, at) => ({ number: this.#dropped + from + at + 1, event }));
@@ -92,7 +92,7 @@ export class RunRecord {
     await once(this.#news, 'change', { signal }).catch(() => {});
   }
 
-  /** Sets the state of the run before its updater starts. `percent` is the progress of the pull. */
+  /** Sets the run's state before the updater starts. `percent` is the progress of the pull. */
   prepare(
     state: LaunchState,
     message: string,
@@ -102,7 +102,7 @@ export class RunRecord {
     this.#enter(state, { percent: null, jobs: [], until: null, message, ...more }, new Date().toISOString());
   }
 
-  /** Copies the state of a run that another server prepares, or the outcome that this other server has recorded. */
+  /** Copies the state of a run that another server is preparing, or the run's stored outcome. */
   mirror(run: Run): void {
     if (isLaunchState(this.#run.state) || (run.outcome !== null && !this.hasEnded)) this.#change(run);
   }
@@ -140,8 +140,8 @@ export class RunRecord {
   /** Sets the outcome of the run. Only the first call has an effect. */
   end({ outcome: word, message, ...why }: KnownResult, at = new Date()): void {
     if (this.hasEnded) return;
-    // After `usage`, an error in the updater's command line, nothing was inspected, so the run counts as refused. A
-    // fetch changes nothing, so its run counts as unchanged.
+    // `usage` is an error in the updater's command line: nothing was inspected, so the run counts as refused. A fetch
+    // changes nothing, so its run counts as unchanged.
     const outcome = word === 'usage' ? 'refused' : word === 'fetched' ? 'unchanged' : word;
     const endedAt = at.toISOString();
     const steps = endLast(this.#run.steps, endedAt);

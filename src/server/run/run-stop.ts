@@ -1,6 +1,6 @@
 import type { KnownResult } from './run-record.ts';
 
-/** Error that ends a run before its updater is started. The instance is unchanged. */
+/** Ends a run before its updater is started. The instance is unchanged. */
 export class RunStop extends Error {
   override readonly name = 'RunStop';
   readonly result: KnownResult;

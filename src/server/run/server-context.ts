@@ -19,10 +19,9 @@ export interface ServerContext {
   closing: AbortSignal;
 }
 
-/** Dependencies for preparing and launching a run. */
 export interface LaunchContext extends ServerContext {
-  /** Aborted if the updater must not be launched anymore. The reason of the abort is a RunStop. */
+  /** Aborted if the updater must no longer be launched. The abort reason is a RunStop. */
   signal: AbortSignal;
-  /** Stores the state of the run and checks whether its cancellation was requested at another server. */
+  /** Stores the run's state, and checks whether another server was asked to cancel the run. */
   sync(): Promise<void>;
 }

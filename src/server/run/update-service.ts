@@ -8,28 +8,28 @@ import type {
 } from '../contract/instance-updates.ts';
 import type { RunRecord } from './run-record.ts';
 
-/** Error if the host application does not respond or the server is shutting down. Clients may try again. */
+/** The application or the engine does not respond, or the server is shutting down. Clients may try again. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable';
 }
 
 /**
- * Throws Unavailable for an error of the host application or the engine, so that clients try again. Throws any other
- * error unchanged.
+ * Turns errors of the application or the engine into UnavailableError, so that clients try again. Throws all other
+ * errors unchanged.
  */
 export function throwUnavailable(error: unknown): never {
   if (!(error instanceof HostFailure) && !(error instanceof EngineError)) throw error;
   throw new Unavailable('The server cannot process the request right now.', { cause: error });
 }
 
-/** Methods that the service has in common with the library object. */
+/** Methods that are also methods of the library object. */
 type Shared = 'status' | 'rollbackOffer' | 'setChannel' | 'skip' | 'setAutomatic' | 'history';
 
-/** Service that implements the endpoints, independent of HTTP. All methods may throw Unavailable. */
+/** Implements the endpoints, independently of HTTP. All methods may throw UnavailableError. */
 export interface UpdateService extends Pick<InstanceUpdates, Shared> {
   /** Running version. */
   readonly version: string;
-  /** Whether an update is in progress, for users who are not admins. */
+  /** Requested by users who are not admins, who cannot read the status. */
   isUpdating(): Promise<boolean>;
   start(order: CompleteUpdateOrder): Promise<{ run: Run } | { reason: Reason }>;
   rollback(order: CompleteRollbackOrder): Promise<{ run: Run } | { reason: Reason }>;

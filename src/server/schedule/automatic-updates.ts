@@ -12,14 +12,14 @@ import { decideAutomaticUpdate, isAutomaticWindowOver } from './decide-automatic
 import { findStepAfterRun } from './upgrade-steps.ts';
 
 /**
- * Starts automatic updates in their time window. The runs in the store show which windows have been used, so all
- * servers together start only one run in each window.
+ * Starts automatic updates in their time windows. Stored runs show which windows were used, so all servers together
+ * start at most one run per window.
  */
 export class AutomaticUpdates implements RepeatedCheck {
   readonly pause: number;
   readonly #parts: ServerParts;
   readonly #starter: RunStarter;
-  /** Settings that were last read from the store or written to it. */
+  /** Last settings read from the store or written to it; used if the store fails. */
   #settings: AutomaticSettings;
   #failure = '';
 
@@ -32,7 +32,7 @@ export class AutomaticUpdates implements RepeatedCheck {
 
   async settings(): Promise<AutomaticSettings> {
     const { ledger, settings } = this.#parts;
-    // If the store does not respond, the last known settings are used. The status reports the error in another field.
+    // If the store fails, the last known settings are used. The status reports the failure in another field.
     const stored = await ledger.read('automatic').catch(() => this.#settings);
     this.#settings = stored ?? settings.automatic;
     return this.#settings;
@@ -70,7 +70,7 @@ export class AutomaticUpdates implements RepeatedCheck {
     this.#failure = '';
   }
 
-  /** Logs a repeated problem only once, because no user is waiting for this update. */
+  /** Logs a repeated problem only once, because no user is waiting for an automatic update. */
   async onFailure(cause: Error): Promise<void> {
     const isNews = this.#failure !== cause.message;
     this.#failure = cause.message;
@@ -79,15 +79,15 @@ export class AutomaticUpdates implements RepeatedCheck {
   }
 
   /**
-   * Returns the available release if its automatic update is due. Returns null if it is not due, or during an upgrade
-   * path.
-   * @throws HostFailure
+   * Returns the available release if its automatic update is due; null if it is not due or while an upgrade path is in
+   * progress.
+   * @throws HostFailure if the store fails
    */
   async #findDue(settings: AutomaticSettings): Promise<NextRelease | null> {
     const past = await this.#parts.history.all();
     const { known, offer } = await this.#parts.offers.now(past[0] ?? null);
     const { nextAt, blockedBy } = decideAutomaticUpdate({ settings, offer, known, past, now: Date.now() });
-    // For a blocked release, `nextAt` is also set: it is the time at which an update to a later release could start.
+    // `nextAt` is set even if the release is blocked: an update to a newer release could start then.
     const isDue = nextAt !== null && Date.parse(nextAt) <= Date.now() && blockedBy === null;
     return findStepAfterRun(past[0]) === null && isDue ? offer.next : null;
   }

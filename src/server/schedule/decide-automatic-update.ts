@@ -41,21 +41,21 @@ export function decideAutomaticUpdate(facts: AutomaticFacts): Decision {
   throw new Error('no further time window was found');
 }
 
-/** Whether the time window of an automatically started run is over. */
+/** Also true if automatic updates were turned off, or if the run's start is outside the current time windows. */
 export function isAutomaticWindowOver(
   { startedAt }: Pick<Run, 'startedAt'>,
   settings: AutomaticSettings,
   now: number,
 ): boolean {
-  // The start time of a stored run may be invalid. It is then replaced by 0, so that the window counts as over.
+  // An invalid start time in a stored run becomes 0, so that the window counts as over.
   const begun = Date.parse(startedAt) || 0;
   const { value } = generateTimeWindows(settings, begun).next() as { value: TimeWindowOccurrence };
   return !settings.enabled || value.begin > begun || value.end <= now;
 }
 
 /**
- * Returns why automatic updates are paused; null if they are not. After a broken or crashed run, the state of the
- * instance is unknown until another run succeeds.
+ * Returns why automatic updates are paused, or null. After a broken or crashed run, the instance's state is unknown
+ * until another run succeeds.
  */
 function pauseOf(past: readonly Run[]): BlockedBy | null {
   const last = past.find(({ outcome }) => isGoodOutcome(outcome) || isBad(outcome));
@@ -64,7 +64,7 @@ function pauseOf(past: readonly Run[]): BlockedBy | null {
   return { code: 'paused', message, ...(last.endedAt === null ? {} : { since: last.endedAt }) };
 }
 
-/** Returns a reason if the channel file has expired, because this server may then not know of a recall. */
+/** Blocks automatic updates if the channel file has expired, because the server may have missed a recall. */
 const stalenessOf = ({ staleSince: since }: Pick<PublisherNotice, 'staleSince'>): BlockedBy | null =>
   since === null ? null : { code: 'stale', message: 'the information about releases is out of date', since };
 
@@ -93,9 +93,8 @@ function whyBlocked(
 }
 
 /**
- * Returns the version that the first run rolled back; null if that run is not a successful rollback. If the run does
- * not contain the version, because it was started manually, the version is the target of the last successful update
- * before it.
+ * Returns the version that the first run rolled back; null if that run is not a successful rollback. A manually started
+ * rollback does not store the version, so the target of the last successful update before it is used.
  */
 function rolledBackFrom([run, ...before]: readonly Run[]): string | null {
   if (run?.kind !== 'rollback' || run.outcome !== 'updated') return null;

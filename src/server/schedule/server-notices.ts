@@ -3,13 +3,13 @@ import type { Run } from '../../wire/status.ts';
 import type { RepeatedCheck } from '../application/repeat-check.ts';
 import type { ServerParts } from '../run/request/server-parts.ts';
 
-/** Notifies users of releases and runs (docs/contract.md 8.43). Only one of the servers sends each notification. */
+/** Notifies users of releases and runs (docs/contract.md 8.43). Only one server sends each notification. */
 export class ServerNotices implements RepeatedCheck {
   readonly pause: number;
   readonly wakenBy = 'offer';
   readonly #parts: ServerParts;
   readonly #notifier: Notifier;
-  /** Keys of notifications that this server has claimed, or has found to be claimed by another server. */
+  /** Keys of notifications known to be claimed by this server or another one. */
   readonly #claimed = new Set<string>();
 
   constructor(parts: ServerParts) {
@@ -21,8 +21,7 @@ export class ServerNotices implements RepeatedCheck {
     );
     this.#notifier.addresses = settings.notify;
     if (settings.notify.length === 0) return;
-    // The start of a run is reported with the first log line of its updater, because until then the run may end without
-    // any effect.
+    // A run is reported as started at its updater's first log line, because until then it may end without any effect.
     listeners.on('line', ({ run }) => this.#tellOf(run));
     listeners.on('end', (run) => this.#tellOf(run));
   }
@@ -45,7 +44,7 @@ export class ServerNotices implements RepeatedCheck {
     await this.#tell(version, { event, version, from, url, message });
   }
 
-  /** Clears the known keys, so that the next check tries to claim them again. */
+  /** Makes the next check try to claim the notifications again. */
   async onFailure(): Promise<void> {
     this.#claimed.clear();
   }
@@ -62,7 +61,7 @@ export class ServerNotices implements RepeatedCheck {
     await this.#tell(`${id} ${outcome}`, { event, version, from, outcome, code, message });
   }
 
-  /** @throws HostFailure */
+  /** @throws HostFailure if the store fails */
   async #tell(about: string, facts: Parameters<Notifier['send']>[0]): Promise<void> {
     const key = `${facts.event} ${about}`;
     if (this.#claimed.has(key)) return;

@@ -5,7 +5,7 @@ import type { RepeatedCheck } from '../application/repeat-check.ts';
 import type { RunStarter } from '../run/request/run-starter.ts';
 import type { ServerParts } from '../run/request/server-parts.ts';
 
-/** Maximum time that an upgrade path waits for the host application, in milliseconds. */
+/** Maximum time in ms between two steps of an upgrade path, for example while the application is not ready. */
 const patienceMs = 3_600_000;
 
 /**
@@ -17,7 +17,7 @@ export class PathUpdates implements RepeatedCheck {
   readonly wakenBy = 'end';
   readonly #parts: ServerParts;
   readonly #starter: RunStarter;
-  /** Reason why the next step has not started, with the id of the run before that step. */
+  /** Why the next step has not been started. `after` is the id of the run before that step. */
   #said: { after: string; reason: string } | null = null;
 
   constructor(parts: ServerParts, starter: RunStarter) {
@@ -26,13 +26,13 @@ export class PathUpdates implements RepeatedCheck {
     this.pause = parts.timing.path;
   }
 
-  /** Returns the next step of the upgrade path after the last run; null if there is none. */
+  /** Returns the pending step with the reason why it has not been started; null if no step is pending. */
   after(last: Run | undefined): PendingStep | null {
     const step = findStepAfterRun(last);
     return step && { ...step, reason: this.#said?.after === last?.id ? (this.#said?.reason ?? null) : null };
   }
 
-  /** Stops the upgrade path of a run and returns the changed run. @throws HostFailure */
+  /** Stops the run's upgrade path and returns the changed run. @throws HostFailure if the store fails */
   async leave(run: Run): Promise<Run> {
     const past = await this.#parts.ledger.changePast(run.id, (now) => ({
       ...now,
@@ -61,13 +61,13 @@ export class PathUpdates implements RepeatedCheck {
         message: `stopped the step-by-step upgrade to ${goal} before installing ${to}: ${why}`,
       });
     }
-    // Only a server of the release that the last step installed continues the path.
+    // Only a server of the release that the last step installed may continue the path.
     if (last.to !== settings.version) return;
     const reason = (await this.#ask(settings.version)) ?? (await this.#start(last, to));
     this.#said = reason === null ? null : { after: last.id, reason };
   }
 
-  /** Starts the next step. Returns why the step was not started; null if it was started. */
+  /** Starts the next step. Returns why it was not started, or null. */
   async #start({ id, upgradePath: path, by }: Run, to: string): Promise<string | null> {
     const { history, settings } = this.#parts;
     const order = { to, path, by: by ?? settings.product.name };
@@ -78,7 +78,7 @@ export class PathUpdates implements RepeatedCheck {
     return 'run' in answer ? null : answer.reason.message;
   }
 
-  /** Calls `afterStep`. Returns why the host application is not ready for the next step; null if it is ready. */
+  /** Calls `afterStep`. Returns why the application is not ready for the next step; null if it is ready. */
   async #ask(version: string): Promise<string | null> {
     const { settings, timing } = this.#parts;
     const { afterStep } = settings;
@@ -98,7 +98,7 @@ export class PathUpdates implements RepeatedCheck {
 
 const checkFailed = 'the check before the next step failed; the log of the server has the details';
 
-/** Returns the next step of the upgrade path after the last run; null if there is none. */
+/** Returns null if the last run is still in progress, did not succeed, or has no next step. */
 export function findStepAfterRun(last: Run | undefined): PendingStep | null {
   const step = last?.endedAt ? findExpectedStep(last) : null;
   return step && { ...step, until: new Date(Date.parse(step.since) + patienceMs).toISOString() };

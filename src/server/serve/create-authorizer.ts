@@ -7,8 +7,8 @@ import type { ServeSettings } from './serve-settings.ts';
 const callerSchema = z.object({ role: z.enum(['admin', 'user']), name: z.string() });
 
 /**
- * Returns a function that authenticates the sender of a request (docs/contract.md 8.45). The sender is a program with
- * the token, a user whose role and name the product's proxy sends with the secret, or a user whom the product
+ * Creates the function that authenticates senders of requests (docs/contract.md 8.45). A sender is a program with the
+ * token, a user whose role and name the product's proxy sends together with the secret, or a user whom the product
  * identifies by a cookie or an `Authorization` header.
  */
 export const createAuthorizer =
@@ -24,10 +24,10 @@ export const createAuthorizer =
     return login.cookie === null && authorization === null ? null : callerIn(await product.user(login));
   };
 
-/** Parses the role and the name of a caller; null if they are not valid. */
+/** Null if the role or the name is invalid. */
 const callerIn = (given: unknown): Caller => callerSchema.safeParse(given).data ?? null;
 
-/** Compares the hashes of two texts, so that the duration reveals neither the length nor the contents of the secret. */
+/** Compares hashes, so that the duration reveals neither the secret nor its length. */
 const isSame = (given: string | null, wanted: string): boolean =>
   timingSafeEqual(hashOf(given ?? ''), hashOf(wanted));
 

@@ -14,10 +14,10 @@ interface Login {
 const usualWaits = {
   /** Time limit of one request. */
   request: 5_000,
-  /** Time for which a failed callback is retried. The library waits for a result for ten seconds. */
+  /** Time for which a failed callback is retried: less than the ten seconds that the library waits for a result. */
   attempts: 9_000,
   pause: 250,
-  /** Interval at which the state of the queue is sent again, because a restarted product has lost that state. */
+  /** Interval for sending the queue's state again, because a restarted product has lost it. */
   repeat: 10_000,
 };
 
@@ -28,7 +28,7 @@ export class ProductCallbacks implements JobQueue {
   readonly #repeating: NodeJS.Timeout;
   #wanted: 'hold' | 'release' | null = null;
   #last: Promise<void> = Promise.resolve();
-  /** Names of the callbacks whose last request failed. */
+  /** Callbacks whose last request failed. */
   readonly #failing = new Set<string>();
 
   constructor(product: Pick<ServeSettings, 'callbacksUrl' | 'secret'>, waits = usualWaits) {
@@ -51,7 +51,7 @@ export class ProductCallbacks implements JobQueue {
     return this.#retried('queue', () => this.#send());
   }
 
-  /** Requests the jobs of the product. The library validates each job later. */
+  /** The library validates each job later. */
   jobs(): Promise<Job[]> {
     return this.#retried('jobs', async () => {
       const jobs = jsonOf(await this.#ask('GET', 'jobs'));
@@ -60,7 +60,7 @@ export class ProductCallbacks implements JobQueue {
     });
   }
 
-  /** Returns the unvalidated response of the product; null if the user is not logged in. @throws Unavailable */
+  /** Returns the product's response without validation; null if the user is not logged in. @throws UnavailableError */
   async user({ cookie, authorization }: Login): Promise<unknown> {
     const headers = {
       ...(cookie !== null && { Cookie: cookie }),
@@ -76,7 +76,7 @@ export class ProductCallbacks implements JobQueue {
     });
   }
 
-  /** Sends the wanted state of the queue, one request at a time, so that the newest state arrives last. */
+  /** Sends the queue's wanted state, one request at a time, so that the newest state arrives last. */
   #send(): Promise<void> {
     const sent = this.#last.then(async () => {
       if (this.#wanted !== null) await this.#ask('POST', `queue/${this.#wanted}`);
@@ -103,7 +103,7 @@ export class ProductCallbacks implements JobQueue {
   }
 
   /**
-   * Returns the result of a callback. Throws its first failure unchanged.
+   * Returns a callback's result. Throws its first failure unchanged.
    * @throws RepeatedFailure for each further failure until the callback succeeds
    */
   async #reported<T>(name: string, asked: Promise<T>): Promise<T> {
@@ -118,7 +118,7 @@ export class ProductCallbacks implements JobQueue {
     }
   }
 
-  /** Sends a request and returns the text of a successful response. @throws ProductRefusal, or any error of fetch */
+  /** Returns the text of a successful response. @throws ProductRefusal, or any error of fetch */
   async #ask(method: 'GET' | 'POST', path: string, headers: Record<string, string> = {}): Promise<string> {
     const { callbacksUrl, secret } = this.#product;
     const response = await fetch(`${callbacksUrl.replace(/\/$/, '')}/${path}`, {
@@ -134,7 +134,7 @@ export class ProductCallbacks implements JobQueue {
   }
 }
 
-/** Failure of a callback that is not logged, because the log already contains the first failure. */
+/** Callback failure that is not logged, because the log already contains the first one. */
 export class RepeatedFailure extends Error {}
 
 class ProductRefusal extends Error {

@@ -12,11 +12,11 @@ export interface ServeSettings {
   path: string;
   callbacksUrl: string;
   /**
-   * Secret that is shared with the product. It authenticates this server at the callbacks, and a proxy that has
-   * authenticated a user at this server.
+   * Secret shared with the product. It authenticates this server to the callbacks, and the product's proxy to this
+   * server.
    */
   secret: string;
-  /** Token of programs that act as an admin; null if there is none. */
+  /** Token for programs that act as an admin; null if there is none. */
   token: string | null;
   storeDirectory: string;
   /** All other settings, which are options of the library. */
@@ -25,7 +25,7 @@ export interface ServeSettings {
 
 const prefix = 'SVC_SERVE_';
 const fileVariable = `${prefix}FILE`;
-/** Pattern of a secret that is valid in a header. Otherwise, the error message of `fetch` would contain the secret. */
+/** Allows only secrets that are valid in a header, because `fetch` includes an invalid header in its error message. */
 const secretForm = /^[!-~]{32,}$/;
 
 const ownSchema = z.object({
@@ -38,15 +38,15 @@ const ownSchema = z.object({
   storeDirectory: z._default(z.string().check(z.startsWith('/', 'must be an absolute path')), '/store'),
 });
 
-/** Options that `svc-updater serve` sets itself, that are functions, or that have no effect without a function. */
+/** Options that cannot be set: `svc-updater serve` sets them itself, or they need a function. */
 const ofFunctions =
   'authorize,queue,store,afterStep,beforeUpdate,buildServers,log,onEnd,preparation,preparationTimeoutSeconds'.split(
     ',',
   );
-/** Schema that accepts all options, because the library validates its own options. */
+/** Accepts all options, because the library validates them. */
 const libraryOptions = z.custom<ServeSettings['options']>(() => true);
 
-/** Reads the settings from a file and from environment variables, which override it. Reports all errors together. */
+/** Environment variables override the settings file. All mistakes are reported together. */
 export async function readServeSettings(
   env: NodeJS.ProcessEnv,
 ): Promise<{ settings: ServeSettings } | { mistakes: string[] }> {
@@ -96,10 +96,7 @@ async function settingsInFile(path: string | undefined, mistakes: string[]): Pro
   return {};
 }
 
-/**
- * Reads the settings in environment variables: `SVC_SERVE_UPDATER_IMAGE` sets `updaterImage`. Values that are not
- * strings are written as JSON.
- */
+/** For example, `SVC_SERVE_UPDATER_IMAGE` sets `updaterImage`. Values other than strings are JSON. */
 function settingsIn(env: NodeJS.ProcessEnv, mistakes: string[]): Given {
   const settings: Given = {};
   for (const [name, text] of Object.entries(env)) {

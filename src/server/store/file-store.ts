@@ -10,27 +10,28 @@ export interface FileStore extends Store {
   set(key: string, text: string | null, condition: { was: string | null }): Promise<boolean>;
 }
 
-/** Codes of file system errors which mean that another server was faster. */
+/** File system error codes that mean another server was faster. */
 const overtaken = ['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'];
-/** Maximum number of attempts of one call. An attempt fails if another server is faster or removes the directory. */
+/** Maximum attempts per call. An attempt fails if another server is faster or removes the directory. */
 const attempts = 1_000;
 
-/** Distance below the current number at which the text of a number is deleted. The directory of the number remains. */
+/**
+ * The text stored under a number is deleted once the number is this far below the current one. Its directory remains.
+ */
 const kept = 8;
 /**
- * Distance below the current number at which the directory of a number is removed. While a server executes one system
- * call, other servers never write this many numbers.
+ * A number's directory is removed once the number is this far below the current one. During a single system call of one
+ * server, the others never write this many numbers.
  */
 const shells = 256;
 
 /**
  * Creates a store for all servers that share the directory, which is created if missing. The store needs neither a lock
- * nor a clock: a key is a directory with its last texts, `<directory>/<key>/<number>/text`, of which the highest number
- * is current. A server writes a new text to a draft inside the current number's directory, and renames the draft to the
- * next number. Only one server succeeds, because the next number must not exist. If a server is so slow that the next
- * number may already have been removed, the old number has been removed together with the draft, so the draft cannot be
- * renamed. A server that is killed at any moment leaves either the old or the new text, and at most some temporary
- * files, which are removed later.
+ * nor a clock. Each key has a directory with its last texts, `<directory>/<key>/<number>/text`; the highest number is
+ * current. A server writes a new text to a draft inside the current number's directory, and renames the draft to the
+ * next number. Only one server succeeds, because the next number must not exist. A slow server cannot reuse a number
+ * that was already removed: the number before it, which contains the server's draft, was removed first. A server that
+ * is killed at any moment leaves either the old or the new text, and possibly temporary files, which are removed later.
  */
 export function fileStore(directory: string): FileStore {
   const home = resolve(directory);
@@ -53,8 +54,8 @@ export function fileStore(directory: string): FileStore {
 }
 
 /**
- * Returns the file name of a key. All characters except lowercase letters, digits, `-` and `_` are escaped, because a
- * file system may ignore case or reject other characters.
+ * Escapes all characters except lowercase letters, digits, `-` and `_`, because a file system may ignore case or reject
+ * other characters.
  */
 function fileName(key: string): string {
   const escaped = key.replace(/[^a-z0-9_-]/gu, (character) =>
@@ -73,8 +74,8 @@ async function current(folder: string): Promise<{ number: number | null; text: s
     const place = join(folder, String(number));
     const text = await readFile(join(place, 'text'), 'utf8').catch(unless('ENOENT'));
     if (text !== null) return { number, text };
-    // With the file `none`, the key has no text. Without it, newer numbers exist by now and the text of this number has
-    // been removed.
+    // The file `none` means that the key has no text. If this file is missing too, newer numbers exist and this
+    // number's text was removed, so read again.
     if (await stat(join(place, 'none')).catch(unless('ENOENT'))) return { number, text: null };
   }
   throw new Error(`could not read ${folder} in ${attempts} attempts`);
@@ -89,8 +90,8 @@ async function numbersIn(folder: string): Promise<number[] | null> {
 }
 
 /**
- * Creates the folder of a key, with number 0 and no text. The folder is completed under another name and then renamed,
- * so that no number is ever used twice.
+ * Creates a key's folder with number 0 and no text. The folder is completed under a temporary name and then renamed, so
+ * that no number is ever used twice.
  */
 async function begin(folder: string): Promise<void> {
   const unfinished = `${folder}.${nonce()}`;
@@ -105,7 +106,7 @@ async function begin(folder: string): Promise<void> {
   }
   const home = dirname(folder);
   await sync(home);
-  // Unfinished folders of other servers are useless, because the folder of the key exists now.
+  // The key's folder exists now, so other servers' unfinished folders are useless.
   for (const name of await readdir(home)) {
     if (name.startsWith(`${basename(folder)}.`)) await remove(join(home, name));
   }
@@ -115,13 +116,12 @@ async function isReplaced(folder: string, number: number, text: string | null): 
   const draft = join(folder, String(number), nonce());
   try {
     await mkdir(draft);
-    // A number without a text has the file `none`, so that its directory is not empty: no directory can be renamed over
-    // it.
+    // A number without a text gets the file `none`, because only an empty directory can be replaced by a rename.
     await writeFile(join(draft, text === null ? 'none' : 'text'), text ?? '', { flush: true });
     await sync(draft);
     if (!(await moved(draft, join(folder, String(number + 1))))) return false;
   } catch (error) {
-    // A draft must not remain on a full disk. If another server was faster, that server may already have removed it.
+    // A draft must not remain on a full disk. A faster server may already have removed it.
     await remove(draft).catch(() => {});
     if (overtaken.includes(codeOf(error))) return false;
     throw error;
@@ -133,15 +133,15 @@ async function isReplaced(folder: string, number: number, text: string | null): 
 }
 
 /**
- * Removes the directories of numbers far below `last`, lowest first. A directory is renamed before it is removed, so it
- * is never empty under its number. While a number exists, all later numbers thus exist and are not empty, and no draft
- * can be renamed over them.
+ * Removes the directories of numbers far below `last`, lowest first. Each directory is renamed before it is removed, so
+ * it is never empty under its number. As long as a number exists, all later numbers therefore exist and are not empty,
+ * and no draft can replace them.
  */
 async function tidy(folder: string, last: number): Promise<void> {
   for (const number of (await numbersIn(folder)) ?? []) {
     if (number <= last - shells) await moved(join(folder, String(number)), join(folder, `old-${nonce()}`));
   }
-  // Some earlier numbers are emptied again, because a server may have been killed before it emptied them.
+  // Includes some earlier numbers, because a server may have been killed before it emptied them.
   for (let number = last - kept; number > last - kept - 4; number--)
     await empty(join(folder, String(number)));
   for (const name of await readdir(folder)) {
@@ -169,7 +169,7 @@ async function moved(from: string, to: string): Promise<boolean> {
 
 const remove = (path: string): Promise<void> => rm(path, { recursive: true, force: true, maxRetries: 3 });
 
-/** Flushes the entries of a directory to the disk, if the file system supports this. */
+/** Flushes a directory's entries to disk, if the file system supports it. */
 async function sync(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {
@@ -181,7 +181,7 @@ async function sync(directory: string): Promise<void> {
   }
 }
 
-/** Returns a unique name. Uses the global `crypto`, because `node:crypto` takes long to load. */
+/** Uses the global `crypto`, because `node:crypto` loads slowly. */
 const nonce = (): string => crypto.randomUUID();
 const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoException | null)?.code);
 const unless =

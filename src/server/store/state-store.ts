@@ -25,10 +25,10 @@ import {
 const keptRuns = 50;
 const keptServers = 50;
 const keptNotices = 100;
-/** Maximum number of attempts to write an entry that other servers change at the same time. */
+/** Maximum attempts to write an entry that other servers are also changing. */
 const tries = 20;
 
-/** Schemas of the entries in the store. All entries except the channel are JSON. */
+/** All entries except the channel are JSON. */
 const schemas = {
   channel: z.enum(channels),
   skip: createJsonTextSchema(storedSkippedReleaseSchema),
@@ -45,7 +45,7 @@ type Key = keyof typeof schemas;
 type Stored<K extends Key> = z.output<(typeof schemas)[K]>;
 type OfSigners<K extends 'offered' | 'channel-files'> = NonNullable<Stored<K>[Channel]>;
 
-/** Persistent state in the store of the host application. All methods throw HostFailure if the store fails. */
+/** Persistent state in the application's store. All methods throw HostFailure if the store fails. */
 export class StateStore {
   readonly #settings: Pick<ValidatedInstanceOptions, 'store' | 'log'>;
   readonly #timing: ServerTiming;
@@ -62,14 +62,14 @@ export class StateStore {
     return this.#hasAnswered;
   }
 
-  /** Reads an entry. Returns null if the entry does not exist or cannot be parsed. */
+  /** Returns null if the entry does not exist or cannot be parsed. */
   async read<K extends Key>(key: K): Promise<Stored<K> | null> {
     return (await this.#find(key)).value;
   }
 
   /**
-   * Returns the entries of a channel by signer: for `offered`, the publication time of the last offered release; for
-   * `channel-files`, the last channel file.
+   * Returns a channel's entries, keyed by signer. In `offered`, an entry is the publication time of the last offered
+   * release; in `channel-files`, the last channel file.
    */
   async ofSigners<K extends 'offered' | 'channel-files'>(key: K, channel: Channel): Promise<OfSigners<K>> {
     return (await this.read(key))?.[channel] ?? {};
@@ -87,7 +87,7 @@ export class StateStore {
     );
   }
 
-  /** Stores a channel file, unless a file that was issued later is already stored. */
+  /** Stores a channel file, unless a file with a later issue time is already stored. */
   async setChannelFile(signer: string, file: ChannelFile): Promise<void> {
     const { channel, issuedAt } = file;
     await this.edit('channel-files', (now) =>
@@ -97,7 +97,7 @@ export class StateStore {
     );
   }
 
-  /** Claims a notification for this server. Returns whether no server has claimed the key before. */
+  /** Claims a notification for this server. Returns false if a server has already claimed it. */
   async claimNotice(key: string): Promise<boolean> {
     let known: readonly string[] = [];
     await this.edit('notices', (now) => {
@@ -108,8 +108,8 @@ export class StateStore {
   }
 
   /**
-   * Returns the random id of the instance, which is created once, and the release that an admin has requested before
-   * its rollout. If `asked` is given, stores it as this release first.
+   * Returns the instance's random id, which is created once, and the release that an admin requested before it was
+   * rolled out to this instance. `asked`, if given, is first stored as that release.
    */
   async rollout(asked?: string): Promise<RolloutFacts> {
     const fresh = { instance: crypto.randomUUID(), asked: null };
@@ -132,8 +132,8 @@ export class StateStore {
   }
 
   /**
-   * Changes the open run if it has this id. If `how` returns null, the run is removed. Returns null if the run is no
-   * longer open.
+   * Changes the open run if it has this id, or removes it if `how` returns null. Returns null if the run is no longer
+   * open.
    */
   async change(id: string, how: (open: OpenRun) => OpenRun | null): Promise<OpenRun | null> {
     const open = await this.edit('run', (now) => (now?.run.id === id ? how(now) : now));
@@ -147,13 +147,13 @@ export class StateStore {
 
   /**
    * Adds a finished run to the history. A run that is already stored with the same end is not replaced, because the
-   * host application may have been notified of it.
+   * application may have been notified of it.
    */
   async addPast(run: Run, updaterStartedAt: string | null, { told = false } = {}): Promise<void> {
     await this.edit('history', (now) => {
       const past = now ?? [];
       const known = past.find((one) => one.run.id === run.id);
-      // A server that only assumes the outcome has no start time of the updater, so it does not replace a stored run.
+      // A server that only assumes the outcome has no start time of the updater, so it must not replace a stored run.
       if (known && (updaterStartedAt === null || known.updaterStartedAt === updaterStartedAt)) {
         if (known.run.downtimeSeconds !== null || run.downtimeSeconds === null) return now;
         const { downtimeSeconds } = run;
@@ -166,9 +166,7 @@ export class StateStore {
     });
   }
 
-  /**
-   * Changes a finished run and returns it. Returns null if nothing was changed: no such run, or `how` returned null.
-   */
+  /** Changes a finished run and returns it. Returns null if there is no such run or `how` returned null. */
   async changePast(id: string, how: (past: PastRun) => PastRun | null): Promise<PastRun | null> {
     let changed: PastRun | null = null;
     await this.edit('history', (now) => {
@@ -186,12 +184,12 @@ export class StateStore {
     ]);
   }
 
-  /** Returns the last stored server process of a container; null if there is none. */
+  /** Returns null if no server process of the container is stored. */
   async lastBootOf(container: string): Promise<ServerProcess | null> {
     return (await this.read('servers'))?.find((boot) => boot.container === container) ?? null;
   }
 
-  /** Changes an entry, and returns the entry after the change. */
+  /** Returns the entry after the change. */
   async edit<K extends Key>(
     key: K,
     change: (now: Stored<K> | null) => Stored<K> | null,
@@ -199,7 +197,8 @@ export class StateStore {
     for (let left = tries; left > 0; left--) {
       const { text, value } = await this.#find(key);
       const wanted = change(value);
-      // If the change has no effect, nothing is written: an entry that cannot be parsed may be from a newer server.
+      // Nothing is written if the change has no effect. This keeps entries that cannot be parsed, which may be from a
+      // newer server.
       if (wanted === value) return value;
       const newText = wanted === null ? null : typeof wanted === 'string' ? wanted : JSON.stringify(wanted);
       if (newText === text || (await this.#set(key, newText, text))) return wanted;

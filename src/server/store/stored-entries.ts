@@ -5,38 +5,35 @@ import type { Run } from '../../wire/status.ts';
 import { applyAutomaticDefaults } from '../contract/automatic-settings.ts';
 import { automaticFieldSchemas } from '../contract/schemas.ts';
 
-/**
- * Schema of a stored run, which is parsed like a run in a response: older servers write fewer fields, and newer servers
- * write additional fields.
- */
+/** A stored run is parsed like a run in a response, because older servers write fewer fields and newer servers more. */
 const runSchema = z.pipe(
   z.transform(parseRun),
   z.custom<Run>((read) => read !== null),
 );
 
-/** Server process, identified by the id of its container and a random UUID of the process. */
+/** Server process, identified by its container's id and a random UUID. */
 const bootSchema = z.object({ container: z.string(), word: z.string() });
 export type ServerProcess = z.infer<typeof bootSchema>;
 
-/** Schema of the open run, which the store shares with all servers of the instance. */
+/** Open run, which is shared by all servers of the instance. */
 export const openRunSchema = z.object({
-  /** Last state that was stored before the updater was launched. Later states are only in the log of the updater. */
+  /** Last state stored before the updater was launched. Later states are only in the updater's log. */
   run: runSchema,
   /** Server process that accepted the run. */
   server: bootSchema,
   /** Id of the updater container; null if none was started or its id could not be written. */
   updater: z.nullable(z.string()),
-  /** Time at which the last server that followed this run began to shut down, in ISO 8601; null if unknown. */
+  /** ISO 8601 time at which the last server that followed this run began to shut down; null if unknown. */
   serverStoppedAt: z.nullable(z.string()),
 });
 export type OpenRun = z.infer<typeof openRunSchema>;
 
 const pastRunSchema = z.object({
   run: runSchema,
-  /** Last start time of the updater container as reported by the engine; null if there was no container. */
+  /** Last start of the updater container, as reported by the engine; null if there was no container. */
   updaterStartedAt: z.nullable(z.string()),
   /**
-   * Whether `onEnd` has succeeded. `attempts` is the number of its calls, `teller` the server process of the last one.
+   * Whether `onEnd` has succeeded. `attempts` counts its calls; `teller` is the server process that made the last call.
    */
   told: z.boolean(),
   attempts: z.int(),
@@ -46,23 +43,22 @@ const pastRunSchema = z.object({
 export type PastRun = z.infer<typeof pastRunSchema>;
 export const pastRunsSchema = z.array(pastRunSchema);
 
-/** Skipped release, and the time at which it was skipped. */
 export const storedSkippedReleaseSchema = z.object({ version: z.string(), since: z.string() });
 
 const time = z.iso.datetime();
-/** Publication time of the last offered release, by signer. */
+/** Publication time of the last offered release, keyed by signer. */
 const bySigner = z.optional(z.record(z.string(), time));
 export const offeredReleaseTimesSchema = z.object({ stable: bySigner, canary: bySigner });
 
-/** Last channel file, by signer. */
+/** Last channel file, keyed by signer. */
 const filesBySigner = z.optional(z.record(z.string(), channelFileSchema));
 export const channelFilesSchema = z.object({ stable: filesBySigner, canary: filesBySigner });
 
-/** Random id of the instance, and the release that an admin requested before it was rolled out to this instance. */
+/** The instance's random id, and the release that an admin requested before it was rolled out to this instance. */
 export const rolloutFactsSchema = z.object({ instance: z.string(), asked: z.nullable(z.string()) });
 export type RolloutFacts = z.infer<typeof rolloutFactsSchema>;
 
-/** Schema of the stored settings of automatic updates, with defaults for missing settings. */
+/** Fills in defaults for missing settings. */
 export const storedAutomaticSettingsSchema = z.pipe(
   z.object(automaticFieldSchemas),
   z.transform(applyAutomaticDefaults),

@@ -13,7 +13,7 @@ import type {
 import type { Awaitable, Caller } from '../contract/instance-options.ts';
 
 /**
- * Kind of disturbance, which determines the responses to requests during a step.
+ * How requests are disturbed during a step.
  * - closed: the connection breaks
  * - bad-gateway: an error page of a proxy
  * - html: a page with status 200
@@ -27,13 +27,13 @@ export type Disturbance = 'closed' | 'bad-gateway' | 'html' | 'silence' | 'logge
 export interface ScriptedStep {
   state: (typeof launchStates)[number] | PhaseName;
   seconds: number;
-  /** If set, extends the duration as long as the function returns true. */
+  /** If set, extends the duration while the function returns true. */
   lasts?(): boolean;
   /** Log messages, spread over the duration. `percent` is the progress. Default: one message, the state. */
   says?: readonly (string | { message: string; percent?: number; level?: 'info' | 'warn' | 'error' })[];
   /** Responses to requests during the step. Default: normal responses. */
   disturbed?: Disturbance;
-  /** Running jobs for which a run in the state `waiting` waits. `until` is the time limit of the wait. */
+  /** Running jobs that a run in the state `waiting` waits for. `until` is the time limit of the wait. */
   jobs?: readonly BlockingJob[];
   until?: string;
 }
@@ -56,9 +56,9 @@ export interface ScriptedRun {
 /** Delay between two steps of an upgrade path. */
 export interface ScriptedPendingStep {
   seconds: number;
-  /** If set, extends the duration as long as the function returns true. */
+  /** If set, extends the duration while the function returns true. */
   lasts?(): boolean;
-  /** Why the host application is not ready for the next step. */
+  /** Why the application is not ready for the next step. */
   reason?: string;
 }
 
@@ -67,7 +67,7 @@ export interface ScriptedJob extends BlockingJob {
   seconds?: number;
 }
 
-/** Fields of a status that are scripted. All other fields are derived. */
+/** Status fields that a script can set. All other fields are derived. */
 export type ScriptedStatus = Omit<
   Status,
   'run' | 'now' | 'releases' | 'updateAvailable' | 'canUpdate' | 'next'
@@ -94,13 +94,13 @@ export interface Script {
   jobs?: readonly ScriptedJob[];
   /** Manually started update that is in progress at `start()`. */
   open?: ScriptedRun;
-  /** Runs of the updates in order. The last run is repeated. Default: `typicalRun()`. */
+  /** Run of each update, in order. The last run is repeated. Default: `typicalRun()`. */
   runs?: readonly ScriptedRun[];
-  /** Delays between the steps of `next.upgradePath` in order. The last delay is repeated. Default: one second. */
+  /** Delays between the steps of `next.upgradePath`, in order. The last delay is repeated. Default: one second. */
   pendingSteps?: readonly ScriptedPendingStep[];
   /** Effects of a rollback, or why a rollback is not possible. Default: there is no restore point. */
   rollback?: RollbackOffer | Reason;
-  /** Runs of the rollbacks in order. The last run is repeated. Default: `typicalRollback()`. */
+  /** Run of each rollback, in order. The last run is repeated. Default: `typicalRollback()`. */
   rollbacks?: readonly ScriptedRun[];
   /** Earlier runs, newest first. */
   history?: readonly Run[];
@@ -112,7 +112,6 @@ export interface Script {
   path?: string;
 }
 
-/** Status of a script that does not set the status. */
 export const defaultScriptedStatus: ScriptedStatus = {
   version: 'v1.4.2',
   channel: 'stable',

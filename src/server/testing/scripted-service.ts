@@ -40,12 +40,12 @@ import {
 } from './script.ts';
 import { simulateRun } from './simulate-run.ts';
 
-/** Interval for checking the end of a wait, in milliseconds. */
+/** Interval in ms between checks whether a wait is over. */
 const glance = 50;
 
 /** Update service that simulates runs from a script. It rejects requests for the same reasons as the real service. */
 export class ScriptedService implements UpdateService {
-  /** Event listeners, whose errors are ignored, so that the simulation continues. */
+  /** Errors of listeners are ignored, so that the simulation continues. */
   readonly listeners = new Listeners(() => {});
   readonly product: Product;
   readonly #script: Script;
@@ -334,7 +334,7 @@ export class ScriptedService implements UpdateService {
     if (by === this.#disturbance) return;
     this.#disturbance = by;
     if (by === null) return;
-    // The open event streams are closed as well, so that clients that follow a run also lose the connection.
+    // Closes open event streams too, so that clients following a run lose the connection.
     this.#closing.abort();
     this.#closing = new AbortController();
   }
@@ -342,7 +342,7 @@ export class ScriptedService implements UpdateService {
 
 type Told = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'upgradePath'>>;
 
-/** Returns the entry of a list at a position. After the end of the list, the last entry is repeated. */
+/** After the end of the list, the last entry is repeated. */
 const entry = <T>(list: readonly T[] | undefined, at: number, usual: T): T =>
   list?.[Math.min(at, list.length - 1)] ?? usual;
 

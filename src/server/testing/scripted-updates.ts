@@ -6,7 +6,7 @@ import { ScriptedService } from './scripted-service.ts';
 
 /**
  * Creates a library object that simulates updates from a script, for testing pages without an engine, feed, queue or
- * store. The same script always plays the same way. The ids of runs are `run1`, `run2` and so on.
+ * store. The same script always plays the same way. Runs have the ids `run1`, `run2` and so on.
  */
 export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
   const path = script.path ?? '/api/v1/instance/update';
@@ -29,7 +29,7 @@ export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
   };
 }
 
-/** Returns the response of a disturbance, such as an error page of a proxy; undefined without a disturbance. */
+/** Returns a disturbed response, such as a proxy's error page; undefined if requests are not disturbed. */
 async function disturbed(service: ScriptedService, signal: AbortSignal): Promise<Response | undefined> {
   switch (service.disturbance) {
     case 'closed':

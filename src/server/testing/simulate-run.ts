@@ -6,7 +6,6 @@ import { isTooLateToCancel } from '../../wire/derived/phase-rows.ts';
 import { isLaunchState, type RunRecord } from '../run/run-record.ts';
 import type { Disturbance, ScriptedEnd, ScriptedRun, ScriptedStep } from './script.ts';
 
-/** Environment of a simulated run. */
 interface Stage {
   speed: number;
   /** Name of the updater's container. */
@@ -15,14 +14,14 @@ interface Stage {
   onLine(line: ProgressEvent): void;
 }
 
-/** Interval for checking whether a step has ended, in milliseconds. */
+/** Interval in ms between checks whether a step is over. */
 const glance = 20;
 
 const absent: readonly (Disturbance | undefined)[] = ['closed', 'bad-gateway', 'silence'];
 
 /**
- * Simulates a run until the run ends or the signal is aborted because the server stops. The run may also be ended by
- * another function, for example by a cancellation.
+ * Simulates a run until it ends or the signal is aborted because the server stops. Another function may also end the
+ * run, for example to cancel it.
  */
 export async function simulateRun(
   { steps, end }: ScriptedRun,
@@ -80,7 +79,7 @@ async function playStep(
   while (step.lasts?.() && !record.hasEnded) await sleep(glance, undefined, { signal });
 }
 
-/** Ends the run with a last log line, as an updater does. If no updater is running, no line is added. */
+/** Ends the run with a last log line, like an updater. If no updater is running, no line is added. */
 function finish(end: ScriptedEnd, record: RunRecord, stage: Stage): void {
   const { from, to, phase } = record.run;
   const { outcome, cause = null, code = null, advice = null } = end;

@@ -27,8 +27,7 @@ import { createPendingError, isHalfDone, readPendingJournal } from '../run/state
 import { stateDirectoryOf } from '../run/state/state-directory.ts';
 
 /**
- * Reads the options of `bump`. Services and files that the command line does not specify are taken from the settings
- * file in the compose directory.
+ * Takes services and files that the command line does not specify from the settings file in the compose directory.
  * @throws UpdateError settings-invalid; usage if no services are specified
  */
 export async function readBumpOptions(line: CommandLine, log: Log): Promise<BumpOptions> {
@@ -51,8 +50,8 @@ export async function bump(
   await refuseUnfinishedUpdate(projectDirectoryOf(project));
   const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
   try {
-    // A user's compose plugin may be in this directory, which must be listed because the configuration directory is a
-    // temporary one.
+    // Docker finds the user's plugins, such as compose, through its configuration directory. That directory is a
+    // temporary one here, so the user's plugin directory must be listed.
     const cliPluginsExtraDirs = [join(homedir(), '.docker/cli-plugins')];
     await writeFile(join(config, 'config.json'), JSON.stringify({ cliPluginsExtraDirs }));
     const engine = new Engine(
@@ -92,9 +91,7 @@ export async function bump(
   }
 }
 
-/**
- * Returns the commands to run next. Files given on the command line are listed, because compose would not find them.
- */
+/** Lists files given on the command line, because compose would not find them otherwise. */
 function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): string {
   const pathsOf = (named: readonly string[], found: readonly TextFile[]) =>
     named.length === 0 ? [] : found.map(({ path }) => path);
@@ -108,7 +105,7 @@ function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): 
 }
 
 /**
- * Fails if an update is unfinished, because the update may still restore the files and undo the edits.
+ * An unfinished update may still restore the files and undo the edits.
  * @throws UpdateError journal-pending
  */
 async function refuseUnfinishedUpdate(directory: string): Promise<void> {

@@ -28,16 +28,16 @@ import { type InstanceCommand, runOnInstance } from './run-on-instance.ts';
 import { showPlan } from './show-plan.ts';
 import { writeReport } from './write-report.ts';
 
-/** Maximum time in ms that a notification may delay the exit of the process. */
+/** Maximum time in ms that the process waits for notifications before it exits. */
 const graceMs = 2_000;
 
-/** Bundle of the server, in the same directory. It is separate because no other command needs the server. */
+/** Server bundle in the same directory. It is separate because no other command needs the server. */
 const serverBundle = new URL('serve.mjs', import.meta.url).href;
 interface ServerBundle {
   serve(env: NodeJS.ProcessEnv): Promise<number>;
 }
 
-/** Commands, each of which returns its exit code. */
+/** Each command returns its exit code. */
 const commands: Record<Command, (line: CommandLine) => number | Promise<number>> = {
   help: ({ product }) => print(formatUsage(product)),
   version: async ({ product }) => print(await formatVersionLine(product, process.env)),
@@ -88,7 +88,7 @@ async function withLog(
     return logFailure(error, log, facts, cancellation.signalNumber).exitCode;
   };
   let report = reportError;
-  // Node reports an unhandled rejection as an uncaught exception, too.
+  // This event also reports unhandled rejections.
   process.on('uncaughtException', (error) => process.exit(report(error)));
   try {
     await chooseTemporaryDirectory();
@@ -100,9 +100,7 @@ async function withLog(
   }
 }
 
-/**
- * Uses /dev/shm, which every container has, for temporary files if the default directory is on a read-only file system.
- */
+/** If the default temporary directory is on a read-only file system, uses /dev/shm, which every container has. */
 async function chooseTemporaryDirectory(): Promise<void> {
   try {
     await rm(await mkdtemp(join(tmpdir(), 'svc-updater-')), { recursive: true });
@@ -116,7 +114,6 @@ function withInstance(story: InstanceCommand): (line: CommandLine) => Promise<nu
   return (line) => withEngine(line, (context) => runOnInstance(context, story));
 }
 
-/** Runs a command that requires an engine. */
 function withEngine(line: CommandLine, work: (context: FirstContext) => Promise<number>): Promise<number> {
   return withLog(line, async (log, cancellation, onCrash) => {
     const configDirectory = await prepareConfig(
@@ -135,7 +132,7 @@ function withEngine(line: CommandLine, work: (context: FirstContext) => Promise<
     notifier.addresses = options.notify;
     const context = { engine, log, cancellation, notifier, ...times, options, line, onCrash };
     const exitCode = await work(context);
-    // A pending DNS lookup cannot be cancelled and would delay the exit of the process.
+    // A pending DNS lookup cannot be cancelled and would delay the process exit.
     if (!(await notifier.close(graceMs))) process.exit(exitCode);
     return exitCode;
   });

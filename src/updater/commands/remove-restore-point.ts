@@ -11,7 +11,10 @@ import { createPendingError, readPendingJournal } from '../run/state/journal.ts'
 import { takeLock } from '../run/state/lock.ts';
 import { removeReserveFiles } from '../run/state/reserve.ts';
 
-/** Removes all restore points of the project. @throws UpdateError journal-pending */
+/**
+ * Removes all restore points of the project. @throws UpdateError journal-pending if an unfinished run has a restore
+ * point
+ */
 export async function removeRestorePoint(
   { engine, log, options }: RunContext,
   { own, paths, place }: FoundInstance,

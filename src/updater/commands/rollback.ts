@@ -89,10 +89,9 @@ export async function rollBackProject(
   return rollBackTo(context, journal, found, discardCurrent);
 }
 
-/** Plan of a rollback. */
 interface RollbackPlan {
   installation: Installation;
-  /** Running version: `v1.5.0` */
+  /** Running version, such as `v1.5.0`. */
   from: string;
   record: RestorePointRecord;
   /** Journal of the run that the rollback undoes. */
@@ -105,8 +104,8 @@ interface RollbackPlan {
 
 /**
  * Compares the newest restore point with the current state.
- * @param checksData whether to also check that the data can be restored. If the current data is not saved first, the
- * rollback itself makes this check.
+ * @param checksData also checks that the data can be restored. Not needed if the current data is not saved first,
+ * because the rollback then makes this check itself.
  * @throws UpdateError no-restore-point, modified-since, restore-point-damaged, restore-point-unreadable, no-space,
  * data-unsupported
  */
@@ -135,7 +134,7 @@ async function planRollback(
   if (newest === null) throw await noPoint(directory, project);
   const { record, back, changeover } = newest;
   const { point } = record;
-  // The old containers may have had a different password, which must also be masked because it may still be valid.
+  // The old containers may have had a different password, which may still be valid and must be masked too.
   log.addMaskRules(() => maskRulesOfSent(back.blueprints.map(({ config }) => ({ body: config }))));
   checkProject(back, instance, instance.composed);
   const files = await Promise.all(back.files.map((each) => relocateFileRecord(each, back)));
@@ -156,7 +155,7 @@ async function planRollback(
   }
   const hasLock = soFar.lock !== null;
   const doors: DataContext = { engine, log, project: project.name, toolsImage: own.imageId, hasLock };
-  // Without the lock, nothing may be written, so missing hashes cannot be computed and the check is skipped.
+  // Without the lock, nothing may be written, so missing hashes cannot be computed: check only mounts and space.
   if (checksData && (point.hashes !== null || hasLock)) await checkRestorePoint(doors, record);
   else if (checksData) await requireRestoreSpace(doors, point);
   const { words } = changeover;
@@ -188,7 +187,7 @@ async function noPoint(directory: string, project: RestorePointOwner): Promise<U
   return new UpdateError('no-restore-point', message);
 }
 
-/** Logs the version and the time of the data to be restored, and the expected downtime of the services. */
+/** Logs what a rollback would restore and replace, and the expected downtime. */
 function showRollback(
   { log, options }: RunContext,
   { record, from }: RollbackPlan,
@@ -214,8 +213,8 @@ function showRollback(
 }
 
 /**
- * Saves the current data for manual recovery. Until the data is saved, the rollback can be cancelled and nothing is
- * changed.
+ * Saves the current data for manual recovery. A rollback that fails or is cancelled before the data is saved changes
+ * nothing.
  */
 async function saveBefore(
   context: RunContext,
@@ -232,10 +231,7 @@ async function saveBefore(
   }
 }
 
-/**
- * Rolls back to the restore point. Signals no longer cancel the rollback, because the data would then be partly old and
- * partly new.
- */
+/** Signals no longer cancel the rollback, because the data would then be partly old and partly new. */
 async function rollBackTo(
   context: RunContext,
   journal: Journal,

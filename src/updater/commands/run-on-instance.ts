@@ -23,28 +23,22 @@ import { stateDirectoryOf } from '../run/state/state-directory.ts';
 import { isStackInstead } from '../swarm/index.ts';
 
 export interface InstanceCommand {
-  /**
-   * Kind of the command. A command of the kind `look` (plan, fetch) needs no clean-up, because it takes no lock and
-   * writes no journal.
-   */
+  /** A `look` command, such as `plan` or `fetch`, needs no clean-up, because it takes no lock and writes no journal. */
   kind: 'run' | 'rollback' | 'look';
-  /**
-   * Runs the command on a compose project. The options in `context` include the settings file and the workers of the
-   * project; `line` does not.
-   */
+  /** The options in `context` include the settings file and the project's workers; `line` is the command line alone. */
   onProject(
     context: RunContext,
     instance: FoundInstance,
     soFar: ProjectRunState,
     line: CommandLine,
   ): Promise<RunOutcome>;
-  /** Runs the command on a stack and returns the exit code. Missing if the command only supports compose projects. */
+  /** Returns the exit code. Missing if the command only supports compose projects. */
   onStack?(given: FirstContext): Promise<number>;
 }
 
 /**
- * Finds the project, reads its settings file, chooses the workers and runs a command. Always logs the outcome of the
- * command and releases the lock. Returns the exit code.
+ * Finds the project, reads its settings file, chooses the workers and runs a command. Always logs the outcome and
+ * releases the lock. Returns the exit code.
  */
 export async function runOnInstance(given: FirstContext, story: InstanceCommand): Promise<number> {
   const { kind, onStack } = story;
@@ -98,7 +92,7 @@ async function onProject(
 }
 
 /**
- * Warns about options that are ignored without a stack. Files from a settings file cause no warning, because they may
+ * Warns about ignored options that only stacks support. Files from a settings file cause no warning, because they may
  * be for `bump`.
  */
 function warnOfStackOptions({ options: { stack }, log }: FirstContext): void {
@@ -107,7 +101,7 @@ function warnOfStackOptions({ options: { stack }, log }: FirstContext): void {
     log.warn(`ignoring ${joinWithAnd(typed)}, because this is a compose project and not a Swarm stack`);
 }
 
-/** Reads the journal of a run that this container started before; null if there is none. */
+/** Reads the journal if an earlier start of this container wrote it; null otherwise. */
 async function ownJournal({ own, place }: FoundInstance): Promise<JournalData | null> {
   // An unreadable journal is ignored here: it is reported with a better message when the lock is taken.
   const said = await readJournal(stateDirectoryOf(place.mountedAt)).catch(() => null);
@@ -115,8 +109,7 @@ async function ownJournal({ own, place }: FoundInstance): Promise<JournalData | 
 }
 
 /**
- * Checks that the file with new settings from the server exists. The server only passes a file that contains values, so
- * a missing file was lost by the engine.
+ * The server only passes a settings file that contains values. If there are no values, the engine has lost the file.
  */
 function requireGivenSettings({ line, options }: FirstContext): void {
   if (line.values.get('set-file')?.[0]?.value !== serverSettingsPath || options.settings?.size) return;
@@ -126,8 +119,8 @@ function requireGivenSettings({ line, options }: FirstContext): void {
 }
 
 /**
- * Records a crash and returns whether the engine restarts this container. If the journal cannot be written, the next
- * run continues from the last written state.
+ * Records a crash and returns whether the engine will restart this container. If the journal cannot be written, the
+ * next run continues from the last written state.
  */
 function recordCrash({ instance, journal }: ProjectRunState, ending: RunOutcome): boolean {
   try {
@@ -137,18 +130,17 @@ function recordCrash({ instance, journal }: ProjectRunState, ending: RunOutcome)
   return restartPolicy !== 'no' && (restartPolicy !== 'on-failure' || restartCount < maxAttempts - 1);
 }
 
-/** Writes the outcome to the journal before the restart policy of this container is disabled. */
+/** Writes the outcome to the journal before it disables this container's restart policy. */
 async function close(context: RunContext, soFar: ProjectRunState, ending: RunOutcome): Promise<void> {
   const { instance, lock, journal } = soFar;
   const engine = context.engine.uncancellable().quiet();
-  // If the engine is unavailable, it restarts this failed container later, and the container continues from the
-  // journal.
+  // An unavailable engine later restarts this failed container, which then continues from the journal.
   if (ending.exitCode !== 0 && !(await engine.answers())) return;
   // The values of new settings are only removed now, because a killed run needs them again.
   await rm(serverSettingsPath, { force: true }).catch(() => {});
   if (instance === null) return;
-  // If the outcome cannot be written, the next run finds an unfinished journal and recovers the run. The last line of
-  // the log is already written.
+  // If the outcome cannot be written, the next run finds an unfinished journal and recovers the run. The log already
+  // contains the last line.
   await journal?.end(ending).catch(() => {});
   if (lock !== null) await removeOwnHelperContainers(engine).catch(() => {});
   // The lock is released before the restart policy is changed. If the process is killed in between, the engine restarts
@@ -162,7 +154,7 @@ async function close(context: RunContext, soFar: ProjectRunState, ending: RunOut
 
 /**
  * Stops this container on Podman 4, which cannot change a restart policy but never restarts a container after a stop
- * request. This process ignores the SIGTERM of the stop, so its exit code is not changed.
+ * request. This process ignores the SIGTERM, so its exit code does not change.
  */
 async function stopOwn(engine: Engine, id: string): Promise<void> {
   const told = once(process, 'SIGTERM', { signal: AbortSignal.timeout(10_000) });

@@ -44,7 +44,7 @@ export async function showPlan(
     ? null
     : formatProposalLine(evaluateData(dataFactsOf(installation, context.options.data)));
   if (proposal !== null) log.info(proposal);
-  // Services that come from the settings file need no suggestion, because they are already the default.
+  // Services from the settings file need no suggestion, because they are already the default.
   if (line.values.has('service')) {
     const { app, workers, exclude } = context.options;
     log.info(`to make these services the default, add these lines to ${settingsFileName}:`);
@@ -102,10 +102,7 @@ export async function showPlan(
   return logPlannedUpdate(log);
 }
 
-/**
- * Checks that the registries have the images that the update would pull.
- * @throws UpdateError pull-unknown if a registry does not have an image
- */
+/** @throws UpdateError pull-unknown if a registry does not have an image that the update would pull */
 export async function requirePublished(engine: Engine, absent: readonly ServiceUpdate[]): Promise<void> {
   const references = [...new Set(absent.flatMap(({ to, pull }) => (pull ? [to] : [])))];
   const answers = references.map(async (reference) => {
@@ -116,7 +113,7 @@ export async function requirePublished(engine: Engine, absent: readonly ServiceU
   if (at >= 0) throw new UpdateError('pull-unknown', `the registry does not have ${references[at]}`);
 }
 
-/** Plans `update` without taking the lock. If another update is running, only a warning is logged. */
+/** Plans `update` without taking the lock. If an update is already running, only logs a warning. */
 export async function planUnlocked(
   context: RunContext,
   instance: FoundInstance,
@@ -128,13 +125,13 @@ export async function planUnlocked(
   await requireOwnState(mountedAt);
   const holder = await runningHolder(engine, mountedAt);
   const pending = await readPendingJournal(stateDirectoryOf(mountedAt));
-  // With a lock holder, the update is running: its journal looks like the journal of an interrupted update.
+  // While an update holds the lock, its journal looks like that of an interrupted update.
   if (pending && !holder)
     log.warn(`${formatPendingMessage(pending)}; the next update resumes or undoes it first`);
   if (holder)
     log.warn(`an update may be in progress: ${holder.name} has held the lock since ${holder.since}`);
-  // Inspecting the data would stop leftover containers of an earlier updater. If that updater is still running, its
-  // containers are in use.
+  // Inspecting the data would stop an earlier updater's leftover containers, which are in use if that updater is still
+  // running.
   const withoutData = {
     ...context,
     options: { ...context.options, data: { ...context.options.data, restorePoint: false } },

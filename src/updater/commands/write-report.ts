@@ -35,8 +35,8 @@ export async function writeReport(given: FirstContext): Promise<number> {
     texts.set(name, instance === null ? missing : await part(context, instance).catch(reasonOf));
   }
   texts.set('plan.txt', plan.join('\n'));
-  // All parts are collected before any part is masked, because collecting a part may reveal secrets that other parts
-  // also contain.
+  // Nothing is masked until all parts are collected, because collecting a part may reveal secrets that other parts also
+  // contain.
   const files = new Map(
     [...texts].map(([name, text]) => {
       const lines = log.masked(text).trimEnd().split('\n').map(escapeUnprintable);
@@ -45,7 +45,7 @@ export async function writeReport(given: FirstContext): Promise<number> {
   );
   for (const [name, text] of files) process.stderr.write(`${name}: ${Buffer.byteLength(text)} bytes\n`);
   const archive = createReportArchive(files);
-  // Format for a server, which reads the archive from the container's log, between lines from standard error.
+  // For a server, which reads the archive from the container's log, between lines from standard error.
   const lines = () => `${archive.toString('base64').replace(/.{1,4000}/g, 'report:$&\n')}report.\n`;
   const output = given.line.values.has('base64') ? lines() : archive;
   await new Promise((resolve) => process.stdout.write(output, resolve));

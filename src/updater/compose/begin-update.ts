@@ -31,8 +31,8 @@ import {
 } from './recovery/project-run-state.ts';
 
 /**
- * Inspects the project, plans the update, and creates the journal of this run.
- * @param earlier journal of the previous run, whose recovery is complete; null if there was none
+ * Inspects the project, plans the update, and creates the run's journal.
+ * @param earlier journal of the previous run, already recovered; null if there was none
  */
 export async function beginUpdate(
   context: RunContext,
@@ -49,8 +49,7 @@ export async function beginUpdate(
       context.log.warn(
         "the updater's container has no restart policy: if the updater crashes while services are stopped, the services stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
       );
-    // If no tag changes, this run may have no container to stop. The step `pull` then awaits the check of the host if
-    // needed.
+    // A run without tag changes may stop no container. The `pull` step then decides whether to wait for the host check.
     if (plan.updates.some(changesTag)) await checked;
     const journal = await beginJournal(context, { instance, lock }, plan, before);
     soFar.journal = journal;
@@ -62,15 +61,15 @@ export async function beginUpdate(
   }
 }
 
-/** Containers found before planning, the journal of the previous run, and the pull that may begin during planning. */
+/** Input of planning: the project's containers, the previous run's journal, and the background pull. */
 interface LookBefore extends ProjectContainers {
   earlier: JournalData | null;
   earlyPull?: EarlyPull;
 }
 
 /**
- * Runs the phases `inspect` and `plan`, which are all phases of the command `plan`. The returned promise `checked` is
- * the check of the host, which must succeed before the first container is stopped.
+ * Runs the `inspect` and `plan` phases, the only phases of the `plan` command. The returned promise `checked` is the
+ * host check, which must succeed before the first container is stopped.
  */
 export async function planRun(
   context: RunContext,
@@ -101,10 +100,6 @@ export async function planRun(
   return { plan, early, checked };
 }
 
-/**
- * Creates the journal of a new run and writes it to the disk.
- * @param before journal of the previous run, leftovers of killed compose commands, and the pull that has begun
- */
 async function beginJournal(
   { engine, options, startedAt }: RunContext,
   { instance: { own }, lock }: LockedInstance,

@@ -1,4 +1,4 @@
-// Updates a compose project. The order of the steps is in `src/updater/run/run-update.ts`.
+// Entry point for updating a compose project. `src/updater/run/run-update.ts` defines the order of the steps.
 
 import type { RunOutcome } from '../run/log/run-outcome.ts';
 import type { RunContext } from '../run/run-context.ts';

@@ -9,31 +9,29 @@ export interface DataContext {
   project: string;
   /** Id of the updater's own image (`sha256:…`), from which helper containers are created. */
   toolsImage: string;
-  /** Whether this run has the lock, so that no other run can start the helper containers of a restore point. */
+  /** Whether this run holds the lock. Only then may it reuse helper containers that were created ahead of time. */
   hasLock?: boolean;
 }
 
-/** Location of a restore point on the host. The same path is mounted in this container. */
+/** Host directory of a restore point. It is mounted at the same path in this container. */
 export interface RestorePointLocation {
   directory: string;
-  /** Whether the location is outside of `.svc-updater`, as specified by `--restore-dir`. */
+  /** Whether the directory is outside `.svc-updater`, in a directory set by `--restore-dir`. */
   isElsewhere: boolean;
 }
 
-/** Data that a restore point contains, and data that it does not contain. */
+/** Which data a restore point contains, and which it does not. */
 export interface DataDeclaration {
   /** Services whose data is saved, in start order, with dependencies first. */
   covered: readonly string[];
-  /**
-   * Excluded services, for which `path` is null, and excluded mounts, for which `path` is the path in the container.
-   */
+  /** Excluded services and mounts. `path` is the path of the mount in the container, or null for a whole service. */
   excluded: readonly { service: string; path: string | null }[];
-  /** Mounts of services that are neither covered nor excluded, such as `files:/data`. */
+  /** Mounts that are neither saved nor excluded, such as `files:/data`. */
   uncovered: readonly string[];
   /**
-   * Dependencies of updated services that keep a queue or cache only in memory. They are restarted after a rollback.
+   * Dependencies of updated services that hold a queue or cache only in memory. They are restarted after a rollback.
    */
   inMemory: readonly string[];
-  /** Hosts of databases outside the project that the settings file sets to `none`. */
+  /** Hosts of external databases that are set to `none` in the settings file. */
   outside: readonly string[];
 }

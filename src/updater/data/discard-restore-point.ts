@@ -11,7 +11,7 @@ import { removeRetainedImages } from './retain-images.ts';
 
 type Owner = Parameters<typeof findRestorePoints>[1];
 
-/** Removes the tags that protect the images of a restore point, then the restore point. */
+/** Also removes the tags and containers that protect the images of the restore point. */
 export async function discardRestorePoint(
   { engine, project }: DataContext,
   place: RestorePointLocation,
@@ -22,13 +22,11 @@ export async function discardRestorePoint(
 
 interface Discarded {
   removed: number;
-  /** Restore points that could not be removed, each logged with a warning. */
+  /** Restore points that could not be removed. A warning has been logged for each of them. */
   failures: { directory: string; error: UpdateError }[];
 }
 
-/**
- * Removes restore points of the project, except those with an unreadable record, which may belong to another project.
- */
+/** Removes the project's restore points, except any with an unreadable record, which may belong to another project. */
 export async function discardRestorePoints(
   doors: DataContext,
   directory: string,

@@ -5,10 +5,10 @@ import { toObject } from '../../engine/objects/json.ts';
 import { composeLabels } from '../../engine/objects/labels.ts';
 import type { JournalData } from '../run/state/journal-schema.ts';
 
-/** Current state of the files, containers and images that an update left. */
+/** Current files, containers and images, to be compared with their state after the update. */
 interface Now {
   files: readonly { path: string; state: FileState }[];
-  /** Other compose files that were edited after the update. */
+  /** Compose and env files that changed after the update. */
   edited: readonly string[];
   /** Containers of the project. */
   containers: readonly Container[];
@@ -17,9 +17,8 @@ interface Now {
 }
 
 /**
- * Returns the reasons why a rollback is not allowed, one sentence each: it must not overwrite changes that other people
- * made after the update.
- * @param back journal of the update
+ * Returns the reasons against undoing the update in this journal, one sentence each. A rollback must not overwrite
+ * changes that were made after the update.
  * @param services covered services that the update did not replace
  */
 export function findRollbackObstacles(

@@ -26,78 +26,80 @@ const absolute = like(/^\/(?!.*\/\.{0,2}(?:\/|$))[^\0]+$/s);
 const count = z.int().check(z.nonnegative());
 
 const savedMount = z.strictObject({
-  /** First covered service with this mount, whose helper container gets the mount. */
+  /** First covered service that has this mount. The helper container of this service gets the mount. */
   service: text,
-  /** Service and path for messages, such as `db:/var/lib/postgresql/data`. */
+  /** Service and path, for messages: `db:/var/lib/postgresql/data`. */
   where: text,
-  /** Name of the volume; empty for a bind mount. */
+  /** Volume name; empty for a bind mount. */
   volume: like(/^(?:[a-zA-Z0-9][\w.-]*)?$/),
-  /** Path on the host, also for a volume. */
+  /** Host path, even if the mount is a volume. */
   path: absolute,
-  /** Path of the mounted directory inside the volume; empty for a whole volume or a bind mount. */
+  /** Path of the mounted directory inside the volume; empty if the whole volume is mounted, and for a bind mount. */
   subpath: relative,
   isFile: z.boolean(),
   root: text,
   device: text,
   excluded: list(relative),
   bytes: count,
-  /** Number of bytes that were read, including holes; absent in older records. */
+  /** Bytes to read, including the holes of sparse files; absent in older records. */
   length: z.exactOptional(count),
   files: count,
-  /** Whether the copy has attributes named `user.rsync.%…`; absent in older records, whose copies have none. */
+  /** Whether the copy includes attributes named `user.rsync.%…`; absent in older records, whose copies lack them. */
   hasRsyncAttributes: z.exactOptional(z.boolean()),
 });
-/** Mount whose contents are saved in a restore point. */
 export type SavedMount = z.infer<typeof savedMount>;
 
 const pointSchema = z.strictObject({
   format: z.literal(2),
   /**
-   * Kind of the data: `update` is the data before an update. `current` is the data that a rollback replaced, saved for
-   * manual recovery; no command rolls back to it.
+   * `update`: the data before an update. `current`: the data that a rollback replaced, saved for manual recovery; no
+   * command restores it.
    */
   kind: z.enum(['update', 'current']),
   project: text,
   /** Compose directory. */
   directory: text,
   run: storedFieldSchemas.run,
-  /** ISO 8601 time at which the copy was complete and no process had written to the data since; null until then. */
+  /**
+   * ISO 8601 time at which the copy was completed. Null until then, and while the data is copied again because a
+   * container was started.
+   */
   at: z.nullable(text.check(z.refine((value) => !Number.isNaN(Date.parse(value))))),
-  /** Version that used the data, such as `v1.4.2`; `next` is the version after that. */
+  /** Version that used the saved data, such as `v1.4.2`. `next` is the version that the run installs. */
   version: text,
   next: text,
   /** Covered services that the update does not replace, in start order. */
   services: list(text),
-  /** Dependencies that keep a queue or cache only in memory. They are restarted after a rollback. */
+  /** Services that hold a queue or cache only in memory. They are restarted after a rollback. */
   inMemory: list(text),
   mounts: list(savedMount),
-  /** Hash of each mount's copy; null until the hashes are computed. */
+  /** Hash of each mount's copy; null until the hashes have been computed. */
   hashes: z.nullable(list(storedFieldSchemas.hash)),
-  /** Ids of the images of covered services, protected by tags while the restore point exists. */
+  /** Image ids of the covered services. Tags protect these images while the restore point exists. */
   images: list(storedFieldSchemas.imageId),
   /** Hashes of compose and env files after the update; empty until the update has written them. */
   fileHashes: list(z.strictObject({ path: text, sha256: z.nullable(text) })),
-  /** Services, mounts and hosts whose data is not in the restore point, for messages. */
+  /** Services, mounts and hosts whose data the restore point does not contain, for messages. */
   excluded: list(text),
   bytes: count,
-  /** Downtime of the app in seconds that was caused by creating the restore point. */
+  /** Downtime of the app in seconds caused by creating the restore point. */
   downtimeSeconds: z.nullable(z.number().check(z.nonnegative())),
-  /** Journal of the run that a rollback undoes; null while that run is in progress. */
+  /** Journal of the run that a rollback to this restore point undoes; null while that run is in progress. */
   back: z.nullable(journalSchema),
 });
 
-/** Restore point: a copy of the data at one moment, with everything required to run its version on the data again. */
+/** Record of a restore point. The restore point's directory also contains the copies of the data. */
 export interface SavedRestorePoint extends z.infer<typeof pointSchema> {}
 
 const recordName = 'point.json';
 /**
- * Name of the file that marks a restore point as used by a rollback. The mark is not in the record, because a complete
- * record never changes.
+ * A file with this name marks a restore point that a rollback has used. The mark is not in the record, because a
+ * completed record never changes.
  */
 const usedName = 'used';
 
 /**
- * Returns the host directory of a project's restore points.
+ * Returns the host directory that contains the project's restore points.
  * @param restoreDir path inside this container; null for the default
  * @throws UpdateError outside-mounts
  */
@@ -113,15 +115,14 @@ export function findRestorePointsDirectory(
   throw new UpdateError('outside-mounts', message, { advice: `Add ${formatMountFlags(restoreDir)}.` });
 }
 
-/** Project that restore points belong to. */
 export interface RestorePointOwner {
   name: string;
   directory: string;
 }
 
 /**
- * Returns the prefix of the names of a project's restore points, which consists of the project name and a hash of the
- * project directory, because several projects may share a restore directory. Empty for the default directory.
+ * Returns the prefix for a project's restore points in this directory: the project's name and a hash of its directory,
+ * because several projects may share a restore directory. Empty in the default directory.
  */
 function prefixIn(directory: string, project: RestorePointOwner): string {
   if (directory === restorePointsPath(project.directory)) return '';
@@ -137,10 +138,7 @@ export const restorePointLocation = (
   isElsewhere: !isWithin(directory, restorePointsPath(project.directory)),
 });
 
-/**
- * Creates the directory of a new restore point, accessible only to root. @throws UpdateError save-failed,
- * unexpected-file
- */
+/** Only root can access the new directory. @throws UpdateError save-failed, unexpected-file */
 export async function createRestorePointDirectory(
   directory: string,
   project: RestorePointOwner,
@@ -148,7 +146,7 @@ export async function createRestorePointDirectory(
 ): Promise<RestorePointLocation> {
   try {
     await mkdir(directory, { mode: 0o700 }).catch(unlessThere);
-    // If another run has created the same directory in this second, the name gets a later second.
+    // If another run has already created this directory in the same second, try the next second.
     for (let second = 0; ; second++) {
       const name = `${prefixIn(directory, project)}${formatRunName(at + second * 1000)}`;
       const place = restorePointLocation(join(directory, name), project);
@@ -170,7 +168,7 @@ function unlessThere(error: NodeJS.ErrnoException): false {
   return false;
 }
 
-/** Writes the record of a restore point to the disk and syncs it. @throws UpdateError save-failed */
+/** Writes and syncs the record. @throws UpdateError save-failed */
 export async function writeRestorePoint(
   { directory }: RestorePointLocation,
   point: SavedRestorePoint,
@@ -194,7 +192,7 @@ async function refuseForeignPlace({ directory, isElsewhere }: RestorePointLocati
 }
 
 /**
- * Reads the record of a restore point; null if there is none. @throws UpdateError restore-point-damaged,
+ * Reads the record of a restore point; null if there is no record. @throws UpdateError restore-point-damaged,
  * restore-point-unreadable, unexpected-file
  */
 export async function readRestorePoint(place: RestorePointLocation): Promise<SavedRestorePoint | null> {
@@ -229,7 +227,7 @@ async function textOf(place: RestorePointLocation, path: string): Promise<string
   });
   if (file === null) return null;
   try {
-    // Check the open file itself, because the path may have been replaced since.
+    // Also check the opened file, because another file may have replaced the checked one.
     await requireRootOwned(path, await file.stat());
     return await file.readFile('utf8');
   } finally {
@@ -237,7 +235,7 @@ async function textOf(place: RestorePointLocation, path: string): Promise<string
   }
 }
 
-/** Returns the restore point in a record; null if the record's checksum does not match. */
+/** Parses a record; null if it is not JSON or does not match its checksum. */
 function intactPoint(record: string): unknown {
   try {
     const { sha256, point } = JSON.parse(record);
@@ -247,14 +245,11 @@ function intactPoint(record: string): unknown {
   }
 }
 
-/** Checks whether the copy of the data is complete, even if its hashes are not computed yet. */
+/** Whether the copy of the data is complete. Its hashes may not have been computed yet. */
 export const isComplete = (point: SavedRestorePoint): point is SavedRestorePoint & { at: string } =>
   point.at !== null;
 
-/**
- * Returns the directories of the project's restore points, newest first. Ignores restore points of other projects in
- * the same directory.
- */
+/** Lists the project's restore points, newest first. Ignores restore points of other projects in the same directory. */
 export async function findRestorePoints(
   directory: string,
   project: RestorePointOwner,
@@ -274,8 +269,8 @@ export async function findRestorePoints(
 }
 
 /**
- * Checks whether a restore point belongs to the project, because two projects may share a compose directory. A record
- * that cannot be read counts as the project's own.
+ * Compares the project in the record, because two projects may share a compose directory. A restore point whose record
+ * is missing or unreadable counts as the project's own.
  */
 async function isOf(place: RestorePointLocation, project: RestorePointOwner): Promise<boolean> {
   const point = await readRestorePoint(place).catch(() => null);
@@ -283,7 +278,7 @@ async function isOf(place: RestorePointLocation, project: RestorePointOwner): Pr
 }
 
 /**
- * Removes a restore point with `rm`, because Node's own removal misses names that are not UTF-8. @throws UpdateError
+ * Runs the command `rm`, because Node's recursive removal misses files whose names are not UTF-8. @throws UpdateError
  * write-failed
  */
 export async function removeRestorePointDirectory({ directory }: RestorePointLocation): Promise<void> {
@@ -297,7 +292,6 @@ export const markUsed = ({ directory }: RestorePointLocation): Promise<void> =>
 export const isUsed = ({ directory }: RestorePointLocation): Promise<boolean> =>
   isExistingPath(join(directory, usedName));
 
-/** Returns the log fields of a restore point. */
 export const loggedFieldsOf = ({ at, version, bytes, downtimeSeconds }: SavedRestorePoint) => ({
   at,
   version,
@@ -305,7 +299,7 @@ export const loggedFieldsOf = ({ at, version, bytes, downtimeSeconds }: SavedRes
   downtimeSeconds,
 });
 
-/** Returns the name of a restore point's directory, as used in labels and tags. */
+/** Returns the directory name of a restore point in lower case, as used in labels and tags. */
 export const restorePointName = ({ directory }: RestorePointLocation): string =>
   basename(directory).toLowerCase();
 
@@ -319,6 +313,6 @@ export const formatRestorePoint = ({
   return at === null ? what : `${what} of ${version}, saved at ${formatRestorePointTime({ at })}`;
 };
 
-/** Formats the time of a restore point: `2026-11-21 10:42:15 UTC`. */
+/** Example: `2026-11-21 10:42:15 UTC`. */
 export const formatRestorePointTime = ({ at }: Pick<SavedRestorePoint, 'at'>): string =>
   `${(at ?? '').slice(0, 19).replace('T', ' ')} UTC`;

@@ -5,40 +5,36 @@ import type { RestorePointLocation } from './data-context.ts';
 import { restorePointName } from './restore-point.ts';
 
 /**
- * Label of containers that exist as long as a restore point. They protect its images: docker does not prune the image
- * of a container, even if the container was never started.
+ * Label of containers that protect the images of a restore point: docker does not prune an image that a container uses,
+ * even if the container was never started.
  */
 const holderLabel = 'svc-updater.restore-point';
 
 const ownerOf = (project: string, place: RestorePointLocation): string =>
   `${project}/${restorePointName(place)}`;
 
-/** Returns the label, with its value, of containers that are removed together with a restore point. */
+/** Returns the label and value of containers that are removed together with a restore point. */
 export const retainingLabelOf = (project: string, place: RestorePointLocation) => ({
   label: holderLabel,
   madeFor: ownerOf(project, place),
 });
 
 /**
- * Prefix of tags that protect images. The containers alone are not sufficient: a clean-up that removes them also
- * removes an image whose own tag has moved to another image.
+ * Prefix of tags that protect images. The containers alone are not sufficient: a cleanup may remove them, and then also
+ * any image whose own tag has moved to another image.
  */
 export const retainedTagPrefix = 'svc-updater-restore-point:';
 const tagsOf = (project: string, place: RestorePointLocation): string =>
   `${retainedTagPrefix}${project}-${restorePointName(place).slice(-16)}-`;
 
-/**
- * Protects images as long as a rollback may need them. Missing images are ignored here, because they are reported
- * elsewhere.
- */
+/** Protects images while a rollback may need them. Missing images are ignored, because they are reported elsewhere. */
 export async function retainImages(
   engine: Engine,
   project: string,
   place: RestorePointLocation,
   imageIds: readonly string[],
 ): Promise<void> {
-  // Existing tags are kept, because such a tag may be the last name of its image, and the image would be removed with
-  // it.
+  // Keep existing tags: if such a tag is the last name of its image, removing the tag would remove the image.
   for (const id of new Set(imageIds)) {
     const short = id.replace('sha256:', '').slice(0, 12);
     await engine.tagImage(id, `${tagsOf(project, place)}${short}`).catch(tolerateErrors('not-found'));
@@ -54,7 +50,7 @@ export async function removeRetainedImages(
   place: RestorePointLocation,
 ): Promise<void> {
   await removeHelperContainers(engine, ownerOf(project, place), holderLabel);
-  // If the image has another tag or a container uses it, only this tag is removed.
+  // If the image has another tag, only this tag is removed.
   for (const tag of await engine.listTags(tagsOf(project, place)))
     await engine.removeImage(tag, { keepsParents: true }).catch(tolerateErrors(...rejectionCodes));
 }

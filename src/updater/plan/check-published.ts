@@ -8,19 +8,19 @@ import { changesTag, type ReleasePlan, type ServiceUpdate } from './release-plan
 import type { TagLookup } from './tag-lookup.ts';
 
 /**
- * Checks before the pull that the registry has the new tag if it is a partial version. If the target has too few
- * numbers for the pin, finds the tags of the target.
+ * Checks before the pull that the registry has each new tag that may be missing, such as a partial version. If the
+ * target has too few numbers for a pin, the error lists the tags of full versions.
  * @throws UpdateError pin-unsupported, with the available tags
  */
 export async function checkPublished(plan: ReleasePlan, lookUp: TagLookup): Promise<void> {
   const { release, updates } = plan;
   if (release === null) return;
-  // App and worker often use the same image, so a missing tag is only reported for the first service.
+  // App and worker often have the same image. A missing tag is only reported for the first service.
   const byReference = new Map(updates.toReversed().map((update) => [update.to, update] as const));
   for (const update of byReference.values()) {
     const { pin, tag, pull, isShort } = update;
     const { repository } = pin.reference;
-    // Other tags are left to the pull, which also decides if the registry does not respond to the lookup.
+    // The pull finds out whether other tags exist, and also these tags if the registry does not respond to the lookup.
     const mayBeMissing = parsePinTag(tag).kind === 'part' || /\d/.test(suffixOf(pin.tag));
     const isChecked = changesTag(update) && mayBeMissing && pull;
     if (!isShort && (!isChecked || (await lookUp(repository, tag)) !== 'none')) continue;
@@ -31,17 +31,13 @@ export async function checkPublished(plan: ReleasePlan, lookUp: TagLookup): Prom
   }
 }
 
-/**
- * Creates the error for a tag that is not published.
- * @param published tags of the target in the registry
- */
+/** @param published tags of the target that the registry has */
 function unpublished(
   { to, updates }: ReleasePlan,
   { pin, tag }: ServiceUpdate,
   published: readonly string[],
 ): UpdateError {
-  // Only a tag with at least as many numbers as the pin is suggested, because a shorter tag may point to another
-  // release.
+  // A tag with fewer numbers than the pin is not suggested, because it may point to a different release.
   const own = published.find((each) => numbersIn(each) >= numbersIn(pin.tag.text));
   const pins = updates.filter(changesTag).map((update) => update.pin);
   const others = own ? `; ${to} is published as ${joinWithAnd(published)}` : '';

@@ -7,8 +7,8 @@ import type { ReleasePlan } from './release-plan.ts';
 import type { TagLookup } from './tag-lookup.ts';
 
 /**
- * Checks the release in the pulled images: that it is not recalled, is the target, and can be installed over the
- * running release. Returns warnings.
+ * Checks that the pulled release is not recalled, is the target, and can be installed over the running release. Returns
+ * warnings.
  * @param version the version label of the app's image
  * @param lookUp null to skip the check for stale tags: before a pull, and for images of an archive
  * @throws UpdateError recalled, tag-lags, upgrade-step
@@ -19,7 +19,7 @@ export async function checkPulled(
   { version, running, lookUp }: { version: string | null; running: RunningApp; lookUp: TagLookup | null },
 ): Promise<string[]> {
   const { app, recalls } = plan;
-  // A release tag need not be checked for a recall again, because it was checked before the pull.
+  // The version in a release tag was already checked for a recall before the pull.
   const recalled = parsePinTag(app.tag).kind === 'release' ? [] : checkRecalled(recalls, version);
   const stale = lookUp === null ? [] : await checkStaleTags(plan, images, lookUp);
   return [...recalled, ...stale, ...checkRequiredRelease(plan, images.get(app.to), running)];

@@ -9,22 +9,17 @@ import { type PlannedTarget, parseTarget } from '../../core/release/target.ts';
 import type { Image } from '../../engine/objects/container.ts';
 import { labelledVersionOf, type ReleasePlan } from './release-plan.ts';
 
-/** Facts about the running app that are needed to check for required intermediate releases. */
 export interface RunningApp {
-  /**
-   * Oldest version of the app's containers. Newer workers do not count, because it is the app that migrates the
-   * database.
-   */
+  /** Oldest version of the app's containers. Workers do not count, because only the app migrates the database. */
   oldestVersion: string | null;
   /** Whether the app already runs the pulled image. */
   isInstalled: boolean;
-  /** Returns the change of the app's tag for the required release. */
+  /** Plans the app's tag for the required release. */
   nextTag: (required: PlannedTarget) => TagUpdateResult;
 }
 
 /**
- * Checks whether another release must be installed before the pulled release. If this cannot be determined, returns
- * warnings.
+ * Rejects the pulled release if another release must be installed first. Returns a warning if that is unknown.
  * @throws UpdateError upgrade-step, with the required release
  */
 export function checkRequiredRelease(
@@ -65,7 +60,6 @@ export function checkRequiredRelease(
   throw new UpdateError('upgrade-step', message, { advice, requiredRelease: step.tag });
 }
 
-/** Returns the advice to install the required release first, and then the target. */
 function adviceTo(
   { app: { pin }, updates, target, to }: ReleasePlan,
   step: string,
@@ -76,7 +70,7 @@ function adviceTo(
   if (next.kind === 'moved' && parsePinTag(next.tag).kind === 'release') {
     return `Run the update with --target ${step} first, then run it again ${again}.`;
   }
-  // The tag must be set manually, because a floating tag is never changed, whatever the target: it is only pulled
-  // again.
+  // An update never changes a floating tag, whatever the target, but only pulls it again. Therefore, the tag must be
+  // set manually.
   return `Set the tag ${step} manually (${formatTagLocations(pins)}) and run the update with --target ${step}. Then change the tag back to ${pin.tag.text} and run the update ${again}.`;
 }

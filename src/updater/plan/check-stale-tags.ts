@@ -8,8 +8,8 @@ import { labelledVersionOf, type ReleasePlan, type ServiceUpdate } from './relea
 import type { TagLookup } from './tag-lookup.ts';
 
 /**
- * Returns the services with tags that may point to a release other than the target. A worker's tag such as `edge` is
- * not checked, because the worker may have its own versions.
+ * Updates with tags that may point to a release other than the target. A worker's tag such as `edge` is not checked,
+ * because the worker may have its own versions.
  */
 export const floatingUpdatesOf = ({ release, updates, app }: ReleasePlan): ServiceUpdate[] =>
   release ? updates.filter((update) => mayBeStale(update, app, release.version)) : [];
@@ -34,8 +34,8 @@ function mayBeStale(update: ServiceUpdate, app: ServiceUpdate, version: string):
 
 /**
  * Checks that floating tags point to the target, so that no other release is installed. Returns a warning if neither
- * the image nor the registry reports the version.
- * @param images local images by reference; missing images are not checked
+ * the image nor the registry reveals the version.
+ * @param images local images, keyed by reference; missing images are not checked
  * @throws UpdateError tag-lags
  */
 export async function checkStaleTags(
@@ -44,7 +44,7 @@ export async function checkStaleTags(
   lookUp: TagLookup,
 ): Promise<string[]> {
   const updates = floatingUpdatesOf(plan);
-  // App and worker often use the same image, which is only checked once.
+  // App and worker often have the same image, which is checked only once.
   const byReference = new Map(updates.map((update) => [update.to, update]));
   const findings = await Promise.all(
     [...byReference.values()].map((update) => compareWithTarget(plan, update, images.get(update.to), lookUp)),
@@ -56,10 +56,7 @@ export async function checkStaleTags(
   throw new UpdateError('tag-lags', first, { detail: others, advice });
 }
 
-/**
- * Compares an image with the target. Returns a sentence about a stale tag, or a warning; null if the tag points to the
- * target.
- */
+/** Null if the tag points to the target. Otherwise, `sentence` is an error if the tag is stale, or a warning. */
 async function compareWithTarget(
   plan: ReleasePlan,
   update: ServiceUpdate,
@@ -70,14 +67,14 @@ async function compareWithTarget(
   const { to, tag, pin } = update;
   const version = labelledVersionOf(update, image);
   if (image === undefined || release === null) return null;
-  // A version newer than the target only causes a warning, at the end of the run.
+  // A version newer than the target only causes a warning, which is logged at the end of the run.
   if (version !== null && compareSharedNumbers(version, release.version) >= 0) return null;
-  // The older version may be the inherited label of the base image. If so, the registry has this image under a tag of
-  // the target.
+  // The label with the older version may be inherited from the base image. If so, the registry has the same image under
+  // a tag of the target.
   const older = version && `${to} points to ${prefix}${version}, not to ${plan.to}`;
   const stale = (otherwise: string) => ({ isStale: true, sentence: older || otherwise });
   const { repository } = pin.reference;
-  // The first of these tags that exists in the registry is considered to be the tag of the target.
+  // The first of these tags that exists in the registry counts as the tag of the target.
   for (const name of listCompleteVersionTags(pin.tag, release)) {
     const published = await lookUp(repository, name);
     const unknown = `${to} does not specify its version, so it is unknown whether ${tag} points to ${plan.to}`;

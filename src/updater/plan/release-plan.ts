@@ -17,26 +17,24 @@ import type { Image } from '../../engine/objects/container.ts';
 import { versionLabel } from '../../engine/objects/labels.ts';
 import type { ReleaseRequest } from '../run/options/update-options.ts';
 
-/** Planned update of one service. */
 export interface ServiceUpdate {
   service: string;
   pin: Pin;
-  /** New tag; the old tag if the tag is floating and its image is only pulled again. */
+  /** New tag. A floating tag stays the same, and only its image is pulled again. */
   tag: string;
   /** Reference of the image to pull, always by tag: the new digest is only known after the pull. */
   to: string;
-  /** Whether the image is pulled; false for `pull_policy: never`, which uses the local image. */
+  /** False for `pull_policy: never`, which uses the local image. */
   pull: boolean;
-  /**
-   * Whether the version label of the image is used; false if the tag contains the version or the label contradicts the
-   * tag.
-   */
+  /** False if the tag already contains the version, or if the label contradicts the tag. */
   trustsLabel: boolean;
-  /** Set if the target has too few numbers for this pin. The update then fails and lists the tags in the registry. */
+  /**
+   * Set if the target has too few numbers for this pin. The update then fails, and the error lists the tags in the
+   * registry.
+   */
   isShort?: true;
 }
 
-/** Installed release of a compose project or a stack. */
 interface InstalledRelease {
   product: Product;
   /** Newest running version, such as `1.4.2`; null if unknown. */
@@ -45,7 +43,7 @@ interface InstalledRelease {
   prefix: 'v' | '' | null;
 }
 
-/** Update of a compose project or a stack, as far as the tags determine it. */
+/** The part of an update that is determined by tags, for both projects and stacks. */
 export interface ReleasePlan {
   installation: InstalledRelease;
   /** Running version as shown in messages: `v1.4.2`, `canary`. */
@@ -53,28 +51,25 @@ export interface ReleasePlan {
   /** Version after the update as shown in messages: `v1.5.0`, `2025.8.4`, `canary`, `latest`. */
   to: string;
   target: PlannedTarget | null;
-  /** Target, for comparison with tags, labels and versions; null if the target is not a release. */
+  /** Null if the target is not a release. */
   release: ReleaseTarget | null;
-  /** Prefix of the product's versions. */
   prefix: 'v' | '';
-  /** Planned update of each service, the app first. */
+  /** The app comes first. */
   updates: readonly ServiceUpdate[];
   app: ServiceUpdate;
   warnings: readonly string[];
 }
 
-/** Services to update, the app first. */
 interface PinnedServices {
   services: readonly Pick<ServiceUpdate, 'pin' | 'pull' | 'trustsLabel'>[];
-  /** Running version as shown in messages. */
   from: string;
-  /** Default target if no target is specified and no release is pinned. */
+  /** Target if the user specifies none and no release is pinned. */
   defaultTarget: PlannedTarget | null;
   nextTag: (pin: Pin, target: PlannedTarget | null) => TagUpdateResult;
 }
 
 /**
- * Plans the new tag of each service (docs/contract.md 3.2). Changes nothing.
+ * Plans the new tag of each service (docs/contract.md 3.2).
  * @throws UpdateError no-target, downgrade, pin-unsupported
  */
 export function planRelease<I extends InstalledRelease>(
@@ -95,7 +90,7 @@ export function planRelease<I extends InstalledRelease>(
   const to = release ? `${prefix}${release.version}` : (target?.tag ?? app.tag);
   const warnings =
     asked?.kind === 'word' ? [] : updates.flatMap((update) => keptTagWarning(update, app, target));
-  // Reject a downgrade, because migrations only run forward.
+  // A downgrade is rejected, because migrations only run forward.
   if (release && runningVersion && compareSharedNumbers(release.version, runningVersion) < 0) {
     const message = `${to} is older than the running version ${prefix}${runningVersion}`;
     throw new UpdateError('downgrade', message);
@@ -104,7 +99,7 @@ export function planRelease<I extends InstalledRelease>(
 }
 
 /**
- * Returns the requested target in the product's version format. Fails if a release is pinned and no target is
+ * Returns the requested target with the prefix of the product's versions. Fails if a release is pinned and no target is
  * requested.
  */
 function plannedTarget(
@@ -124,7 +119,7 @@ function plannedTarget(
   if (pinned?.tag.kind !== 'release') return defaultTarget;
   const message = `${pinned.service} is pinned to ${pinned.tag.text} by ${pinned.place.description}`;
   const advice = `Specify the release with --target ${pinned.tag.prefix}X.Y.Z.`;
-  // The general advice is only used for this product, because no other product has a `canary` tag.
+  // Only this product has a `canary` tag, which the general advice mentions.
   throw new UpdateError('no-target', message, isOfProduct(pinned, product) ? {} : { advice });
 }
 
@@ -157,7 +152,7 @@ function planService(
   }
 }
 
-/** Warns about a tag that the update keeps and does not compare with the target. The app's tag is always compared. */
+/** Warns about a tag that the update neither changes nor compares with the target. The app's tag is always compared. */
 function keptTagWarning(
   { service, pin, tag, to }: ServiceUpdate,
   app: ServiceUpdate,
@@ -172,23 +167,20 @@ function keptTagWarning(
   ];
 }
 
-/**
- * Checks whether a pin is for the product of this updater, whose versions always have the prefix `v`, whatever the
- * image labels contain.
- */
+/** The versions of this updater's product always have the prefix `v`, whatever the image labels contain. */
 export const isOfProduct = ({ reference }: Pick<Pin, 'reference'>, { name }: Product): boolean =>
   reference.repository.split('/').at(-1) === name;
 
-/** Checks whether the update changes the tag of the service. For a floating tag, only the image changes. */
+/** False for a floating tag: only its image changes. */
 export const changesTag = ({ pin, tag }: ServiceUpdate): boolean => tag !== pin.tag.text;
 
-/** Returns the version from the label of a pulled image; null if there is no label or the label is not trusted. */
+/** Version in the label of a pulled image; null if there is no label or the label is not trusted. */
 export const labelledVersionOf = ({ trustsLabel }: ServiceUpdate, image: Image | undefined): string | null =>
   trustsLabel ? parseVersionLabel(image?.labels[versionLabel]) : null;
 
 /**
- * Checks whether the version label contradicts the version in the tag: `12.5.0` and `31`. Usually, such a label is
- * inherited from the base image, and the labels of other releases are inherited, too.
+ * Checks whether the version label contradicts the tag, such as `12.5.0` and `31`. Usually, the label is inherited from
+ * the base image, in all releases of the product.
  */
 export function hasInheritedVersion(tag: PinTag, labels: Readonly<Record<string, string>>): boolean {
   const version = parseVersionLabel(labels[versionLabel]);

@@ -1,12 +1,9 @@
 import type { Engine, RemoteDigest } from '../../engine/cli/engine.ts';
 
-/** Looks up a tag or a digest in the registry of a repository. */
+/** `tag` may also be a digest. Returns null if the lookup fails, `none` if the registry has no such tag. */
 export type TagLookup = (repository: string, tag: string) => Promise<RemoteDigest>;
 
-/**
- * Creates a lookup function.
- * @param engine null to make no requests to registries
- */
+/** @param engine null to make no requests to registries */
 export const createTagLookup =
   (engine: Engine | null): TagLookup =>
   async (repository, tag) =>

@@ -21,8 +21,8 @@ import { maskModelValues } from './mask-model-values.ts';
 type Part = (context: RunContext, instance: FoundInstance) => Promise<string>;
 
 /**
- * Functions that create the files of a report about an instance, by file name (docs/contract.md 1.12). Each function
- * may fail, and adds the secrets of its file to the mask of the log.
+ * Functions that create a report's files, keyed by file name (docs/contract.md 1.12). Each function may fail, and adds
+ * its file's secrets to the log's mask rules.
  */
 export const reportParts: Readonly<Record<string, Part>> = {
   [logFileName]: async (_, { place: { mountedAt } }) => {
@@ -78,13 +78,13 @@ export const reportParts: Readonly<Record<string, Part>> = {
   },
 };
 
-/** Creates a compressed tar archive of texts by file name. The same texts produce the same bytes. */
+/** Creates a compressed tar archive of texts, keyed by file name. The same texts always produce the same bytes. */
 export function createReportArchive(texts: ReadonlyMap<string, string>): Buffer {
   const parts = [...texts].flatMap(([name, text]) => createArchiveEntry(name, Buffer.from(text)));
   return gzipSync(Buffer.concat([...parts, archiveTrailer]));
 }
 
-/** Collects version information that does not require an instance. */
+/** Contains only versions that can be read without an instance. */
 export async function collectReportVersions({ engine, options }: RunContext): Promise<string> {
   const facts = engine.getFacts();
   const { cli, compose } = await readProgramVersions(engine, facts);

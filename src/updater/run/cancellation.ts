@@ -4,11 +4,10 @@ import type { Log } from './log/run-log.ts';
 
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;
 
-/** Cancels a run on SIGINT or SIGTERM until the run begins to replace containers. Later signals are only logged. */
+/** Cancels a run on SIGINT or SIGTERM, until containers are being replaced. From then on, signals are only logged. */
 export class Cancellation {
   readonly #controller = new AbortController();
   #stage: 'open' | 'too-late' | 'over' = 'open';
-  /** Callback for the first signal. */
   onSignal: () => void = () => {};
   #received: (typeof stopSignals)[number] | null = null;
 

@@ -4,14 +4,13 @@ import type { Log, LogFields } from './log/run-log.ts';
 import { logSuccess, type RunOutcome } from './log/run-outcome.ts';
 import type { RunContext } from './run-context.ts';
 
-// Functions that log the last line of a successful run, for both projects and stacks.
+// The last line of a successful run, for both projects and stacks.
 
 type TimedLog = Pick<RunContext, 'log' | 'beganAt'>;
 
 /**
- * Logs that nothing was updated.
  * @param runs sentence with the running version: `app runs v1.5.0 already`
- * @param to the target version of the plan
+ * @param to target version of the plan
  */
 export function logUnchanged({ log, beganAt }: TimedLog, runs: string, to: string): RunOutcome {
   const took = formatSeconds(performance.now() - beganAt);
@@ -19,10 +18,9 @@ export function logUnchanged({ log, beganAt }: TimedLog, runs: string, to: strin
 }
 
 /**
- * Logs a successful update.
  * @param facts additional fields for programs
- * @param reached the new version; for a floating tag, together with the version of its image
- * @param next the rest of the line: the version of each service, if required, and the action to take next
+ * @param reached new version; for a floating tag, followed by the version label of the image
+ * @param next rest of the line: each service's version if needed, and the next action for the user
  */
 export function logUpdated(
   { log, beganAt }: TimedLog,
@@ -37,7 +35,6 @@ export function logUpdated(
   });
 }
 
-/** Logs the result of a dry run. */
 export function logPlanned(log: Log, next: string, fields?: LogFields): RunOutcome {
   log.enter('done');
   const message = `planned: nothing was changed; ${next}`;
@@ -45,6 +42,5 @@ export function logPlanned(log: Log, next: string, fields?: LogFields): RunOutco
   return { outcome: 'unchanged', exitCode: exitCodes.unchanged, message };
 }
 
-/** Logs the result of a dry run of an update. */
 export const logPlannedUpdate = (log: Log): RunOutcome =>
   logPlanned(log, 'to update, run the same command without "plan"');

@@ -5,11 +5,11 @@ import { UpdateError } from '../../core/errors/update-error.ts';
 import { describeSettingMistake } from '../../core/release/release-settings.ts';
 import type { RunContext } from './run-context.ts';
 
-/** Time limit in ms for typing a value, because a restarted container may have a terminal that nobody is watching. */
+/** Time limit in ms for typing a value. A restarted container may have a terminal that nobody is watching. */
 const typingMs = 600_000;
 
 /**
- * Returns the values of the new settings. Prompts for missing values on the terminal, without echo.
+ * Missing values are read from the terminal without echo. Null if the command has no `--set`.
  * @throws UpdateError settings-invalid
  */
 export async function promptValues(

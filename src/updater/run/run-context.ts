@@ -5,26 +5,24 @@ import type { Log } from './log/run-log.ts';
 import type { CommandLine } from './options/command-line.ts';
 import type { UpdateOptions } from './options/update-options.ts';
 
-/** Dependencies and options of every phase of a run. */
 export interface RunContext {
   engine: Engine;
   options: UpdateOptions;
   log: Log;
   cancellation: Cancellation;
   notifier: Notifier;
-  /** Start time of the run, in milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   startedAt: number;
-  /** Start time of the run by `performance.now()`, for durations, because the system clock may be changed. */
+  /** Start time by `performance.now()`, for durations, because the system clock may be changed. */
   beganAt: number;
 }
 
-/** Dependencies of code that calls the engine and logs. */
 export type EngineContext = Pick<RunContext, 'engine' | 'log'>;
 
 /** Logs an uncaught exception immediately and returns the exit code of the process. */
 export type ReportCrash = (error: unknown) => number;
 
-/** Context of a command before the compose project, and with it the settings file, is found. */
+/** Context of a command until the compose project and its settings file are found. */
 export interface FirstContext extends RunContext {
   line: CommandLine;
   /** Replaces the report of an uncaught exception with a more specific report. */

@@ -4,15 +4,14 @@ import type { Log } from './log/run-log.ts';
 import type { RunOutcome } from './log/run-outcome.ts';
 import type { EngineContext } from './run-context.ts';
 
-/** Goal of a run: the new version, or a rollback to the old version. */
 export type Goal = 'update' | 'rollback';
 
-/** Result of planning if the goal is reached. */
+/** The goal is reached. */
 interface Done {
   kind: 'done';
 }
 
-/** Result of planning if the goal cannot be reached. */
+/** The goal cannot be reached. */
 interface Blocked {
   kind: 'blocked';
   why: unknown;
@@ -20,38 +19,36 @@ interface Blocked {
 
 export type NextStep<Step> = Step | Done | Blocked;
 
-/** Inspects, plans and executes the steps of a run on a compose project or a stack (docs/design.md, "The loop"). */
+/** The operations of a run that differ between a compose project and a stack (docs/design.md, "The loop"). */
 export interface Driver<View, Step extends { kind: string }> {
-  /** Inspects the part of the current state that is relevant to the goal. */
+  /** Inspects only the part of the current state that is relevant to the goal. */
   look(goal: Goal): Promise<View>;
-  /** Returns the next step, which depends only on the view and the goal. */
+  /** Must depend only on the view and the goal. */
   next(view: View, goal: Goal): NextStep<Step>;
-  /** Executes a step. Before anything is changed, the data that a later run needs is written to the journal. */
+  /** Before changing anything, the step must write to the journal the data that a later run needs. */
   execute(step: Step, view: View): Promise<void>;
-  /** Returns a signal that aborts waits in the current state of the run (docs/contract.md 5.13, 5.14). */
+  /** The signal that aborts waits in the current state of the run (docs/contract.md 5.13, 5.14). */
   signalFor(goal: Goal): AbortSignal;
 }
 
-/** A run that can be rolled back. */
 export interface DrivenRun<View, Step extends { kind: string }> extends Driver<View, Step> {
   /**
-   * Switches to a rollback after an error during the update. The switch also applies to a run that resumes after a
-   * kill. Returns a function that returns the error to throw after the rollback.
+   * Switches to a rollback after an error, including when the run is resumed after a kill. Returns a function that
+   * creates the error to throw after the rollback.
    * @throws the final error of a run that cannot be rolled back
    */
   turnBack(error: unknown): Promise<() => unknown>;
-  /** Completes a run that has reached its goal. */
   end(): Promise<RunOutcome>;
   close(): void;
 }
 
-/** A failure that may succeed if the operation is retried. */
+/** Thrown by an operation that may succeed if it is retried. */
 export class TryAgain extends Error {
-  /** Name of the failed operation, whose tries are counted. */
+  /** Name of the operation, by which its tries are counted. */
   readonly what: string;
-  /** Error with which the run fails after the last try. */
+  /** Error to throw after the last try. */
   readonly failure: unknown;
-  /** Message for the log; null if nothing must be logged. */
+  /** Warning to log before a retry; null for none. */
   readonly sentence: string | null;
   readonly tries: number;
 
@@ -70,14 +67,13 @@ export class TryAgain extends Error {
 
 const pauseMs = 500;
 
-/** Publishes each step before it is executed, so that tests can interrupt the run at this point. */
+/** Publishes each step before its execution, so that tests can interrupt the run there. */
 const told = channel('svc-updater.step');
 let current: string | null = null;
 
-/** Returns the name of the last executed step, such as `verify`. */
+/** Name of the step that was started last, such as `verify`; null before the first step. */
 export const currentStep = (): string | null => current;
 
-/** Inspects, plans and executes steps until the goal is reached. */
 export async function runSteps<View, Step extends { kind: string }>(
   driver: Driver<View, Step>,
   goal: Goal,
@@ -96,7 +92,7 @@ export async function runSteps<View, Step extends { kind: string }>(
 }
 
 /**
- * Updates to the new version, and rolls back if the update fails.
+ * Updates to the new version. If the update fails, rolls back.
  * @throws the final error of the run, after the rollback
  */
 export async function runToGoal<View, Step extends { kind: string }>(
@@ -113,7 +109,7 @@ export async function runToGoal<View, Step extends { kind: string }>(
   return run.end();
 }
 
-/** Rolls back. Always throws the final error of the run, even after a successful rollback. */
+/** Always throws the final error of the run, even after a successful rollback. */
 export async function rollBack<View, Step extends { kind: string }>(
   run: DrivenRun<View, Step>,
   error: unknown,
@@ -137,7 +133,7 @@ export async function retryUntilDone<T>({ engine, log }: EngineContext, work: ()
 }
 
 /**
- * Returns an error handler that waits before each retry, longer each time.
+ * Creates an error handler that waits before each retry, longer each time.
  * @throws the failure after the last try
  */
 function patienceOf(log: Log, signalNow: () => AbortSignal): (error: unknown) => Promise<void> {

@@ -12,19 +12,18 @@ import { currentStep } from './run-steps.ts';
 
 interface Run {
   work(): Promise<RunOutcome>;
-  /** Returns facts for the last line of a failed run. */
   facts(): OutcomeFacts;
-  /** Records the outcome of the run. */
   close(ending: RunOutcome): Promise<void>;
-  /** Records a crash immediately. Returns whether the engine restarts this container, which then resumes the run. */
-  recordCrash(ending: RunOutcome): boolean;
   /**
-   * Message that explains how the run is resumed after an engine shutdown. If null, a shutdown is a failure of the run.
+   * Records a crash before the process exits. Returns whether the engine will restart this container, which then
+   * resumes the run.
    */
+  recordCrash(ending: RunOutcome): boolean;
+  /** How the run is resumed after an engine shutdown, for the log. Null if a shutdown makes the run fail. */
   afterShutdown: string | null;
 }
 
-/** Does the work of a run and always logs its outcome. Returns the exit code. */
+/** Always logs the outcome, even after a crash. Returns the exit code. */
 export async function runToEnd(
   { log, cancellation, notifier, onCrash }: FirstContext,
   { work, facts, close, recordCrash, afterShutdown }: Run,
@@ -43,7 +42,7 @@ export async function runToEnd(
       if (error instanceof Interrupted && afterShutdown !== null) throw error;
       return logFailure(error, log, factsNow(), cancellation.signalNumber);
     });
-    // A later crash logs nothing, because the last line of the log has been written.
+    // The last line of the log has been written, so a later crash must not log anything.
     onCrash(() => ending.exitCode);
     cancellation.over();
     await close(ending);

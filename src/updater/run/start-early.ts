@@ -1,6 +1,6 @@
 /**
- * Starts work whose result is awaited later. Without a handler, Node would exit if the promise were rejected before the
- * caller awaits it. The caller still gets the rejection.
+ * Marks a promise as handled that the caller awaits only later. Otherwise, Node would exit if it were rejected before
+ * then. The caller still gets the rejection.
  */
 export function startEarly<T>(work: Promise<T>): Promise<T> {
   work.catch(() => {});

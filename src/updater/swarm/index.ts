@@ -24,7 +24,7 @@ import { checkServices, listStacksWithApp } from './services/choose-stack.ts';
 
 export { showStackPlan } from './show-stack-plan.ts';
 
-/** Updates a stack and returns the exit code. The last log line and the record report the same outcome. */
+/** Returns the exit code. The last log line and the record report the same outcome. */
 export async function updateStack(given: FirstContext): Promise<number> {
   const { options, engine, log } = given;
   const facts = { ...unknownOutcomeFacts, product: options.product };
@@ -42,7 +42,7 @@ export async function updateStack(given: FirstContext): Promise<number> {
   });
 }
 
-/** Plans an update and creates its record. Returns the outcome instead of a run if there is nothing to update. */
+/** Plans the update and creates its record. If there is nothing to update, returns the outcome instead of a run. */
 async function beginStack(
   { found, ended, inherits }: StackStart,
   soFar: StackRunState,
@@ -58,7 +58,7 @@ async function beginStack(
   const { stopFirst, moves, files } = planned;
   for (const warning of planned.warnings) log.warn(warning);
   if (await isUpToDate(found, planned)) {
-    // Removes the record of a run that was killed before it changed anything.
+    // Nothing is left to recover from an interrupted run, so its record is removed.
     if (ended !== null && ended.labels.state.at !== 'ended') await removeConfig(engine, ended.config);
     return logUnchanged(context, formatServiceVersions({ stack: chosen.name, to, moves }), to);
   }
@@ -83,7 +83,7 @@ async function beginStack(
 
 async function close(engine: Engine, { found, record }: StackRunState, ending: RunOutcome): Promise<void> {
   if (found === null) return;
-  // A failure to record the outcome is ignored: the last log line is already written, and the next run resumes from the
+  // Ignores a failure to record the outcome: the last log line is already written, and the next run recovers from the
   // record.
   await record?.end(ending).catch(() => {});
   record?.release();
@@ -94,9 +94,8 @@ async function close(engine: Engine, { found, record }: StackRunState, ending: R
 }
 
 /**
- * Checks whether to update a stack instead of a compose project: the engine is a Swarm manager, and a stack contains
- * the app. Queries the engine only if no project was found, because compose projects do not need these requests.
- * @param error error of the search for a compose project
+ * Checks whether to update a stack instead of a compose project. Queries the engine only if no project was found.
+ * @param error error from the search for a compose project
  */
 export async function isStackInstead({ engine, options }: RunContext, error: unknown): Promise<boolean> {
   const isNone = error instanceof UpdateError && ['not-compose', 'not-mounted'].includes(error.code);

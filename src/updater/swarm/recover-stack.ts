@@ -13,20 +13,19 @@ import { StackRun } from './rollout/stack-run.ts';
 import { restoreStackFiles } from './rollout/write-stack-files.ts';
 import { maskRulesOfUpdates } from './services/service-mask-rules.ts';
 
-/** Current state of a run, needed for its last log line and its cleanup. */
+/** State of a run so far, for its last log line and its cleanup. */
 export interface StackRunState {
   found: FoundStack | null;
   facts: OutcomeFacts;
-  /** Record of this run; before it is created, the record taken over from the previous run. */
+  /** Record of this run or, until that record is created, the record taken over from the previous run. */
   record: StackRecord | null;
   /** Run whose changes have not been rolled back; null if there is none. */
   run: StackRun | null;
 }
 
-/** Starting point of an update. */
 export interface StackStart {
   found: FoundStack;
-  /** Record of the previous run, which the record of this run replaces. */
+  /** Record of the previous run, which this run's record replaces. */
   ended: FoundRecord | null;
   inherits: Inheritance;
 }
@@ -84,8 +83,8 @@ export async function recoverStack(
       if (step.kind === 'go-on') return { kind: 'resume', run };
       await runSteps(run, 'rollback', log);
       soFar.run = null;
-      // The record of the previous run is kept until this run replaces it. If this run is killed before that, the next
-      // run sees that the rollback is complete.
+      // Keeps the previous run's record until this run replaces it. If this run is killed before that, the next run
+      // sees that the rollback is complete.
       return settled({
         found: { ...found, ...(await observeStack(context)) },
         ended: await readRecord(engine, data.stack),
@@ -105,8 +104,8 @@ function storyOf({ data, labels }: FoundRecord): string {
 }
 
 /**
- * Returns the record of the previous run once that run has ended or is considered dead; null if there is none. @throws
- * UpdateError update-running, stack-busy
+ * Returns the previous run's record once that run has ended or is considered dead; null if there is no record.
+ * @throws UpdateError update-running, stack-busy
  */
 async function endedOrDead(
   { engine, log }: RunContext,
@@ -116,7 +115,7 @@ async function endedOrDead(
   if (found === null) return found;
   const { state, run, holder, container, node } = found.labels;
   if (state.at === 'ended' || holder === who.holder || container === who.container) return found;
-  // An updater on the same node can check whether the other updater is running.
+  // The engine on this node shows whether the other updater's container is still running.
   if (node === who.node) {
     const [other] = await engine.inspectContainers([container]);
     if (!other || !isUp(other)) return found;

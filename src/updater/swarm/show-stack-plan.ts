@@ -12,8 +12,8 @@ import { checkServices, nodesFor } from './services/choose-stack.ts';
 import { findOverriddenSettings, isActive, isSideBySide } from './services/specs.ts';
 
 /**
- * Logs the changes that `update` would make to a stack, and returns the exit code. Changes nothing, pulls nothing and
- * takes no lock.
+ * Logs the changes that `update` would make, and returns the exit code. Changes nothing, pulls no images and takes no
+ * lock.
  */
 export async function showStackPlan(given: FirstContext): Promise<number> {
   const found = await inspectStack(given);

@@ -19,19 +19,17 @@ export const isAdminStatus = (status: Status | UserStatus): status is Status =>
   typeof (status as Status).channel === 'string';
 
 /**
- * Reads a status; null if the value is not a status. The server may be older or newer than the reader, so missing
- * fields get defaults, and unknown fields and values are retained.
+ * Null if the value is not a status. The server may be older or newer than the client, so missing fields get defaults,
+ * and unknown fields and values are retained.
  */
 export const parseStatus = (value: unknown): Status | UserStatus | null =>
   statusSchema.read(value) ?? userStatusSchema.read(value) ?? null;
 
-/** Reads a run together with the server's current time; null if the value is not a run. */
 export const parseToldRun = (value: unknown): ToldRun | null => toldRunSchema.read(value) ?? null;
 
-/** Reads a run; null if the value is not a run. */
 export const parseRun = (value: unknown): Run | null => runSchema.read(value) ?? null;
 
-/** Reads the effects of a rollback; null if the version to roll back to is missing. */
+/** Null if the version to restore, or the time of its data, is missing. */
 export const parseRollbackOffer = (value: unknown): RollbackOffer | null =>
   rollbackOfferSchema.read(value) ?? null;
 
@@ -41,6 +39,5 @@ export const parseRunHistory = (value: unknown): Run[] | null =>
 export const parseProblem = (value: unknown, status: number): Problem =>
   problemSchema.read({ ...(typeof value === 'object' ? value : null), status }) as Problem;
 
-/** Creates a run with these fields, and defaults for all other fields. */
 export const createRunWithDefaults = (given: Partial<Run> & Pick<Run, 'id' | 'state'>): Run =>
   runSchema.read(given) as Run;

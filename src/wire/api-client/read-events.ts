@@ -2,16 +2,14 @@ export interface StreamEvent {
   /** Type of the event; `message` by default. */
   event: string;
   data: string;
-  /** Id of the last event that had an id; null if there was none. */
+  /** Id of the last event that had an id; null if no event had an id. */
   id: string | null;
 }
 
-/** Maximum number of characters of an event, far more than the server sends. */
+/** Maximum size of an event in characters, far more than the server sends. */
 const eventLimit = 4 * 1024 * 1024;
 
-/**
- * Error for an event that is too large. Reconnecting does not help, because the stream would send the same event again.
- */
+/** Reconnecting does not help, because the stream would send the same event again. */
 export class EndlessEvent extends Error {
   override readonly name = 'EndlessEvent';
 
@@ -21,9 +19,9 @@ export class EndlessEvent extends Error {
 }
 
 /**
- * Reads an event stream (HTML standard), with the fields that the server uses. Yields null for a comment, which shows
- * that the server is alive.
- * @throws the errors of the stream, and EndlessEvent
+ * Reads the fields of an event stream (HTML standard) that the server uses. Yields null for a comment, which shows that
+ * the server is alive.
+ * @throws errors of the stream, or an error if an event is too large
  */
 export async function* readEvents(
   stream: ReadableStream<Uint8Array>,
@@ -33,7 +31,7 @@ export async function* readEvents(
   let rest = '';
   /** Whether `rest` ends with a `\r`, which may be half of a line break. */
   let isHalf = false;
-  /** Number of characters in the complete lines of an incomplete event. */
+  /** Characters in the complete lines of the event that is being read. */
   let size = 0;
   let pending: { event: string; data: string[] } = { event: '', data: [] };
   let id: string | null = null;
@@ -43,7 +41,7 @@ export async function* readEvents(
       // An event without a final empty line is incomplete and ignored.
       if (done) return;
       const chunk = decoder.decode(value, { stream: true });
-      // A long line is scanned only once, even if it arrives in many chunks.
+      // Scans a long line only once, even if it arrives in many chunks.
       const lines = isHalf || /[\r\n]/.test(chunk) ? (rest + chunk).split(/\r\n|\n|\r(?!$)/) : [rest + chunk];
       rest = lines.pop() ?? '';
       isHalf = chunk === '' ? isHalf : chunk.endsWith('\r');

@@ -3,24 +3,23 @@ import { type Problem, parseProblem } from './parse-responses.ts';
 
 /** Reason why there is no valid response from the server. */
 export type NoResponseReason =
-  /** There was no connection, or it was interrupted. `cause` is the error of `fetch`. */
+  /** The connection failed or was interrupted. `cause` is the error of `fetch`. */
   | { what: 'nothing'; cause: unknown }
-  /** There was no response in time. */
+  /** There was no response before the timeout. */
   | { what: 'late' }
   /** The response is larger than 8 MiB. */
   | { what: 'large' }
-  /** Another program responded, for example a proxy with an error or a page. */
+  /** Another program responded, for example a proxy with an error page. */
   | { what: 'other'; status: number; type: string };
 
-/** Result of a request to the server: a value, or a failure of one of three kinds. */
 export type RequestResult<T> =
   | { kind: 'ok'; value: T }
   /** Error response from the server. */
   | { kind: 'problem'; problem: Problem }
   /**
-   * Response with status 401, or a redirect. `location` is the target of the redirect, which browsers do not reveal.
-   * `inFront` is the login scheme of a proxy in front of the server, from `WWW-Authenticate`. It is null for a
-   * redirect, and for a 401 from the server or of unknown origin.
+   * Status 401, or a redirect to `location`, which browsers do not reveal. `inFront` is the login scheme that a proxy
+   * in front of the server requests with `WWW-Authenticate`. It is null for a redirect, and for a 401 from the server
+   * or of unknown origin.
    */
   | { kind: 'logged-out'; status: number; location: string | null; inFront: string | null }
   | { kind: 'none'; why: NoResponseReason };
@@ -33,8 +32,8 @@ const mediaType = (response: Response): string =>
   (response.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 
 /**
- * Returns the reason why a response is not a success of an expected type; null if it is. Programs other than the server
- * respond with a page, or with an error that is not problem+json. The bodies of their responses are discarded.
+ * Null if the response succeeded and has an expected type. An error that is not problem+json comes from another
+ * program, such as a proxy, and its body is discarded.
  */
 export async function findFailure(
   response: Response,
@@ -62,7 +61,6 @@ export async function findFailure(
 const loginOf = ({ headers }: Response): string | null =>
   /^\s*(basic|digest|negotiate|ntlm)\b/i.exec(headers.get('www-authenticate') ?? '')?.[1] ?? null;
 
-/** Parses the body of a response, or returns the reason why the body could not be read. */
 export async function readJson(response: Response): Promise<{ value: unknown } | { why: NoResponseReason }> {
   let body: string | null;
   try {
@@ -78,7 +76,7 @@ export async function readJson(response: Response): Promise<{ value: unknown } |
   }
 }
 
-/** Discards the body of a response, because an unread body would keep the connection open. */
+/** An unread body would keep the connection open. */
 export const cancelResponseBody = async (response: Response): Promise<void> => {
   await response.body?.cancel().catch(() => {});
 };

@@ -4,32 +4,28 @@ import { EndlessEvent, readEvents, type StreamEvent } from './read-events.ts';
 import { createNoResponseResult, type FailedResult } from './request-result.ts';
 import type { UpdateApiClient } from './update-api-client.ts';
 
-/** News about a run for a client that follows the run. */
 export type RunFollowEvent =
-  /** Current state of the run. If the run has an outcome, this is the last news. */
+  /** Current state of the run. If the run has an outcome, no event follows. */
   | { kind: 'run'; run: ToldRun }
   /** Line of the updater's log, as sent by the stream. */
   | { kind: 'line'; line: unknown }
-  /** Sign that the server is alive, because it sent an event or a comment. */
+  /** The server has sent an event or a comment, so it is alive. */
   | { kind: 'heard' }
-  /** Failed attempt to reach the server, which is repeated automatically. */
+  /** An attempt to reach the server failed. It is repeated automatically. */
   | { kind: 'unheard'; refused: FailedResult }
-  /** The server responds but does not know the run. This is the last news. */
+  /** The server responds but does not know the run. No event follows. */
   | { kind: 'unknown' };
 
-/** Times for following a run, in milliseconds. */
+/** All times are in milliseconds. */
 interface FollowTiming {
-  /** Pause before the next attempt. It grows by half after each failure, up to `longestPause`. */
+  /** Pause before reconnecting. It grows by half after each failure, up to `longestPause`. */
   firstPause: number;
   longestPause: number;
   /** Time without events or comments after which a stream is considered dead. The server sends a comment every 15 s. */
   silence: number;
-  /**
-   * Time for which the server may report the run as unknown, because a new server process may still be looking for the
-   * run.
-   */
+  /** Time during which the run may be unknown, because a new server process may still be looking for the run. */
   unknown: number;
-  /** Polling interval if a proxy buffers streams. */
+  /** Polling interval if events cannot be streamed. */
   poll: number;
 }
 
@@ -44,7 +40,7 @@ const usualTiming: FollowTiming = {
 interface Following {
   /** Id of the run to follow. */
   run: string;
-  /** Signal that ends the generator without further news. */
+  /** Ends the generator without a further event. */
   signal: AbortSignal;
   timing?: Partial<FollowTiming>;
   /** Id of the last event that the caller has received. By default, only new events are sent. */
@@ -52,8 +48,8 @@ interface Following {
 }
 
 /**
- * Follows a run until it finishes, across server restarts and downtime. Reconnects to the event stream, and polls if a
- * proxy buffers the stream.
+ * Follows a run until it finishes, even if the server restarts. Reconnects to the event stream, and polls if a proxy
+ * buffers the stream.
  */
 export async function* followRun(
   reader: UpdateApiClient,
@@ -70,7 +66,7 @@ export async function* followRun(
     let hasHeard = false;
     let isUnknown = false;
     let isHeld = false;
-    /** Whether the server has reached its limit of open streams, so that the client must poll. */
+    /** Whether the server has reached its limit of open streams, so the client must poll. */
     let isFull = false;
     let hasEnded = false;
     if (!polls) {
@@ -85,7 +81,7 @@ export async function* followRun(
         if (news.kind === 'unheard') {
           if (hasEnded) return;
           const { refused } = news;
-          // A proxy that buffers the whole response does not even forward its headers, so the response is late.
+          // A proxy that buffers the whole response does not even forward its headers, so the request times out.
           isHeld = refused.kind === 'none' && refused.why.what === 'late' && !hasHeard;
           isUnknown = isNoRun(refused);
           isFull = refused.kind === 'problem' && refused.problem.status === 503;
@@ -99,13 +95,13 @@ export async function* followRun(
         lastEventId = eventId ?? lastEventId;
         yield news;
         hasEnded ||= news.kind === 'run' && news.run.outcome !== null;
-        // A client that reconnects after the end of the run receives the result first, then the lines since its last
+        // After the run has finished, a client that reconnects receives the result first, then the lines since its last
         // event.
         if (hasEnded && (eventId === null || eventId.endsWith(':end'))) return;
       }
     }
     if (hasEnded) return;
-    // Polls if a proxy buffers the stream, the server has no free stream, or another run is now the last run.
+    // Polls if a proxy buffers the stream, the server has no free stream, or another run has become the last run.
     if (polls || isHeld || isUnknown || isFull) {
       const found = await lookUp(reader, id, signal);
       if (signal.aborted) return;
@@ -115,7 +111,7 @@ export async function* followRun(
       } else {
         isUnknown = found.run === null;
         hasHeard = true;
-        // If a stream has sent events earlier, no proxy buffers it: the server was only unavailable for a moment.
+        // If a stream has delivered events before, no proxy buffers streams: the server was only briefly unavailable.
         polls ||= isHeld && !streamsCome;
         yield found.run === null ? { kind: 'heard' } : { kind: 'run', run: found.run };
         if (found.run !== null && found.run.outcome !== null) return;
@@ -132,16 +128,13 @@ export async function* followRun(
 
 type Piece =
   | { news: RunFollowEvent; eventId: string | null }
-  /**
-   * `silent`: the stream has sent nothing or has no more events. `endless`: the stream sends an event that is too large
-   * to read.
-   */
+  /** `silent`: the stream has sent nothing, or has no more events. `endless`: an event is too large to read. */
   | { held: 'silent' | 'endless' };
 
 const heard: Piece = { news: { kind: 'heard' }, eventId: null };
 const unheard = (refused: FailedResult): Piece => ({ news: { kind: 'unheard', refused }, eventId: null });
 
-/** Yields the content of a stream until the stream ends, breaks or stalls. */
+/** Yields events until the stream ends, breaks or stalls. */
 async function* streamed(
   reader: UpdateApiClient,
   lastEventId: string | null,
@@ -152,7 +145,7 @@ async function* streamed(
   const opened = await reader.events(lastEventId, AbortSignal.any([signal, dead.signal]));
   if (signal.aborted) return;
   if (opened.kind !== 'ok') return yield unheard(opened);
-  // The stream has no more events, because the run has finished; its outcome must be requested.
+  // No more events follow because the run has finished. Its outcome must be fetched.
   if (opened.value === null) return yield { held: 'silent' };
   let hasSpoken = false;
   let timer = setTimeout(() => dead.abort(), silence);
@@ -179,9 +172,7 @@ async function* streamed(
   }
 }
 
-/**
- * Converts a stream event to news. A comment (null), or an event that cannot be read, shows that the server is alive.
- */
+/** A comment (null) or an unreadable event still shows that the server is alive. */
 function newsOf(event: StreamEvent | null): RunFollowEvent {
   try {
     const data: unknown = JSON.parse(event?.data ?? 'null');
@@ -192,7 +183,7 @@ function newsOf(event: StreamEvent | null): RunFollowEvent {
   return { kind: 'heard' };
 }
 
-/** Fetches the current run or a finished run by id; null if the server has no run with this id. */
+/** `run` is null if neither the current run nor a past run has the id. */
 async function lookUp(
   reader: UpdateApiClient,
   id: string,
@@ -210,7 +201,7 @@ async function lookUp(
 const isNoRun = (refused: FailedResult): boolean =>
   refused.kind === 'problem' && refused.problem.status === 404;
 
-/** Resolves after these milliseconds, or when the signal is aborted. */
+/** Resolves early if the signal is aborted. */
 function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {

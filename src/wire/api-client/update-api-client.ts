@@ -15,14 +15,14 @@ import {
   readJson,
 } from './request-result.ts';
 
-/** Time limits of requests in milliseconds. */
+/** In milliseconds. */
 const usualDeadlines = {
   read: 15_000,
-  /** Time limit for a refresh of the status, for which the server reads the feed first. */
+  /** The server reads the feed before it responds. */
   refresh: 30_000,
-  /** Time limit for a change, before which the server pauses its queue and checks its jobs. */
+  /** The server pauses its queue and checks its jobs before it responds. */
   change: 60_000,
-  /** Time limit for an updater's check of the restore point, and for the report. */
+  /** For the updater's check of the restore point, and for the report. */
   check: 330_000,
 };
 
@@ -32,39 +32,36 @@ const stream = 'text/event-stream';
 interface ReaderOptions {
   /** Address of the endpoints: `https://svc.example.org/api/v1/instance/update`, without a final slash. */
   address: string;
-  /** Headers of each request. */
   headers?: Readonly<Record<string, string>>;
   fetch?: typeof fetch;
   deadlines?: Partial<typeof usualDeadlines>;
 }
 
-/** Body of a request that starts an update. */
 export interface UpdateOrderBody {
   target: string;
   when?: 'idle';
   force?: true;
   /** Whether to install all steps of the upgrade path to the target. */
   allSteps?: true;
-  /** Values for new settings of the release, by name. */
+  /** Values for the release's new settings, keyed by name. */
   settings?: Readonly<Record<string, string>>;
 }
 
 /** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
 export type AutomaticChoice = Partial<Omit<Automatic, 'nextAt' | 'blockedBy'>>;
 
-/** Body of a request that starts a rollback, which the user has confirmed. */
 export interface RollbackOrder extends Omit<UpdateOrderBody, 'target' | 'allSteps' | 'settings'> {
   /** Version to roll back to: the value of `to` in the rollback preview. */
   confirm: string;
 }
 
-/** Response whose body has not been read yet. */
+/** Response with an unread body. */
 interface OpenStream {
   body: NonNullable<Response['body']>;
 }
 
 /**
- * Client for the server's endpoints, for pages and programs. Methods never reject: the `kind` of the result shows each
+ * Client for the server's endpoints, for pages and programs. Methods never reject: `kind` of the result indicates a
  * failure. Redirects are not followed, because they point to a login page or would send the token to another server.
  */
 export class UpdateApiClient {
@@ -86,7 +83,7 @@ export class UpdateApiClient {
     return this.#ask(parseStatus, { path: query && `?${query}`, deadline, signal });
   }
 
-  /** Fetches the current run, otherwise the last run; returns a 404 problem if there is none. */
+  /** Fetches the current run or, if none is in progress, the last run. Returns a 404 problem if there is neither. */
   progress({ signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#ask(parseToldRun, { path: '/progress', signal });
   }
@@ -96,8 +93,7 @@ export class UpdateApiClient {
   }
 
   /**
-   * Starts an update. Do not repeat the request if the response is lost: use `progress` to find out whether the update
-   * started.
+   * Do not repeat the request if the response is lost: fetch the current run to find out whether the update started.
    */
   start(order: UpdateOrderBody, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#change(parseToldRun, { method: 'POST', body: order, signal });
@@ -107,14 +103,12 @@ export class UpdateApiClient {
     return this.#change(parseToldRun, { method: 'DELETE', path: '/progress', signal });
   }
 
-  /**
-   * Fetches the effects of a rollback to the last restore point; returns a 409 problem if there is no restore point.
-   */
+  /** Previews a rollback to the last restore point. Returns a 409 problem if there is no restore point. */
   rollbackOffer({ signal }: Waiting = {}): Promise<RequestResult<RollbackOffer>> {
     return this.#ask(parseRollbackOffer, { path: '/rollback', deadline: this.#deadlines.check, signal });
   }
 
-  /** Starts a rollback. As for `start`, do not repeat the request if the response is lost. */
+  /** As for an update, do not repeat the request if the response is lost. */
   rollback(order: RollbackOrder, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#change(parseToldRun, { method: 'POST', path: '/rollback', body: order, signal });
   }
@@ -123,10 +117,7 @@ export class UpdateApiClient {
     return this.#change(parseStatus, { method: 'PUT', path: '/channel', body: { channel }, signal });
   }
 
-  /**
-   * Changes the settings of automatic updates. Returns a 400 problem for an invalid setting, such as an unknown time
-   * zone.
-   */
+  /** Returns a 400 problem if a setting is invalid, such as an unknown time zone. */
   setAutomatic(
     choice: AutomaticChoice,
     { signal }: Waiting = {},
@@ -140,8 +131,8 @@ export class UpdateApiClient {
   }
 
   /**
-   * Opens the event stream with the events after `lastEventId`; null if there are no more events. The stream stays open
-   * until the signal is aborted.
+   * Opens the event stream after the event `lastEventId`; null if no more events follow. The stream stays open until
+   * the signal is aborted.
    */
   events(lastEventId: string | null, signal: AbortSignal): Promise<RequestResult<OpenStream | null>> {
     // The id is a query parameter, because a custom header would cause a CORS preflight request in browsers.
@@ -241,7 +232,7 @@ interface Question extends Waiting {
   method?: string;
   path?: string;
   body?: object;
-  /** Time limit of the request in milliseconds. */
+  /** Timeout in milliseconds. */
   deadline?: number;
 }
 

@@ -2,7 +2,7 @@ import type { OfferedSetting } from '../status.ts';
 
 type Given = Readonly<Record<string, string>>;
 
-/** Returns the required settings that have no value, so that the update cannot start. */
+/** The update cannot start without values for these settings. */
 export const findMissingSettings = (
   settings: readonly OfferedSetting[],
   given: Given = {},
@@ -12,7 +12,7 @@ export const findMissingSettings = (
       required && !isSet && !generated && !usual && !(Object.hasOwn(given, name) && given[name]),
   );
 
-/** Returns the reason why a release cannot be installed with these values; null if the release can be installed. */
+/** Null if the values are sufficient. */
 export function findMissingSettingsReason(
   version: string,
   settings: readonly OfferedSetting[],

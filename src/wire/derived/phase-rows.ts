@@ -1,18 +1,18 @@
 import { isGoodOutcome, launchStates, type RunState } from '../codes.ts';
 import type { Run, RunStep } from '../status.ts';
 
-/** A phase of a run, which groups several states in one row. */
+/** A row that shows one phase, which may consist of several states. */
 interface PhaseRow {
   /** Id of the phase while it is in progress: `replacing`. */
   doing: string;
   /** Id of the completed phase: `replaced`. */
   done: string;
   states: readonly RunState[];
-  /** States whose last message is still shown after the phase. */
+  /** States whose last message remains visible after the phase. */
   messageStates: readonly RunState[];
 }
 
-/** All phases in order. The phase `saving` is shown only after a run has reached it. */
+/** All phases in order. `saving` is shown only after a run has reached it. */
 export const phaseRows: readonly PhaseRow[] = [
   {
     doing: 'preparing',
@@ -30,7 +30,7 @@ export const phaseRows: readonly PhaseRow[] = [
 /** State of a phase in a particular run. */
 export interface RowOfRun {
   mark: 'done' | 'now' | 'failed' | 'ahead';
-  /** Id of the phase, such as `pulled`; `waiting` while a run waits for jobs. `english.phases` contains the text. */
+  /** Id of the phase, such as `pulled`; `waiting` while a run waits for jobs. `englishTexts.phases` has the text. */
   word: string;
   /** Message of the server without the verb of the phase; empty if no message is shown. */
   message: string;
@@ -39,29 +39,25 @@ export interface RowOfRun {
   took: number | null;
 }
 
-/** Checks whether the run is saving, or has saved, a restore point. */
+/** Checks whether the run has begun to save a restore point. */
 export const hasSavePhase = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
   state === 'save' || steps.some((step) => step.state === 'save');
 
 /**
- * Checks whether the product may be unavailable, which is possible after the first container is stopped. A run that
- * saves a restore point stops containers in `save`, other runs only in `recreate`.
+ * The product may be unavailable once a container has been stopped. A run that saves a restore point stops containers
+ * in `save`, other runs only in `recreate`.
  */
 export const canBeUnavailable = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
   ['save', 'recreate', 'verify'].includes(state) || (state === 'write' && hasSavePhase({ state, steps }));
 
-/**
- * Checks whether the run can no longer be cancelled. An update cannot be cancelled from `recreate` on, and a rollback
- * cannot be cancelled after its updater was launched.
- */
+/** An update cannot be cancelled from `recreate` on. A rollback cannot be cancelled after its updater was launched. */
 export const isTooLateToCancel = ({ kind, state }: Pick<Run, 'kind' | 'state'>): boolean =>
   state === 'recreate' ||
   state === 'verify' ||
   (kind === 'rollback' && !launchStates.some((known) => known === state));
 
 /**
- * Returns the phases of a run. Phases that a finished run did not reach, and unknown states of a newer server, are left
- * out.
+ * Omits phases that a finished run did not reach, and states that only a newer server has.
  * @param now time on the server's clock, in milliseconds
  */
 export function listRunPhaseRows(run: Run, now: number): RowOfRun[] {
@@ -88,18 +84,13 @@ export function listRunPhaseRows(run: Run, now: number): RowOfRun[] {
   });
 }
 
-/**
- * Removes the leading verb of a log message such as `pulled app and worker`, because the row already shows the verb.
- */
+/** Removes the leading verb of a log message such as `pulled app and worker`, because the row already shows it. */
 function messageIn({ doing, done }: PhaseRow, message = ''): string {
   const [verb = ''] = /^\w*/.exec(message) ?? [];
   return verb === doing || verb === done ? message.slice(verb.length).replace(/^[\s,:]+/, '') : message;
 }
 
-/**
- * Returns the total milliseconds of the steps; null if unknown. There may be several steps with the same state, such as
- * `waiting`.
- */
+/** Adds the steps up, because a run may enter a state such as `waiting` several times. Null if unknown. */
 export function durationMsOf(steps: readonly RunStep[], now: number): number | null {
   if (steps.length === 0) return null;
   const times = steps.map(

@@ -1,11 +1,10 @@
 import type { RestorePoint, Run } from '../status.ts';
 
-/** An update with a restore point, so that it can be rolled back. */
 export type RollbackableRun = Run & { restorePoint: RestorePoint };
 
 /**
- * Returns the update that a rollback would undo. This is the last run that changed anything, if it was an update that
- * saved a restore point and was not rolled back automatically; otherwise null. The updater makes the final decision.
+ * Returns the last run that changed the instance. Null unless it is an update that saved a restore point and was not
+ * rolled back automatically. The updater makes the final decision.
  * @param past past runs, newest first
  */
 export function findRollbackableRun(past: readonly Run[]): RollbackableRun | null {
@@ -19,8 +18,7 @@ export function findRollbackableRun(past: readonly Run[]): RollbackableRun | nul
 const changing: readonly Run['outcome'][] = ['updated', 'broken', 'crashed'];
 
 /**
- * Returns the seconds for which the product and its data services were stopped while the last restore point was saved;
- * null if unknown.
+ * Returns the downtime while the last restore point was saved; null if unknown.
  * @param past past runs, newest first
  */
 export const findSaveDowntimeSeconds = (past: readonly Run[]): number | null =>

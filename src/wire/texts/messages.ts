@@ -1,9 +1,6 @@
-// Messages of the server are clauses of its log, or sentences from the application that embeds the server library.
+// A server message is a clause from the log, or a sentence from the application that embeds the library.
 
-/**
- * Formats a message as a sentence. If a message begins with the name of the product, a version or a path, its first
- * letter stays.
- */
+/** Capitalizes the first letter and adds a period. A product name, version or path at the beginning is not changed. */
 export function formatMessageSentence(message: string, product: string): string {
   const text = message.trim();
   const word = /^\p{Ll}+(?=[\s,;:']|$)/u.exec(text)?.[0];
@@ -11,5 +8,5 @@ export function formatMessageSentence(message: string, product: string): string 
   return begun === '' || /[.!?…:]$/.test(begun) ? begun : `${begun}.`;
 }
 
-/** Formats a message without its final period, as part of a longer sentence. */
+/** Removes the final period, so that the message can be part of a longer sentence. */
 export const formatMessageClause = (message: string): string => message.trim().replace(/\.$/, '');

@@ -9,7 +9,6 @@ interface Amount {
   count: number;
 }
 
-/** Functions that format a number of seconds, minutes, hours or days. */
 type UnitTexts = Record<Unit, (count: number) => string>;
 
 export const unitTexts: UnitTexts = {
@@ -35,7 +34,7 @@ export function formatAge(milliseconds: number, units = unitTexts): string {
   return units[unit](count);
 }
 
-/** Returns the amount in the largest unit of a duration, and the rest in the next smaller unit. */
+/** Splits a duration into its largest unit and the next smaller unit. Days are used from two days on. */
 function inUnits(milliseconds: number): [largest: Amount, smaller: Amount] {
   const passed = Math.max(0, milliseconds);
   const amounts = (unit: Unit, size: number, smaller: Unit, part: number): [Amount, Amount] => [
@@ -49,11 +48,10 @@ function inUnits(milliseconds: number): [largest: Amount, smaller: Amount] {
     : amounts('second', second, 'second', second);
 }
 
-/** Formats a duration that is given in seconds. */
 export const formatDurationOfSeconds = (count: number, units = unitTexts): string =>
   formatDuration(Math.round(count) * second, units);
 
-/** Returns the milliseconds between two server times; null if either time is unknown. */
+/** Null if either time is unknown. */
 export function countMillisecondsBetween(
   from: string | null | undefined,
   to: string | null | undefined,
@@ -62,13 +60,10 @@ export function countMillisecondsBetween(
   return Number.isFinite(passed) ? passed : null;
 }
 
-/** Checks whether the start of a time window is less than a minute away. Such a window counts as reached. */
+/** A time window that starts in less than a minute counts as reached. */
 export const isSoon = (at: number, now: number): boolean => at - now < minute;
 
-/**
- * Returns a keyword for a time today or tomorrow; null for other times. The hours before 6:00 tomorrow count as
- * tonight.
- */
+/** Null unless the time is today or tomorrow. Tonight lasts from 18:00 to 6:00. */
 export function findNearDayKeyword(
   at: number,
   now: number,
@@ -81,7 +76,7 @@ export function findNearDayKeyword(
   return isEarly && hourOf(now, timeZone) >= 6 ? 'tonight' : 'tomorrow';
 }
 
-/** Returns the number of midnights from `now` to `at`. */
+/** Negative if `at` is before `now`. */
 export function countMidnightsBetween(now: number, at: number, timeZone?: string): number {
   const { format } = createDateFormat(
     'en-CA',
@@ -94,10 +89,7 @@ export function countMidnightsBetween(now: number, at: number, timeZone?: string
 const hourOf = (at: number, timeZone?: string): number =>
   Number(createDateFormat('en', { hour: 'numeric', hourCycle: 'h23' }, timeZone).format(at));
 
-/**
- * Creates a date format in a time zone. Uses the local time zone if none is given or the runtime does not support the
- * given one.
- */
+/** Uses the local time zone if none is given or the runtime does not support it. */
 export function createDateFormat(
   locale: string,
   form: Intl.DateTimeFormatOptions,

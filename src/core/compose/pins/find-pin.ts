@@ -63,7 +63,7 @@ export function requirePin(files: ProjectFiles, service: string): Pin {
   return { service, reference, referenceText: resolved.text, tag, place, resolved };
 }
 
-/** Returns the pin of a service; null if the pin cannot be read or changed. */
+/** Returns null if the pin cannot be read or changed. */
 export function findUsablePin(files: ProjectFiles, service: string): Pin | null {
   try {
     return requirePin(files, service);
@@ -73,14 +73,17 @@ export function findUsablePin(files: ProjectFiles, service: string): Pin | null 
   }
 }
 
-/** Checks whether the tag of a service is written at the same position of a file as the tag of one of these pins. */
+/** Checks whether the service's tag has the same position in a file as the tag of one of the pins. */
 export function isPinShared(files: ProjectFiles, service: string, pins: readonly Pin[]): boolean {
   const pin = findUsablePin(files, service);
   const own = pin && writtenAt(pin);
   return own !== null && pins.some((each) => writtenAt(each) === own);
 }
 
-/** Checks whether two pins are written at the same position or use the same variable, even with different defaults. */
+/**
+ * Two pins are the same if their tags have the same position in a file or use the same variable, even with different
+ * defaults.
+ */
 export function isSamePin(a: Pin, b: Pin): boolean {
   const { variable } = a.place;
   if (variable !== undefined && variable === b.place.variable) return true;
@@ -94,8 +97,7 @@ function writtenAt({ reference, resolved }: Pin): string | null {
 }
 
 /**
- * Returns the variables that supply a range of the resolved text, but not the variables in the values of these
- * variables.
+ * Returns the variables from which a range of the resolved text comes. Variables inside their values are not listed.
  */
 function variablesIn(
   template: SourceMappedText,
@@ -121,8 +123,8 @@ const severalVariables = (
   });
 
 /**
- * Returns the location of the main part of a tag. If the main part contains escapes or comes from outside the files,
- * returns the location of the image.
+ * Returns the location of a tag's main part, or of the image if the main part contains escapes or comes from outside
+ * the files.
  */
 function tagPlace(
   files: ProjectFiles,
@@ -165,10 +167,7 @@ function mainPart(tag: PinTag, resolved: SourceMappedText, start: number, where:
   return main;
 }
 
-/**
- * Checks that compose and the updater resolve the image to the same text.
- * @throws UpdateError pin-unsupported if they do not
- */
+/** @throws UpdateError pin-unsupported if compose and the updater resolve the image to different texts */
 export function checkPinAgainstModel(pin: Pin, image: string | undefined): void {
   if (image === undefined || image === pin.referenceText) return;
   throw new UpdateError(
@@ -184,8 +183,8 @@ interface EffectiveImage {
 }
 
 /**
- * Returns the image that compose uses for a service: the image in the last `-f` file that sets one, including the files
- * that it names in `extends` and `include`.
+ * The last `-f` file with an image for the service takes precedence. The image may come from a file that this file
+ * extends or includes.
  * @throws UpdateError built-from-source, no-app; compose-invalid if a linked file is missing or the service has no
  * image
  */
@@ -213,16 +212,15 @@ function effectiveImage(files: ProjectFiles, service: string): EffectiveImage {
   }
 }
 
-/**
- * Result of a search: the image, the error for a missing file that might contain it, or the reason why there is no
- * image.
- */
+/** The image, the error for a missing file that may contain the image, or the reason why there is no image. */
 type Found = EffectiveImage | UpdateError | 'build' | 'no-image' | 'no-service';
 
 const isImage = (found: Found): found is EffectiveImage =>
   typeof found === 'object' && !(found instanceof UpdateError);
 
-/** Returns the result that ranks higher, or else the first. An image ranks highest, then an error, then `build`. */
+/**
+ * An image ranks highest, followed by an error and by `build`. If the ranks are equal, the first result is returned.
+ */
 function better(first: Found, second: Found): Found {
   const rankOf = (found: Found) => {
     if (isImage(found)) return 4;
@@ -231,7 +229,7 @@ function better(first: Found, second: Found): Found {
   return rankOf(second) > rankOf(first) ? second : first;
 }
 
-/** Searches the files for the image of a service, from the highest to the lowest precedence. */
+/** Searches the files from the highest to the lowest precedence. */
 function search(
   files: ProjectFiles,
   layers: readonly ComposeSource[],

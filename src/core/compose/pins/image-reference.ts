@@ -1,6 +1,6 @@
-/** An image reference with the offsets of its tag and digest in the text. */
+/** A parsed image reference, with the offsets of its tag and digest. */
 export interface Reference {
-  /** Repository including the registry and its port, without tag and digest. */
+  /** Includes the registry and its port, but no tag or digest. */
   repository: string;
   tag: string | null;
   /** Digest `sha256:…` without the `@`. */
@@ -10,7 +10,7 @@ export interface Reference {
   digestStart: number;
 }
 
-// Parts of the grammar of image references: https://github.com/distribution/reference/blob/main/reference.go
+// Grammar of image references: https://github.com/distribution/reference/blob/main/reference.go
 const hostLabel = '[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?';
 const host = `(?:${hostLabel}(?:\\.${hostLabel})*|\\[[a-fA-F0-9:]+\\])(?::\\d+)?`;
 const pathPart = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*';
@@ -38,7 +38,7 @@ export function formatReference({
   return `${repository}${tag === null ? '' : `:${tag}`}${digest === null ? '' : `@${digest}`}`;
 }
 
-/** Host names of Docker Hub, and `library/`, the namespace of its official images. */
+/** Prefix of a repository on Docker Hub: the host names, and `library/` for official images. */
 const hub = /^(?:(?:docker\.io|index\.docker\.io|registry-1\.docker\.io)\/)?(?:library\/(?=[^/]+$))?/;
 
 /** Returns the short form of a repository: `redis` for `docker.io/library/redis`. */
@@ -55,9 +55,7 @@ export function publisherOf(repository: string): string | null {
   return path.join('/') || first || null;
 }
 
-/**
- * Checks whether two images have the same publisher. Images whose publisher is unknown must have the same repository.
- */
+/** If neither publisher is known, the repositories must be the same. */
 export function isSamePublisher(a: Reference, b: Reference): boolean {
   const publisher = publisherOf(a.repository);
   return isSameRepository(a, b) || (publisher !== null && publisher === publisherOf(b.repository));
@@ -71,8 +69,8 @@ const kindsOf = <K extends string>(words: Readonly<Record<K, readonly string[]>>
     all.map((word) => [word, kind as K] as const),
   );
 
-// Data stores whose data has the format of one major version. Only the store's own tools migrate the data to the next
-// major version.
+// Data stores whose data format depends on the major version. Only the store's own tools can migrate the data to the
+// next major version.
 const databases: ReadonlyMap<string, StoreKind> = new Map(
   kindsOf({
     database: [
@@ -84,7 +82,7 @@ const databases: ReadonlyMap<string, StoreKind> = new Map(
     cache: ['redis', 'valkey', 'keydb', 'dragonfly', 'memcached'],
   }),
 );
-/** Other data stores, which only matter for restore points, because an update may replace them, unlike a database. */
+/** Data stores that only matter for restore points. Unlike a database, they may be replaced by an update. */
 const otherStores = kindsOf({
   database: ['openldap', 'etcd', 'zookeeper', 'ferretdb', 'victoriametrics', 'orientdb'],
   queue: [
@@ -98,22 +96,15 @@ const otherStores = kindsOf({
 });
 const stores: ReadonlyMap<string, StoreKind> = new Map([...databases, ...otherStores]);
 
-/** Kind of data that a data store contains. */
 export type StoreKind = 'database' | 'queue' | 'search index' | 'cache';
-/**
- * Parts of image names, such as `exporter` in `postgres-exporter`, that indicate a tool for a database and not a
- * database.
- */
+/** Words in image names that indicate a tool for a database, such as `exporter` in `postgres-exporter`. */
 const helpers = /^(?:exporter|express|backups?|commander|insight|admin|ui|web|gui|proxy|operator|client)$/;
 
-/** Checks by the image name whether an image is a database. */
+/** Decides by the image name alone. */
 export const isDatabase = ({ repository }: Pick<Reference, 'repository'>): boolean =>
   kindOf(repository, databases) !== null;
 
-/**
- * Returns the kind of data store in a container, determined from the image and the mount paths of volumes. Null if the
- * container does not look like a data store.
- */
+/** Decides by the image name and the mount paths of volumes; null if the container does not look like a data store. */
 export function findDataStoreKind(image: string, paths: readonly string[]): StoreKind | null {
   const repository = parseReference(image)?.repository ?? '';
   const known = kindOf(repository, stores);
@@ -138,14 +129,13 @@ function kindOf(repository: string, known: ReadonlyMap<string, StoreKind>): Stor
   const words = wordsOf(repository);
   const at = words.findIndex((word) => known.has(word));
   if (at < 0 || isHelper(repository)) return null;
-  // Not a data store: `zabbix-server-mysql` is a server that uses a database. In contrast, `mysql-server` is a
-  // database.
+  // `zabbix-server-mysql` is a server that uses a database, but `mysql-server` is a database.
   if (words.slice(0, at).includes('server')) return null;
-  // The last word counts, because the vendor may come before the database, as in `percona-server-mongodb`.
+  // The last known word counts, because a vendor name may precede the database, as in `percona-server-mongodb`.
   return known.get(words.findLast((word) => known.has(word)) ?? '') ?? null;
 }
 
-/** Checks whether the image is a tool for a database and not a database, such as `postgres-exporter`. */
+/** A tool for a database, such as `postgres-exporter`, is not a data store. */
 const isHelper = (repository: string): boolean => wordsOf(repository).some((word) => helpers.test(word));
 
 const wordsOf = (repository: string): string[] => (repository.split('/').at(-1) ?? '').split(/[-_.]+/);

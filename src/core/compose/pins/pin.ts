@@ -6,7 +6,7 @@ import type { Reference } from './image-reference.ts';
 export interface Pin {
   service: string;
   reference: Reference;
-  /** Complete image reference with its variables resolved, as in compose. */
+  /** Complete image reference, with variables resolved. */
   referenceText: string;
   /** Tag of the image; `latest` if the image has no tag. */
   tag: PinTag;
@@ -15,19 +15,16 @@ export interface Pin {
   resolved: SourceMappedText;
 }
 
-/** Lists the locations of tags, for users who change the tags manually. */
+/** Text for users who change the tags manually. */
 export const formatTagLocations = (pins: readonly Pin[]): string =>
   [...new Set(pins.map(({ place }) => place.description))].join(', ');
 
-/** Returns the advice on how to apply a tag that was set manually. */
+/** Explains how to apply a tag that was set manually. */
 export const formatTagAdvice = ({ place }: Pin): string =>
   place.kind === 'stack' ? 'then deploy the stack' : 'then run {compose} pull && {up}';
 
 export interface PinLocation {
-  /**
-   * Source of the tag: the image itself, the value of a variable, the default of a variable, no tag, or a Swarm
-   * service.
-   */
+  /** Source of the tag: image text, variable value, variable default, no tag, or Swarm service. */
   kind: 'literal' | 'variable' | 'default' | 'absent' | 'stack';
   /** Path of the file that contains the tag. */
   file: string;

@@ -11,15 +11,15 @@ import type { Pin } from './pin.ts';
 
 export interface PinUpdate {
   pin: Pin;
-  /** New tag, complete with prefix and variant. */
+  /** New tag, including its prefix and variant. */
   tag: string;
-  /** New digest, if the pin has a digest. */
+  /** New digest. Required if the pin has a digest and its tag changes. */
   digest?: string;
 }
 
 /**
- * Returns the smallest edits that set the new tags. A location that several pins share is edited once. Afterwards, the
- * edited files are read again to check that each pin has the requested version.
+ * Plans minimal edits. A location that several pins share is edited once. The edited texts are parsed again to check
+ * that each pin has the requested version.
  * @throws UpdateError pin-unsupported; pin-digest if a pin has a digest and no new digest is given
  */
 export function planPinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): Edit[] {
@@ -27,8 +27,7 @@ export function planPinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): 
   const unique = new Map<string, (typeof edits)[number]>();
   for (const candidate of edits) {
     const { edit, move } = candidate;
-    // The key contains the variable because two variables that are appended to the same file are two edits at one
-    // offset.
+    // The key contains the variable, because two variables appended to one file are separate edits at one offset.
     const place = `${edit.file}\n${edit.start}\n${edit.end}\n${edit.start === edit.end ? edit.variable : ''}`;
     const first = unique.get(place);
     if (first && first.edit.after !== edit.after) throw conflict(first.move.pin, move.pin);
@@ -70,7 +69,7 @@ function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, te
     throw unsupported(pin, `combines ${names}`);
   }
   // Variables are tried before literal text, because a variable next to literal text usually contains the version. If
-  // the new text does not fit a variable, the variable contains the variant.
+  // the new text does not fit the variable, the variable contains the variant instead.
   for (const part of [...variables, ...parts.filter(({ via }) => via === 'text')]) {
     const at = parts.slice(0, parts.indexOf(part)).reduce((length, other) => length + other.text.length, 0);
     const [before, after] = [old.slice(0, at), old.slice(at + part.text.length)];
@@ -113,8 +112,8 @@ function editAt(files: ProjectFiles, pin: Pin, place: SourceSegment | undefined,
 }
 
 /**
- * Removes the leading line break from all appended lines of a file except the first, whose line break ends the previous
- * last line of the file.
+ * Only the first line that is appended to a file needs a leading line break, which ends the file's last line. The other
+ * line breaks are removed.
  */
 function tidyAppends(edits: Edit[]): Edit[] {
   const begun = new Set<string>();
@@ -127,10 +126,7 @@ function tidyAppends(edits: Edit[]): Edit[] {
   });
 }
 
-/**
- * Returns the image reference that a service must have after the edits. It is computed independently, so that the edits
- * can be checked.
- */
+/** Computes the expected image reference independently of the edits, so that the edits can be checked. */
 export function updatedReference({ pin: { reference }, tag, digest }: PinUpdate): string {
   return formatReference({
     repository: reference.repository,
@@ -139,7 +135,7 @@ export function updatedReference({ pin: { reference }, tag, digest }: PinUpdate)
   });
 }
 
-/** Reads the edited files again and checks that each pin has the expected reference. */
+/** Parses the edited texts again and checks that each pin has the expected reference. */
 function confirm(files: ProjectFiles, moves: readonly PinUpdate[], edits: readonly Edit[]): void {
   const after = applyEditsToDraft(createDraft(files), edits).files;
   for (const move of moves) {

@@ -5,7 +5,7 @@ import { formatTagAdvice, formatTagLocations, type Pin } from './pin.ts';
 const refused = (message: string, advice: string): UpdateError =>
   new UpdateError('pin-unsupported', message, { advice });
 
-/** Checks whether a pin has this floating tag, in any variant: `--target stable` also matches `stable-alpine`. */
+/** Matches the floating tag in any variant: `--target stable` also matches `stable-alpine`. */
 export const isPinnedTo = ({ tag }: Pin, word: string): boolean =>
   tag.text === word || (tag.kind === 'word' && tag.text === `${word}${tag.suffix}`);
 
@@ -21,10 +21,7 @@ export const createUnversionedTargetError = (pins: readonly Pin[], tag: string):
     `Set the tag manually (${formatTagLocations(pins)}), ${pins.slice(0, 1).map(formatTagAdvice)}.`,
   );
 
-/**
- * Returns the error for a pin whose tag cannot be compared with the target. @param pins the pins of all updated
- * services
- */
+/** @param pins the pins of all updated services */
 export const createUnversionedPinError = (
   pin: Pin,
   target: ReleaseTarget,

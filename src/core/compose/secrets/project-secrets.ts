@@ -19,10 +19,10 @@ import {
   secretsOfLines,
 } from './secret-lines.ts';
 
-// Functions that find the secrets in a project's files (docs/contract.md 6.6). They never throw, because a file that
-// compose rejects may also contain a password, and compose quotes the rejected text.
+// The functions in this file find a project's secrets (docs/contract.md 6.6). They never throw: a file that compose
+// rejects may contain a password, and compose quotes the rejected text.
 
-/** Returns the values in env files as compose reads them. A file that compose rejects is searched line by line. */
+/** Returns all values in env files, as compose reads them. A file that compose rejects is searched line by line. */
 export function secretsOfEnvFiles(files: readonly TextFile[]): Secret[] {
   const valuesOf = (some: readonly TextFile[]) => tolerantly(() => listEnvFileValues(some));
   const readable = files.filter((file) => valuesOf([file]) !== null);
@@ -30,10 +30,7 @@ export function secretsOfEnvFiles(files: readonly TextFile[]): Secret[] {
   return [...(valuesOf(readable) ?? []), ...unreadable.flatMap(({ text }) => secretsOfLines(text))];
 }
 
-/**
- * Returns the paths of files that may contain secrets: env files of services, secret files, config files and label
- * files.
- */
+/** Returns paths of files that may contain secrets. Label files are listed as config files. */
 export function secretFilesOf(
   files: ProjectFiles,
 ): Record<'envFiles' | 'secretFiles' | 'configFiles', string[]> {
@@ -57,10 +54,7 @@ const linksIn = (file: ComposeFile, section: string, key: string): FileLink[] =>
     parseFileLinks(yaml, yaml.get(entry, key), file.file),
   );
 
-/**
- * Returns the texts that must not be masked: names of services, and images, both as written and with variables
- * resolved.
- */
+/** Returns service names, and images both as written and with variables resolved. */
 export const listUnmaskedTexts = (files: ProjectFiles): { services: string[]; images: string[] } => {
   const layers = layersOf(files);
   return {
@@ -74,7 +68,10 @@ export const listUnmaskedTexts = (files: ProjectFiles): { services: string[]; im
   };
 };
 
-/** Returns the secrets in the project files: values in env files and in `environment`, inline configs and secrets. */
+/**
+ * Returns the values in env files and in `environment`, inline configs and secrets, and values after names that look
+ * secret.
+ */
 export function secretsOfProject(files: ProjectFiles): Secret[] {
   const composeFiles = [...files.composeFiles, ...(files.linkedFiles ?? [])];
   return [
@@ -120,7 +117,7 @@ function valuesIn(layer: ComposeSource, { yaml, entry: environment }: Entry): Se
     const node = yaml.get(environment, key);
     const text = textOf(node);
     if (text === null) return [];
-    // The text in the file is needed, too, because a value folded over several lines differs from the value in compose.
+    // A value folded over several lines differs from compose's value, so the text in the file is also a secret.
     const [from = 0, to = 0] = node?.range ?? [];
     const source = layer.file.file.text.slice(from, to);
     return [...written(layer, key, text), ...(source.includes('\n') ? [{ key, value: source }] : [])];
@@ -146,7 +143,7 @@ function written(layer: ComposeSource, key: string, text: string): Secret[] {
   return [...new Set([text, resolved ?? text])].map((value) => ({ key, value }));
 }
 
-/** Returns each file once per base directory. If the files cannot be read together, each file is read separately. */
+/** Returns the files in the include tree. If the tree cannot be resolved, each file is parsed separately. */
 function layersOf(files: ProjectFiles): ComposeSource[] {
   const reached = tolerantly(() => resolveIncludeTree(files).layers);
   if (reached !== null) return reached;

@@ -1,6 +1,6 @@
-// Functions that find secrets in the lines of any text (docs/contract.md 6.6).
+// The functions in this file find secrets in the lines of any text (docs/contract.md 6.6).
 
-/** A text that must not be printed. `key` is the name of the text and determines the minimum length of masked texts. */
+/** A text that must not be printed. If `key` looks secret, shorter texts are masked, too. */
 export interface Secret {
   key: string;
   value: string;
@@ -13,8 +13,8 @@ const wholeWord = /(?:^|[_-])(?:KEY|AUTH)(?:[_-]|$)/i;
 export const isSecretKey = (key: string): boolean => anywhere.test(key) || wholeWord.test(key);
 
 /**
- * Returns the secrets of a text that cannot be parsed: each whole line and the value after each `=` or `:`, including
- * lines that are commented out.
+ * Returns the secrets in a text that cannot be parsed: each line and the value after each `=` or `:`, also in
+ * commented-out lines.
  */
 export function secretsOfLines(text: string): Secret[] {
   return linesOf(text).flatMap((line) => {
@@ -31,22 +31,18 @@ export function secretsOfLines(text: string): Secret[] {
   });
 }
 
-/**
- * Returns the values of an env file with `format: raw`, in which quotes and comments have no meaning: the text after
- * the first `=` of each line.
- */
+/** Returns the text after the first `=` of each line: with `format: raw`, quotes and comments have no meaning. */
 export const secretsOfRawEnvFile = (text: string): Secret[] =>
   linesOf(text).flatMap((line) => {
     const at = line.indexOf('=');
     return at < 0 ? [] : [{ key: line.slice(0, at).trim(), value: line.slice(at + 1) }];
   });
 
-/** Returns the secrets of a secret file or an inline config: each line, and the text after its first `=` or `:`. */
+/** Returns each line of a secret file or inline config, and the text after its first `=` or `:`. */
 export const secretsOfContent = (text: string): Secret[] =>
   linesOf(text).flatMap((line) => [line, ...split(line).value].map((value) => ({ key: '', value })));
 
-// A match may only start at the beginning of a name or of a run of spaces, because trying each character of a long run
-// would take minutes.
+// A match may only start at the beginning of a name, because trying each character of a long name would take minutes.
 const nameForm = String.raw`(?<![\w.-])([\w.-]+)["']?\s*`;
 const valueForm = String.raw`[=:]\s*("[^"]*"|'[^']*'|[^\s,{}[\]]+)`;
 const assigned = new RegExp(`(?:${nameForm})?${valueForm}`, 'g');
@@ -60,7 +56,7 @@ const linesOf = (text: string): string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '');
 
-/** Splits a line into key and value. Also returns the value without quotes, the comma of JSON and an inline comment. */
+/** Returns the value as written, without a trailing comma (JSON) or comment, and also without quotes. */
 function split(line: string): { key: string; value: string[] } {
   const at = line.search(/[=:]/);
   if (at < 0) return { key: '', value: [] };
@@ -73,7 +69,7 @@ function split(line: string): { key: string; value: string[] } {
   return { key, value: [...new Set([value, bare, unquoted(bare)])] };
 }
 
-/** Returns the secrets in lines that are commented out, because these lines may be next to a changed line in a diff. */
+/** Commented-out lines matter because a diff may print them next to a changed line. */
 export const commentedOutSecretsOf = (text: string): Secret[] =>
   linesOf(text)
     .filter((line) => line.startsWith('#'))
@@ -90,9 +86,8 @@ const option =
   /(?<![\w-])--?([\w-]+)["']?(?:\s*[=,]\s*|[\t ]+|[^\S\n]*\n\s*-\s+)("[^"]*"|'[^']*'|[^\s"',{}[\]]+)/g;
 
 /**
- * Returns the values after names that look secret: in labels, build arguments, extensions, settings in configs and
- * command options. They may not be passwords, so paths, other options and values of fewer than 8 characters are not
- * masked.
+ * Returns values after names that look secret, in labels, build arguments, extensions, configs and command options.
+ * Such a value may not be a password, so paths, options and values of fewer than 8 characters are not masked.
  */
 export const findKeyedSecrets = (text: string): Secret[] =>
   [...linesOf(text).flatMap((line) => [...line.matchAll(keyed)]), ...text.matchAll(option)].flatMap(

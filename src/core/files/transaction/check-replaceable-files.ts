@@ -10,8 +10,9 @@ import { findUnmappedOwner } from '../unmapped-owner.ts';
 import { requireSameAccess } from './file-record.ts';
 
 /**
- * Checks whether files can be replaced by renaming: they must be regular files in mounted directories, and must not be
- * mount points. The directory of a new file must exist. Returns warnings about permissions that cannot be read.
+ * Checks whether files can be replaced with a rename: they must be regular files in writable mounted directories, and
+ * must not be mount points. The directory of a new file must exist. Returns warnings, for example about permissions
+ * that cannot be checked.
  * @throws UpdateError not-a-file, read-only, outside-mounts, rights-lost
  */
 export async function checkReplaceableFiles(
@@ -23,9 +24,9 @@ export async function checkReplaceableFiles(
 }
 
 /**
- * Checks whether replacements can have the same permissions as the existing files. Returns warnings, including those
- * about other hard links to a file.
- * @param here returns the path of a file in this container
+ * Checks whether replacements can get the permissions of the existing files. Returns warnings, for example about other
+ * hard links.
+ * @param here converts a path in `files` to a path in this container
  * @throws UpdateError rights-lost
  */
 export async function checkFileRights(
@@ -38,7 +39,7 @@ export async function checkFileRights(
     const real = await realpath(here(file)).catch(() => null);
     if (real === null) continue;
     const others = (await stat(real)).nlink - 1;
-    // Other hard links keep the old content, because the new file only replaces this name (docs/contract.md 5.1).
+    // The new file replaces only this name, so other hard links keep the old content (docs/contract.md 5.1).
     if (others > 0) {
       told.push(
         `${file} has ${others === 1 ? 'another hard link, which keeps' : `${others} other hard links, which keep`} the old content`,
@@ -73,7 +74,7 @@ export async function checkFileRights(
 }
 
 /**
- * Checks whether files can be replaced, based only on the access check of the file system.
+ * Rejects files in directories to which this process cannot write. Only asks the file system, and needs no mounts.
  * @throws UpdateError read-only
  */
 export async function checkWritable(files: readonly string[]): Promise<void> {

@@ -6,10 +6,10 @@ import { stateDirectoryName } from '../../names/state-directory-name.ts';
 import { RightsLost } from '../attributes.ts';
 import { diskFileSystem, type FileSystem, type Owner, systemCode } from '../file-system.ts';
 
-/** Plain data (JSON) about a file in a transaction. Any process can use it to restore the file. */
+/** A file in a transaction, as JSON from which any process can restore the file. */
 export interface FileRecord {
   path: string;
-  /** Path with symbolic links resolved, so that the target of a link is replaced, and not the link. */
+  /** Path without symbolic links, so that a link's target is replaced and not the link. */
   real: string;
   /** SHA-256 of the old content in hex; null if the file did not exist. */
   before: string | null;
@@ -19,11 +19,10 @@ export interface FileRecord {
   backup: string | null;
   /** Owner, mode and attributes of the old file; null if the file did not exist. */
   owner: Owner | null;
-  /** Path of the temporary file in the same directory, which is later renamed to the file. */
+  /** Path of the temporary file, which is in the same directory and is renamed to `real`. */
   temporary: string;
 }
 
-/** Returns the path of the temporary file that a run creates in the same directory to replace a file. */
 export const temporaryOf = (real: string, run: string): string =>
   join(dirname(real), `.${basename(real)}${stateDirectoryName}-${run}`);
 
@@ -33,7 +32,7 @@ export const newFileMode = 0o600;
 
 export const hashOf = (bytes: string | Buffer): string => hash('sha256', bytes);
 
-/** Returns the hash of a file; `directory` for a directory; null if nothing exists at the path. */
+/** Returns the SHA-256 of a file in hex; `directory` for a directory; null if the path does not exist. */
 export async function readHash(fs: FileSystem, path: string): Promise<string | null> {
   try {
     const bytes = await fs.read(path);
@@ -45,18 +44,19 @@ export async function readHash(fs: FileSystem, path: string): Promise<string | n
   }
 }
 
-/** System calls that give a new file the owner and the mode of the old file, with the words for messages. */
+/** System calls that set the owner and mode of a new file, each with its text for messages. */
 const givers: Readonly<Record<string, string>> = { fchown: 'its owner', fchmod: 'its mode' };
 
 /**
- * Error codes of these calls if the process is not root, lacks a capability, or runs in a container into which the
- * owner is not mapped.
+ * Error codes of `fchown` and `fchmod` if the process is not root, lacks a capability, or sets an owner that is not
+ * mapped into its container.
  */
 const notAllowed = ['EPERM', 'EINVAL'];
 
 /**
- * Returns a handler for errors from setting permissions. Such errors are fatal, because the new file must not give
- * access to users who had no access to the old file. @throws UpdateError rights-lost
+ * Returns a handler for errors while permissions are set. These errors are fatal, because users without access to the
+ * old file might otherwise get access to the new one.
+ * @throws UpdateError rights-lost
  */
 export const requireSameAccess =
   (path: string) =>
@@ -77,7 +77,7 @@ function notGiven(cause: unknown): string | null {
   return what === undefined ? null : `${what} cannot be set on a new file (${message})`;
 }
 
-/** Checks whether a file is unchanged, was replaced by the transaction, or was changed by another process. */
+/** Returns `before` if the file is unchanged, `after` if it was replaced, and `other` if another process changed it. */
 export async function readFileState(record: FileRecord, fs: FileSystem = diskFileSystem): Promise<FileState> {
   const found = await readHash(fs, record.real);
   if (found === record.before) return 'before';
@@ -89,20 +89,16 @@ export const readFileStates = (
 ): Promise<{ path: string; state: FileState }[]> =>
   Promise.all(records.map(async (record) => ({ path: record.path, state: await readFileState(record) })));
 
-/** Returns the directories that contain the files, each once. */
 export const listRecordDirectories = (records: readonly FileRecord[]): string[] => [
   ...new Set(records.map(({ real }) => dirname(real))),
 ];
 
-/**
- * Removes temporary files, except those that cannot be removed. The removal is only permanent when the directories have
- * been synced.
- */
+/** Ignores errors. The removal is permanent only after the directories have been synced. */
 export async function unlinkTemporaryFiles(fs: FileSystem, records: readonly FileRecord[]): Promise<void> {
   for (const { temporary } of records) await fs.remove(temporary).catch(() => {});
 }
 
-/** Removes the temporary files of a killed process, if possible. */
+/** Removes temporary files and syncs their directories. Ignores errors. */
 export async function removeTemporaryFiles(
   records: readonly FileRecord[],
   fs: FileSystem = diskFileSystem,

@@ -38,34 +38,27 @@ export interface FileReplacement {
 
 interface TransactionOptions {
   /**
-   * ID of the run, for the names of temporary files, `.<basename>.svc-updater-<run>`. Temporary files of an earlier
-   * attempt are removed.
+   * Run ID in the names of temporary files: `.<basename>.svc-updater-<run>`. Those of an earlier attempt are removed.
    */
   run: string;
   /** Absolute path of the directory for backups; null for no backups. */
   backup: string | null;
   /**
-   * Files, including those that are not replaced, whose texts must be the same as when the replacements were planned.
+   * Files from which the replacements were planned. None of them may have changed since, even if it is not replaced.
    */
   planned?: readonly TextFile[];
-  /**
-   * Callback for writing the journal, called when every backup is on the disk and no temporary or new file has been
-   * written.
-   */
+  /** Writes the journal. Called when all backups are on the disk, before any temporary or new file is written. */
   prepared?: (records: readonly FileRecord[]) => Promise<void>;
-  /**
-   * Callback for a warning about attributes that cannot be preserved and that do not control access. Called before any
-   * file is replaced.
-   */
+  /** Prints a warning about lost attributes that do not control access. Called before any file is replaced. */
   warn?: (sentence: string) => void;
   fs?: FileSystem;
 }
 
 /**
- * Replaces files as one transaction. Before the first file is replaced, every new text is on the disk as a temporary
- * file with owner, mode and attributes, so that a full disk or lost permissions are detected before anything changes.
- * After a failure, the files are restored. If no file had been replaced, the backups and temporary files are also
- * removed. When the promise resolves, all changes are on the disk.
+ * Replaces files in one transaction. All new texts are first written to temporary files with the final owner, mode and
+ * attributes, so that a full disk or lost permissions are detected before anything changes. After a failure, replaced
+ * files are restored; if there are none, backups and temporary files are removed. When the promise resolves, all
+ * changes are on the disk.
  * @throws UpdateError file-changed, rights-lost, write-failed, files-not-restored; errors of `prepared`
  */
 export async function replaceFiles(
@@ -134,7 +127,7 @@ async function describe(
   );
 }
 
-/** Returns a path in the backup directory for each file. Files with the same name get different paths. */
+/** Returns the backup path of each file. Files with the same name get different paths. */
 function backupPaths(directory: string, paths: readonly string[]): string[] {
   const names = new Set<string>();
   for (const path of paths) {
@@ -146,9 +139,9 @@ function backupPaths(directory: string, paths: readonly string[]): string[] {
 }
 
 /**
- * Writes backups of the old texts to the disk. They have the permissions of the files, so that other users cannot read
- * them, and so that a backup can be renamed to its file if the disk is full.
- * @param texts old texts by path
+ * Backs up the old texts. Backups have the permissions of their files, so other users cannot read them, and a backup
+ * can be renamed to its file if the disk is full.
+ * @param texts old texts, keyed by path
  */
 async function keepBackups(
   fs: FileSystem,
@@ -164,8 +157,8 @@ async function keepBackups(
       requireSameAccess(path),
     );
   }
-  // The name of a file is on the disk only after its directory has been synced. Therefore, each directory is synced, up
-  // to the first directory that contains project files and thus existed before.
+  // A new name is on the disk only after its directory has been synced. Parent directories may be new as well, so each
+  // is synced, up to the first one that contains project files.
   for (let at = directory; ; at = dirname(at)) {
     await fs.sync(at);
     if (at === dirname(at) || records.some(({ path }) => path.startsWith(`${at}/`))) break;
@@ -179,7 +172,7 @@ async function removeBackups(
   records: readonly FileRecord[],
 ): Promise<void> {
   for (const { backup } of records) if (backup !== null) await fs.remove(backup).catch(() => {});
-  // This call fails if the directory is not empty, so the directory is then kept.
+  // This call fails if the directory is not empty, so other files in it are kept.
   await fs.remove(directory).catch(() => {});
 }
 
@@ -199,7 +192,7 @@ async function expectHash(
   throw new UpdateError('file-changed', `${path} was changed by another user or process during the update`);
 }
 
-/** Converts a system error into an UpdateError with advice. Other errors are rethrown. */
+/** Returns a handler that converts system errors to an UpdateError and rethrows all other errors. */
 const failAs =
   (done: string) =>
   (cause: unknown): never => {

@@ -18,10 +18,10 @@ import {
 type Texts = ReadonlyMap<string, string>;
 
 /**
- * Restores every file that is unchanged since the transaction. Returns the paths of the other files, which are not
- * restored. Can be interrupted and called again, even by another process. When the promise resolves, the old files are
- * on the disk. Each has the owner, mode and access control lists of the file that it replaces, whatever its record and
- * its backup contain. `texts` (old texts by path) are used if a backup is missing or damaged.
+ * Restores every file that has not changed since the transaction, and returns the paths of the other files. Can be
+ * interrupted and called again, even by another process. When the promise resolves, the old files are on the disk, with
+ * the owner, mode and attributes of the files that they replace. `texts`, the old texts keyed by path, are used if a
+ * backup is missing or damaged.
  * @throws UpdateError files-not-restored after all other files have been restored
  */
 export async function restoreFiles(
@@ -40,8 +40,7 @@ export async function restoreFiles(
     }
   }
   await unlinkTemporaryFiles(fs, records);
-  // The directories of files that need no restoration are also synced, because an interrupted call may have restored
-  // these files without syncing them.
+  // An interrupted call may have restored files without syncing their directories, so all directories are synced.
   for (const directory of listRecordDirectories(records)) {
     await fs.sync(directory).catch((error) => {
       if (!isMissingFileError(error)) errors.push(error);
@@ -52,7 +51,7 @@ export async function restoreFiles(
   throw new UpdateError('files-not-restored', `the files could not be restored: ${cause.message}`, { cause });
 }
 
-/** Restores a file. Returns false if the file was changed after the transaction and is therefore not restored. */
+/** Returns false if the file was changed after the transaction and is therefore not restored. */
 async function restore(fs: FileSystem, record: FileRecord, texts: Texts): Promise<boolean> {
   const state = await readFileState(record, fs);
   if (state !== 'after') return state === 'before';
@@ -66,7 +65,7 @@ async function restore(fs: FileSystem, record: FileRecord, texts: Texts): Promis
   return true;
 }
 
-/** Prepares the restoration of the old file, so that `take` only has to rename a file. */
+/** Prepares the old file, so that `take` only has to rename it. */
 async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promise<{ take(): Promise<void> }> {
   const { path, real, backup, temporary } = record;
   const kept = backup === null ? null : await fs.read(backup);
@@ -82,7 +81,7 @@ async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promis
   } catch (error) {
     if (!intact || backup === null || !isAs(await fs.rights(backup), owner)) throw error;
     // A full disk has no space for a copy, so a backup with the same permissions is renamed instead. If the rename
-    // fails, because the backup is on another file system, the first error is more helpful.
+    // fails, for example because the backup is on another file system, the first error is more helpful.
     const take = () =>
       fs.rename(backup, real).catch(() => {
         throw error;
@@ -91,7 +90,6 @@ async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promis
   }
 }
 
-/** Checks whether two owners and their permissions give access to the same users. */
 const isAs = (one: Owner, other: Owner): boolean =>
   one.uid === other.uid &&
   one.gid === other.gid &&

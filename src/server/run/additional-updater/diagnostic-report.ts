@@ -2,7 +2,7 @@ import { createRun, RunRecord } from '../run-record.ts';
 import type { ServerContext } from '../server-context.ts';
 import { runWithAdditionalUpdater } from './run-additional-updater.ts';
 
-/** Maximum number of base64 characters of a report, which is many times the size of a typical report. */
+/** Maximum number of base64 characters in a report. A typical report is many times smaller. */
 const longest = 16 * 1024 * 1024;
 
 /**
@@ -20,8 +20,8 @@ export async function createDiagnosticReport(context: ServerContext): Promise<Ui
   return runWithAdditionalUpdater(order, context, async (containerId) => {
     let text = '';
     let isComplete = false;
-    // Read the log to its end: after the archive, the updater still removes the containers that it created for the
-    // plan.
+    // Read the log to its end: after writing the archive, the updater still removes the containers that it created for
+    // the plan.
     for await (const line of engine.followLog(containerId, signal)) {
       isComplete ||= line === 'report.';
       if (line.startsWith('report:')) text += line.slice('report:'.length);

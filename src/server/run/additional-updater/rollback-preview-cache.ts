@@ -10,10 +10,10 @@ import { runWithAdditionalUpdater } from './run-additional-updater.ts';
 /** Effects of a rollback, or the reason against it; null if the server closes. */
 type RollbackAnswer = { offer: RollbackOffer } | { reason: Reason } | null;
 
-/** Milliseconds for which a result is cached, because an updater reads the whole restore point for each result. */
+/** Time in ms for which a preview is cached. For each preview, an updater reads the whole restore point. */
 const rememberedMs = 60_000;
 
-/** Cache of the effects of a rollback, as reported by a dry run of an updater. */
+/** Caches the effects of a rollback, which the dry run of an updater reports. */
 export class RollbackPreviewCache {
   readonly #context: ServerContext;
   #last: { of: string; answer: Promise<RollbackAnswer>; endedAt: number } | null = null;
@@ -23,7 +23,7 @@ export class RollbackPreviewCache {
   }
 
   /**
-   * Returns the effects of a rollback. Calls during a dry run wait for the result of that dry run.
+   * Returns the effects of a rollback. Calls during a dry run wait for its result.
    * @throws EngineError
    */
   ask({ id, restorePoint }: RollbackableRun, home: Deployment): Promise<RollbackAnswer> {

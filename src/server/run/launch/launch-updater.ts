@@ -30,13 +30,13 @@ type Launch = Pick<UpdateTarget, 'to' | 'proof'> & {
   order: Pick<CompleteUpdateOrder, 'settings'>;
 };
 
-/** Time limit for pulling the updater image, in milliseconds. A pull takes less time on any working connection. */
+/** Timeout for pulling the updater image, in ms. Any working connection needs less time. */
 const pullLimitMs = 30 * 60_000;
 
 /**
  * Pulls the updater image, frees the container name and starts the updater. Returns the container id. `mayLaunch` is
  * called before the container is created; if it returns false, nothing is launched and the result is null.
- * @throws RunStop, also from `mayLaunch` and as the abort reason of the signal
+ * @throws RunStop, also from `mayLaunch` and as the signal's abort reason
  */
 export async function launchUpdater(
   record: RunRecord,
@@ -62,7 +62,7 @@ export async function launchUpdater(
     return await startContainer(engine, spec, { values, signal });
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
-    // The error message of the engine names the missing item, such as a directory to mount.
+    // The engine's error message contains the missing item, such as a directory to mount.
     throw notLaunched(`the updater could not be started: ${error.message}`, error);
   }
 }
@@ -74,8 +74,8 @@ async function startContainer(
 ): Promise<string> {
   const id = await engine.createContainer(spec).catch(async (error) => {
     if (error instanceof EngineError && error.code === 'conflict') throw takenName(error);
-    // The engine may have created the container although its response was lost. Such a container must not be started
-    // later, when the queue is not paused.
+    // The engine may have created the container, but its response was lost. The container must not be started later,
+    // when the queue is not paused.
     await removeOwn(engine, spec);
     throw error;
   });
@@ -85,7 +85,7 @@ async function startContainer(
     await engine.startContainer(id);
   } catch (error) {
     const now = await engine.inspectContainer(id).catch(() => null);
-    // The engine may have started the container although its response was lost.
+    // The engine may have started the container, but its response was lost.
     if (now !== null && hasRun(now)) return id;
     await engine.removeContainer(id, { force: true }).catch(() => {});
     throw error;
@@ -97,8 +97,8 @@ async function startContainer(
 const quotable = /^[^'\\\p{Cc}\p{Zl}\p{Zp}]*$/u;
 
 /**
- * Builds a tar archive with the settings file of the updater. The file is an env file if this format can hold all
- * values, because updaters of earlier releases read no other format; otherwise JSON.
+ * Builds a tar archive with the updater's settings file. Updaters of earlier releases read only env files, so JSON is
+ * used only for values that an env file cannot hold.
  */
 export function buildSettingsArchive(values: Readonly<Record<string, string>>): Buffer {
   const entries = Object.entries(values);
@@ -121,7 +121,7 @@ async function removeOwn(engine: EngineApi, { name, Labels }: ContainerSpec): Pr
     const isSame = found !== null && initialRunFactsOf(found).id === Labels?.[runIdLabel];
     if (isSame && !hasRun(found)) await engine.removeContainer(found.id, { force: true });
   } catch {
-    // If the engine fails, the container cannot be removed now.
+    // If the engine fails, the removal is not retried.
   }
 }
 
@@ -140,7 +140,7 @@ const notLaunched = (message: string, error?: unknown): RunStop =>
   });
 
 /**
- * Pulls the updater image, or uses the local image if its pull fails or is not necessary.
+ * Pulls the updater image, or uses the local image if the pull fails or is not necessary.
  * @throws RunStop, EngineError
  */
 export async function ensureUpdaterImage(
@@ -151,7 +151,7 @@ export async function ensureUpdaterImage(
   const reference = parseReference(updaterImage);
   if (reference === null) throw notLaunched(`${updaterImage} is not a valid image reference`);
   const { repository, tag, digest } = reference;
-  // The image of a digest never changes, so a local image with this digest is used.
+  // A digest always identifies the same image, so a local image with this digest is used.
   if ((updaterPull === 'missing' || digest !== null) && (await engine.inspectImage(updaterImage)) !== null)
     return;
   record.prepare('launching', `pulling ${updaterImage}`);

@@ -90,8 +90,7 @@ async function askToPrepare(
 ): Promise<void> {
   const { beforeUpdate, preparation, preparationMs, version } = settings;
   if (!beforeUpdate) return;
-  // Aborted when `beforeUpdate` has finished, and when the run is cancelled, because its messages are then no longer
-  // needed.
+  // Aborted when `beforeUpdate` finishes or the run is cancelled, because further messages are no longer needed.
   const over = new AbortController();
   record.prepare('preparing', preparation ?? 'preparing the update');
   await sync();
@@ -113,7 +112,7 @@ async function askToPrepare(
     if (typeof refusal === 'string' && refusal !== '') throw notPrepared(refusal);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
-    // The message of an error that the host application has thrown is shown to admins.
+    // If the application threw an error, the error's message is shown to admins.
     throw notPrepared(error.cause instanceof Error ? error.cause.message : error.message, error);
   } finally {
     over.abort();

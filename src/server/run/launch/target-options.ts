@@ -5,8 +5,8 @@ import { createPlatformFilter, type ReleaseFile } from '../../../provenance/rele
 import type { UpdateTarget } from '../../available-update/choose-update.ts';
 
 /**
- * Returns the updater's command-line options for a target. For a verified target, they include the expected hashes of
- * files and, for each image, all digests that this engine may report.
+ * Returns the updater's command-line options for a target. For a verified target, they include the expected file hashes
+ * and, for each image, all digests that this engine may report.
  * @throws EngineError
  */
 export async function buildTargetOptions(

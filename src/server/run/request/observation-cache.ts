@@ -21,7 +21,7 @@ export interface Observation extends DeploymentEnvironment {
 const freshMs = 1_000;
 const staleMs = 10_000;
 
-/** Cache of the observed state, which `recent` refreshes at most once a second. */
+/** Caches the observed state. `recent` refreshes it at most once a second. */
 export class ObservationCache {
   readonly #runs: RunController;
   readonly #context: ServerContext;
@@ -33,7 +33,7 @@ export class ObservationCache {
     this.#context = context;
   }
 
-  /** Refreshes and returns the state, even if the cached state is recent. */
+  /** Observes the state again, even if the cached state is recent. */
   async refresh(): Promise<Observation> {
     const observation = await this.#observe();
     this.#last = { at: performance.now(), observation };
@@ -41,7 +41,8 @@ export class ObservationCache {
   }
 
   /**
-   * Returns the state, cached for one second. During a refresh, returns the old state if it is at most ten seconds old.
+   * Returns the cached state. After one second, the state is refreshed in the background; after ten seconds, the call
+   * waits for the refresh.
    */
   async recent(): Promise<Observation> {
     const last = this.#last;
@@ -54,8 +55,7 @@ export class ObservationCache {
   }
 
   /**
-   * Waits until the server has determined whether a run is in progress, and then returns null. Returns a reason if this
-   * takes longer than the time limit.
+   * Waits until it is known whether a run is in progress, then returns null. Returns a reason if the wait times out.
    */
   async whyUnknown(): Promise<Reason | null> {
     const { ledger, settings, timing } = this.#context;

@@ -20,7 +20,6 @@ import type { ServerParts } from './server-parts.ts';
 
 type Started = Promise<{ run: Run } | { reason: Reason }>;
 
-/** Starts updates and rollbacks unless there is a reason against them. */
 export class RunStarter {
   readonly #parts: ServerParts;
   readonly #rollbacks: RollbackPreviewCache;
@@ -35,8 +34,8 @@ export class RunStarter {
   }
 
   /**
-   * Starts an update that waits until no job is running. `isStill` is called when the releases have been read, and
-   * returns whether the update is still due.
+   * Starts an update that waits until no job is running. `isStill` is called after the releases were read, and returns
+   * whether the update is still due.
    */
   updateAutomatically(
     { to, path, by }: { to: string; path?: readonly string[]; by: string },
@@ -73,7 +72,7 @@ export class RunStarter {
     return answer ?? { reason: noRestorePointReason };
   }
 
-  /** Rejects requests while the server is shutting down. @throws Unavailable */
+  /** Rejects requests while the server is shutting down. @throws UnavailableError */
   refuseWhenClosing(): void {
     if (this.#parts.closing.aborted) throw new Unavailable('the server is shutting down');
   }

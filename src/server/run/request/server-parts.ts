@@ -4,7 +4,7 @@ import type { RunController } from '../track/run-controller.ts';
 import type { RunHistory } from '../track/run-history.ts';
 import type { ObservationCache } from './observation-cache.ts';
 
-/** Dependencies of the parts of a server that also need its runs and the available update. */
+/** Dependencies of server parts that also need the runs and the available update. */
 export interface ServerParts extends ServerContext {
   runs: RunController;
   history: RunHistory;

@@ -7,8 +7,8 @@ import type { ServerContext } from '../server-context.ts';
 import type { FoundUpdater } from './plan-resume.ts';
 
 /**
- * Finds the updater container of this instance: the container of the current run, even if it was renamed, otherwise the
- * container with the name of the updater. Returns null if there is none.
+ * Finds this instance's updater container: the current run's container, even if it was renamed, otherwise the container
+ * with the updater's name. Returns null if there is none.
  * @throws HostFailure or HomeNotFound if the store or the engine does not respond
  */
 export async function findUpdater(
@@ -31,8 +31,8 @@ export async function findUpdater(
   const found = (state: FoundUpdater['state']) => ({ id, origin, state });
   if (status === 'created') return found('made');
   if (!isUp(container)) return found('ended');
-  // If the stored run has the start time of this container, the run has ended and the updater is about to exit.
-  // Otherwise, the updater was restarted after the end of the run and is running again.
+  // If the run was stored as finished with this start time, the updater is about to exit. Otherwise, the run has not
+  // ended, or the updater was restarted after its end.
   const past = (await ledger.pastRuns()).find(({ run }) => run.id === origin.id);
   return found(past?.updaterStartedAt === startedAt ? 'ended' : 'under-way');
 }

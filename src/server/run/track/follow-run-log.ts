@@ -19,9 +19,9 @@ interface FollowContext {
 type OnLine = (event: ProgressEvent, fields: LineFields) => void;
 
 /**
- * Adds the log of the updater container to a record until the run and the container have ended, even if the container
- * or the engine is restarted. If the server closes, returns early without an outcome. Returns the last start time of
- * the container as reported by the engine; null if unknown.
+ * Adds the updater's log to a record until the run and the container have ended, even if the container or the engine is
+ * restarted. Returns early, without an outcome, if the server closes. Returns the container's last start time as
+ * reported by the engine; null if unknown.
  */
 export async function followRunLog(
   containerId: string,
@@ -50,12 +50,11 @@ export async function followRunLog(
     } else if (stopped) {
       stoppedSince ??= performance.now();
       const stoppedMs = performance.now() - stoppedSince;
-      // If the exit code belongs to an outcome, the log contains the outcome, so the log has not been read completely
-      // yet.
+      // If the exit code belongs to an outcome, the log contains that outcome but has not been read completely yet.
       const saysEnd = codesOfEnds.includes(container.exitCode) && stoppedMs <= timing.lastMoments;
       const isOver = !saysEnd && (!mayStartAgain(container) || stoppedMs > timing.restart);
-      // If reading the log was interrupted, its rest may contain an outcome, so the log is read again. The time limit
-      // is for logs that cannot be read at all.
+      // If the log was not read completely, its rest may contain an outcome, so the log is read again. The timeout is
+      // for logs that cannot be read at all.
       if (isOver && (isRead || stoppedMs > timing.restart + timing.lastMoments)) {
         const message = isRead
           ? `the updater exited with code ${container.exitCode} without reporting an outcome`
@@ -79,10 +78,7 @@ export const crashResult = {
     'Check which version is running, then run the update again. The update brings all services to the same version.',
 } as const;
 
-/**
- * Adds the new lines of a log to the record until the run or the log ends. Returns false if the engine fails before
- * that.
- */
+/** Adds new log lines to the record until the run or the log ends. Returns false if the engine fails first. */
 async function readLog(
   containerId: string,
   record: RunRecord,
@@ -92,7 +88,7 @@ async function readLog(
   let number = 0;
   try {
     for await (const line of engine.followLog(containerId, closing)) {
-      // The server starts updaters with JSON logs, whose fields contain data about restore points. An updater that was
+      // The server starts updaters with JSON logs, which also contain data about restore points. An updater that was
       // started manually may log text instead.
       const json = parseJsonLine(line);
       const event = json?.event ?? parseLine(line);
@@ -109,7 +105,7 @@ async function readLog(
   }
 }
 
-/** Inspects a container. Returns null if it does not exist, and `away` if the engine does not respond. */
+/** Returns null if the container does not exist, and `away` if the engine does not respond. */
 async function inspect(engine: EngineApi, id: string): Promise<Container | 'away' | null> {
   try {
     return await engine.inspectContainer(id);
@@ -122,8 +118,8 @@ async function inspect(engine: EngineApi, id: string): Promise<Container | 'away
 const codesOfEnds: readonly number[] = Object.values(exitCodes).filter((code) => code !== exitCodes.crashed);
 
 /**
- * Whether the engine may restart a failed container, which its restart policy allows up to a limit. A container that
- * was killed by an operator looks the same but is not restarted.
+ * Whether the restart policy allows the engine to restart the failed container. A container that an operator killed
+ * looks the same but is not restarted.
  */
 const mayStartAgain = ({ restartPolicy, restartCount, exitCode }: Container): boolean =>
   restartPolicy === 'on-failure' && exitCode !== 0 && restartCount < maxRestarts;

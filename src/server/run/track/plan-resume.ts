@@ -13,12 +13,12 @@ export interface FoundUpdater {
 export type ResumeStep =
   /** No run is in progress: resume the queue. */
   | { kind: 'release' }
-  /** Another server prepares the run: report the state that it stores. */
+  /** Another server is preparing the run: report the state that it stores. */
   | { kind: 'mirror'; open: OpenRun }
   | { kind: 'follow'; open: OpenRun; updater: FoundUpdater }
   /**
-   * The run was started manually, or its updater was restarted. `undone` is the run that this run rolls back, if the
-   * restored store contains it as open; otherwise null.
+   * The run was started manually, or its updater was restarted. `undone` is the run that this rollback undoes, if it is
+   * open again because the rollback restored the store; otherwise null.
    */
   | { kind: 'adopt'; updater: FoundUpdater; undone: OpenRun | null }
   | { kind: 'end'; open: OpenRun; outcome: 'crashed' | 'cancelled'; leftover: string | null }
@@ -28,7 +28,7 @@ export type ResumeStep =
 /**
  * Decides how to continue the current run (docs/contract.md 8.18). Has no side effects.
  * @param open the current run in the store; null if there is none or it cannot be read
- * @param server the server that accepted the current run
+ * @param server state of the server process that accepted the current run
  */
 export function planResume(
   open: OpenRun | null,
@@ -38,8 +38,8 @@ export function planResume(
   if (open === null)
     return updater?.state === 'under-way' ? { kind: 'adopt', updater, undone: null } : { kind: 'release' };
   const own = updater?.origin.id === open.run.id ? updater : null;
-  // A container that was never started is not followed. Only the server that created it starts it. If that server has
-  // ended, the container must not be started later, because the queue is not paused.
+  // A container that was never started is not followed: only the server that created it starts it. If that server has
+  // ended, the container must not be started later, because the queue is not paused then.
   if (own !== null && own.state !== 'made') return { kind: 'follow', open, updater: own };
   if (open.updater !== null && updater?.origin.kind === 'rollback' && updater.state !== 'made')
     return { kind: 'adopt', updater, undone: open };

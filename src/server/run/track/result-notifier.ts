@@ -6,7 +6,7 @@ import type { ServerContext } from '../server-context.ts';
 import type { ServerLiveness } from './server-liveness.ts';
 
 const mostAttempts = 3;
-/** Error that triggers another attempt because `onEnd` has failed. */
+/** Triggers another attempt, because `onEnd` has failed. */
 class EndRefused extends Error {}
 
 type NotifierContext = Pick<ServerContext, 'ledger' | 'timing' | 'closing'> & {
@@ -14,9 +14,9 @@ type NotifierContext = Pick<ServerContext, 'ledger' | 'timing' | 'closing'> & {
 };
 
 /**
- * Calls `onEnd` for each finished run that has not been reported yet (docs/contract.md 8.20). Each attempt is stored
- * before the call, and its success after the call. If the server dies during the call, another server tries again.
- * There are at most three attempts.
+ * Calls `onEnd` for each finished run that has not been reported yet (docs/contract.md 8.20), at most three times. Each
+ * attempt is stored before the call, and its success after the call. If the server dies during the call, another server
+ * tries again.
  */
 export class ResultNotifier {
   readonly #context: NotifierContext;
@@ -31,12 +31,12 @@ export class ResultNotifier {
     this.#boots = boots;
   }
 
-  /** Whether the current call comes from `onEnd`, which must not wait for its own end. */
+  /** Whether the current call comes from `onEnd`, which must not wait for its own completion. */
   get isCaller(): boolean {
     return this.#inside.getStore() === true;
   }
 
-  /** Calls `onEnd` for all runs that were not reported yet, one after the other, oldest first. Never rejects. */
+  /** Calls `onEnd` for all runs that have not been reported yet, one after the other, oldest first. Never rejects. */
   async notifyAll(): Promise<void> {
     this.#last = this.#last.then(() => this.#notifyAll()).catch(() => {});
     await this.#last;
@@ -62,7 +62,7 @@ export class ResultNotifier {
   async #notify({ run: { id, endedAt }, attempts, teller }: PastRun): Promise<boolean> {
     const { ledger, settings, timing } = this.#context;
     const end = `${id} ${endedAt}`;
-    // If `onEnd` has already succeeded but the store failed afterwards, only the write to the store is tried again.
+    // If `onEnd` has succeeded but the store failed afterwards, only the write to the store is retried.
     if (!this.#taken.has(end)) {
       if (teller !== null && (await this.#boots.stateOf(teller)) === 'lives') return true;
       const claimed = await ledger.changePast(id, (now) =>

@@ -2,7 +2,7 @@ import { retryWithBackoff } from '../../application/retry-with-backoff.ts';
 import type { OpenRun } from '../../store/stored-entries.ts';
 import type { ServerContext } from '../server-context.ts';
 
-/** Writes the outcomes of runs to the store, and retries each write until it succeeds or the server closes. */
+/** Writes the outcomes of runs to the store. Each write is retried until it succeeds or the server closes. */
 export class ResultWriter {
   readonly #context: ServerContext;
   /** Ids of finished runs that are still open in the store. */
@@ -18,15 +18,15 @@ export class ResultWriter {
 
   /** Returns the open run in the store; null if there is none or its outcome is being written. @throws HostFailure */
   async openRun(): Promise<OpenRun | null> {
-    // If an outcome is written during the read, the result may still contain the run as open.
+    // If an outcome is written during the read, the read may still return the run as open.
     const before = new Set(this.#unwritten);
     const open = await this.#context.ledger.read('run');
     return open === null || before.has(open.run.id) || this.isUnwritten(open.run.id) ? null : open;
   }
 
   /**
-   * Writes the outcome of a run in the background. `tried` resolves after the first attempt, `written` to whether the
-   * outcome was written.
+   * Writes the outcome of a run in the background. `tried` resolves after the first attempt. `written` resolves to true
+   * after a successful write, or to false if the server closes first.
    */
   write(id: string, how: () => Promise<unknown>): { tried: Promise<void>; written: Promise<boolean> } {
     const { settings, timing, closing } = this.#context;
@@ -34,8 +34,8 @@ export class ResultWriter {
     this.#unwritten.add(id);
     const attempt = async () => {
       await how();
-      // The run is no longer ignored from here on: if it is open in the store after this write, it was restarted or the
-      // store was restored.
+      // Stop ignoring the run: if the store contains it as open after this write, it was restarted or the store was
+      // restored.
       this.#unwritten.delete(id);
       resolve();
       return true;

@@ -20,7 +20,7 @@ import { ResultWriter } from './result-writer.ts';
 import { RunSession } from './run-session.ts';
 import { ServerLiveness } from './server-liveness.ts';
 
-/** Tracks the current run of the instance, even if another server has accepted the run (docs/contract.md 8.18). */
+/** Tracks the instance's current run, even if another server has accepted the run (docs/contract.md 8.18). */
 export class RunController {
   /** Start time of this server, in milliseconds since 1970. */
   bootedAt = Date.now();
@@ -58,20 +58,22 @@ export class RunController {
     return this.#session !== null;
   }
 
-  /** Whether this server has determined if a run was in progress when the server started. */
+  /** Whether this server has found out if a run was in progress when the server started. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
 
   /**
    * Resolves when the session has released its run, after the first attempt to write the outcome to the store. Resolves
-   * at once without a session.
+   * immediately without a session.
    */
   get freed(): Promise<void> {
     return this.#freed;
   }
 
-  /** Resolves when the session has released its run and `onEnd` was called. Resolves at once inside `onEnd`. */
+  /**
+   * Resolves when the session has released its run and `onEnd` was called. Resolves immediately if called from `onEnd`.
+   */
   async settled(): Promise<void> {
     if (this.#notifier.isCaller) return;
     await this.#freed;
@@ -79,15 +81,14 @@ export class RunController {
   }
 
   /**
-   * Reads the store, then inspects the engine, and continues the current run. The store is read first, so that an
-   * updater that is recorded in the store already exists when the engine is inspected. Returns the state that the
-   * engine reports.
+   * Reads the store, then inspects the engine, and continues the current run. In this order, an updater that is
+   * recorded in the store already exists when the engine is inspected. Returns the state that the engine reports.
    * @throws HostFailure or HomeNotFound if the store or the engine cannot report whether a run is in progress
    */
   reconcile(): Promise<DeploymentEnvironment> {
     return this.#exclusive(async () => {
-      // If this server has a session, the results are not used: the session may end during the reads, which makes them
-      // outdated.
+      // If this server has a session, the results are not used: the session may end during the reads, which makes the
+      // results outdated.
       const hadSession = this.hasSession;
       const stored = await this.#ends.openRun();
       const seen = await this.#context.place.observe();
@@ -97,7 +98,7 @@ export class RunController {
       const { noHome } = seen;
       if (noHome === null) await this.#resume(open, seen);
       else if (open !== null || (noHome.mayPass && !this.#isKnown)) throw noHome;
-      // Without an open run, every run for which this server has paused the queue has ended.
+      // No run is open, so every run for which this server paused the queue has ended.
       else await this.#release();
       if (!this.#isKnown) void this.#notifier.notifyAll();
       this.#isKnown = true;
@@ -146,8 +147,7 @@ export class RunController {
   }
 
   /**
-   * Requests the cancellation of the current run from the server that prepares it or from its updater (docs/contract.md
-   * 8.19).
+   * Asks the server that is preparing the current run, or the run's updater, to cancel the run (docs/contract.md 8.19).
    * @throws HostFailure, EngineError
    */
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
@@ -160,15 +160,15 @@ export class RunController {
     await session?.cancel(by);
     const noteBy = (open: OpenRun) => ({ ...open, run: { ...open.run, cancelRequestedBy: by } });
     const asked = ledger.change(id, noteBy);
-    // If another server prepares the run, that server reads the request from the store. If this server has the session,
-    // the session already has the request, so a store failure is ignored.
+    // If another server is preparing the run, that server reads the request from the store. A session of this server
+    // already has the request, so a store failure is ignored.
     if (session !== null) await asked.catch(ignored);
     else if ((await asked) === null) return { reason: notRunningReason };
     record.note({ cancelRequestedBy: by });
     return { run: record.run };
   }
 
-  /** Stores the time at which this server stops, from which the next server measures the downtime. */
+  /** Stores the time at which this server stops. The next server uses it to measure the downtime. */
   async noteStop(): Promise<void> {
     if (this.#record === null || !this.isUnderWay) return;
     const serverStoppedAt = new Date().toISOString();
@@ -176,7 +176,7 @@ export class RunController {
     await this.#context.ledger.change(this.#record.run.id, noteEnd).catch(ignored);
   }
 
-  /** Ends the open run as `crashed`, because this server will never have an engine from which to read the outcome. */
+  /** Ends the open run as `crashed`: this server will never have an engine from which it could read the outcome. */
   async giveUp(): Promise<void> {
     await this.#exclusive(async () => {
       const open = await this.#ends.openRun();
@@ -186,7 +186,7 @@ export class RunController {
   }
 
   async #resume(open: OpenRun | null, seen: DeploymentEnvironment): Promise<void> {
-    // A failure is ignored: it only makes it harder for other servers to check whether this server process is running.
+    // Failures are ignored: they only make it harder for other servers to check whether this server process is running.
     await this.#boots.register().catch(ignored);
     const updater = await findUpdater(open, seen, this.#context);
     const server = open === null ? 'this' : await this.#boots.stateOf(open.server);
@@ -212,9 +212,9 @@ export class RunController {
       case 'follow': {
         const { open, updater } = step;
         if (updater.state !== 'ended') await hold.ensure(true);
-        // The container id is stored, because the launching server may have stopped before it stored the id. The stop
-        // time is cleared, because the next server must not count the same downtime again. A failure is ignored,
-        // because nothing here depends on this write.
+        // The launching server may have stopped before it stored the container id. The stop time is cleared, so that
+        // the next server does not count the same downtime again. Nothing here depends on this write, so a failure is
+        // ignored.
         if (open.updater === null || open.serverStoppedAt !== null) {
           const noteBegin = (now: OpenRun) => ({ ...now, updater: updater.id, serverStoppedAt: null });
           await ledger.change(open.run.id, noteBegin).catch(ignored);
@@ -231,15 +231,15 @@ export class RunController {
         );
         const open = this.#opened(record.run, containerId);
         await hold.ensure(true);
-        // If the store contains another run by now, the next reconciliation finds that run. If the store fails, the run
-        // is followed all the same.
+        // If the store contains another run by now, the next reconciliation finds that run. If the store fails, this
+        // run is followed anyway.
         const opening = undone === null ? ledger.begin(open) : ledger.replace(undone.run.id, open);
         if (await opening.catch(() => true)) this.#follow(record, containerId, open);
         return;
       }
       case 'end': {
         const { open, outcome, leftover } = step;
-        // Another server may have recorded the real outcome of the run in the meantime.
+        // Another server may have recorded the actual outcome of the run in the meantime.
         if ((await this.#ends.openRun())?.run.id !== open.run.id) return;
         if (leftover !== null) await engine.removeContainer(leftover, { force: true }).catch(ignored);
         const record = this.#recordOf(open.run);
@@ -266,7 +266,8 @@ export class RunController {
   }
 
   #follow(record: RunRecord, containerId: string, { serverStoppedAt }: OpenRun): void {
-    // The previous server has stored the time at which it stopped. If that was more than an hour ago, a clock was set.
+    // Time from the previous server's stop to this server's start. A negative time, or more than an hour, means that a
+    // clock was set.
     const awayMs = this.bootedAt - Date.parse(serverStoppedAt ?? '');
     record.note(awayMs >= 0 && awayMs < 3_600_000 ? { downtimeSeconds: Math.round(awayMs / 100) / 10 } : {});
     const session = new RunSession(record, this.#context);
@@ -286,7 +287,7 @@ export class RunController {
   }
 
   async #finish(record: RunRecord, updaterStartedAt: string | null): Promise<void> {
-    // A run without an outcome is continued by the next server of the instance, so the queue must stay paused.
+    // The next server continues a run without an outcome, so the queue must stay paused.
     if (!record.hasEnded) return;
     const { ledger, listeners, settings, timing } = this.#context;
     const warnings = await fetchOutdatedServerWarnings(record.run, settings, timing);
@@ -296,8 +297,8 @@ export class RunController {
     settings.log({ level: isGood ? 'info' : 'warn', message });
     listeners.emit('end', record.run);
     const { tried, written } = this.#ends.write(record.run.id, async () => {
-      // `onEnd` is not called for an automatic update that was not started, because it is tried again in the next time
-      // window.
+      // `onEnd` is not called for an automatic update that was not started, because the update is tried again in the
+      // next time window.
       const isQuiet =
         record.run.by === automaticCaller && updaterStartedAt === null && isHarmless(record.run);
       await ledger.addPast(record.run, updaterStartedAt, { told: isQuiet });
@@ -308,7 +309,7 @@ export class RunController {
     this.#notified = written.then((isWritten) => (isWritten ? this.#notifier.notifyAll() : undefined));
   }
 
-  /** Removes from the store a run that was never started. The end of this run is not reported. */
+  /** Deletes the stored run, which was never started. Its end is not reported. */
   async #drop(id: string): Promise<void> {
     await this.#ends.write(id, () => this.#context.ledger.change(id, () => null)).tried;
     await this.#free();
@@ -322,7 +323,7 @@ export class RunController {
   }
 
   /**
-   * Resumes the queue, because no run is in progress. Pauses it again if a run is opened at the same moment.
+   * Resumes the queue, because no run is in progress. Pauses the queue again if a run was opened at the same moment.
    * @throws HostFailure
    */
   async #release(): Promise<void> {
@@ -334,7 +335,7 @@ export class RunController {
   }
 
   /**
-   * Ends the record of a run that another server has prepared, unless it is the current run: the run has finished or
+   * Ends the record of a run that another server was preparing, unless it is the current run. The run has finished or
    * was never started.
    * @param id the current run; null if there is none
    * @throws HostFailure
@@ -358,8 +359,8 @@ export class RunController {
 const ignored = () => {};
 
 /**
- * Returns a run that was rolled back, with the outcome `updated`: its real outcome was lost when the rollback restored
- * the store, but only a run that changed the instance can be rolled back.
+ * Gives a run that was rolled back the outcome `updated`. Its actual outcome was lost when the rollback restored the
+ * store, but only a run that changed the instance can be rolled back.
  */
 function takenBack({ run }: OpenRun, { startedAt }: InitialRunFacts): Run {
   const record = new RunRecord(run);

@@ -41,7 +41,7 @@ export class RunHistory {
     const { record } = this.#runs;
     if (record !== null && !record.hasEnded) return record;
     const newest = past?.[0] ?? null;
-    // The record of this server is preferred: it has all log lines, and its run may have ended before it was added to
+    // This server's record is preferred: it has all log lines, and its run may have ended before the run was added to
     // the stored history.
     if (newest === null || newest.id === record?.run.id) return record ?? this.#elsewhere;
     if (record !== null && !past?.some(({ id }) => id === record.run.id)) return record;
@@ -53,7 +53,8 @@ export class RunHistory {
     const { record } = this.#runs;
     if (record === null) return past;
     const { run, hasEnded } = record;
-    // The history may not contain a run that has just ended. It contains a restarted run with its first outcome.
+    // The stored history may not yet contain a run that has just ended. It contains a restarted run with its first
+    // outcome.
     if (!past.some(({ id }) => id === run.id)) return [run, ...past];
     return hasEnded ? past : past.map((one) => (one.id === run.id ? run : one));
   }

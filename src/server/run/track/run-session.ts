@@ -35,7 +35,7 @@ export class RunSession {
       const launching = { ...this.#context, signal: this.#stop.signal, sync: () => this.#sync() };
       containerId = await prepareRun(this.record, plan, launching);
     } catch (error) {
-      // A cancellation takes precedence over any other error, because nothing was started.
+      // Nothing has been started yet, so a cancellation takes precedence over any other error.
       const stop: unknown = this.#stop.signal.aborted ? this.#stop.signal.reason : error;
       const { result, message, cause } = stop instanceof RunStop ? stop : notStarted(error);
       if (result.outcome === 'failed') settings.log({ level: 'error', message, cause: cause ?? error });
@@ -64,7 +64,7 @@ export class RunSession {
       try {
         return await followRunLog(containerId, this.record, this.#context, onLine);
       } catch (cause) {
-        // A run does not depend on the server that follows it, so an error of this server does not end the run.
+        // A run does not depend on the server that follows it, so an error in this server does not end the run.
         const message = 'failed to follow an update; retrying';
         settings.log({ level: 'error', message, cause });
         await sleepFor(timing.retry, closing, false);
@@ -113,8 +113,8 @@ export class RunSession {
   }
 
   /**
-   * Stores the container id, so that every server of the instance can follow the run. A cancellation that was requested
-   * between the last sync and the launch is forwarded to the updater.
+   * Stores the container id, so that every server of the instance can follow the run. If a cancellation was requested
+   * between the last sync and the launch, it is forwarded to the updater.
    */
   async #publishContainer(updater: string): Promise<void> {
     const { engine, ledger, settings, timing, closing } = this.#context;

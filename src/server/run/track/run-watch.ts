@@ -11,7 +11,7 @@ import type { RunController } from './run-controller.ts';
 export class RunWatch implements RepeatedCheck {
   readonly #runs: RunController;
   readonly #context: ServerContext;
-  /** Current failure of the store or the engine, with its start on the monotonic clock in ms; null if there is none. */
+  /** Current failure of the store or the engine; null if there is none. `since` is a monotonic time in ms. */
   #silence: { since: number; warning: string; hasGivenUp: boolean } | null = null;
 
   constructor(runs: RunController, context: ServerContext) {
@@ -43,7 +43,7 @@ export class RunWatch implements RepeatedCheck {
       });
     silence.warning = message;
     if (performance.now() - silence.since < timing.silence) {
-      // If no run was in progress before a short failure of the store, there is no reason to pause the queue.
+      // If no run was in progress before, a short failure of the store is no reason to pause the queue.
       const mayBeOn = !this.#runs.isKnown || this.#runs.isUnderWay || cause instanceof HomeNotFound;
       if (mayBeOn && !silence.hasGivenUp) await hold.ensure(true);
       return;

@@ -64,7 +64,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
   };
   const before = model(project, []);
   const files = await givenFiles(project, before);
-  // Compose is slow, so it resolves the current and the proposed files at the same time.
+  // Compose is slow, so the current and the proposed files are resolved in parallel.
   const [today, proposed] = await Promise.allSettled([before, proposeEdits(files, model, options, log)]);
   if (today.status === 'rejected') throw today.reason;
   if (proposed.status === 'rejected') throw proposed.reason;
@@ -84,8 +84,8 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
 }
 
 /**
- * Creates placeholders for required variables that are not set and for missing env files. `bump` may run on a
- * workstation or in CI, without the secrets of the instance.
+ * Creates placeholders for unset required variables and missing env files, because `bump` may run on a workstation or
+ * in CI, without the instance's secrets.
  */
 export async function createPlaceholders(files: ProjectFiles): Promise<Placeholders> {
   const { layers } = resolveIncludeTree(files);
@@ -96,7 +96,7 @@ export async function createPlaceholders(files: ProjectFiles): Promise<Placehold
   const there = layers.flatMap(envFilesOf).map((path) => path !== null && isExistingPath(path));
   const hasAll = (await Promise.all(there)).every(Boolean);
   return {
-    // The placeholder is a number, which compose accepts wherever it accepts text.
+    // Each variable is set to a number, because compose accepts numbers wherever it accepts text.
     envFiles: variables.length === 0 ? [] : [variables.map((name) => `${name}=1\n`).join('')],
     composeFiles: hasAll ? [] : [withoutEnvFiles(layers)],
   };
@@ -104,7 +104,7 @@ export async function createPlaceholders(files: ProjectFiles): Promise<Placehold
 
 const isSet = ({ variables }: ComposeSource, name: string): boolean => (variables(name)?.text ?? '') !== '';
 
-/** Returns the paths of the env files of all services; null for a path that needs a required variable. */
+/** Returns the env file paths of all services. Null for a path with a required variable that is not set. */
 function envFilesOf(layer: ComposeSource): (string | null)[] {
   const links = layer.file.services.flatMap((name) => layer.file.service(name)?.envFiles ?? []);
   return links.map((link) => {
@@ -118,8 +118,8 @@ function envFilesOf(layer: ComposeSource): (string | null)[] {
 }
 
 /**
- * Returns the text of an override file that removes the env files of all services. Service names are written as JSON
- * strings, which are also YAML.
+ * Returns the text of an override file that removes the env files from all services. Service names are written as JSON
+ * strings, which are valid YAML.
  */
 function withoutEnvFiles(layers: readonly ComposeSource[]): string {
   const names = new Set(layers.filter(({ follows }) => follows).flatMap(({ file }) => file.services));
@@ -127,8 +127,8 @@ function withoutEnvFiles(layers: readonly ComposeSource[]): string {
 }
 
 /**
- * Returns the files with the variables that compose predefines. Waits for the model only if a file mentions the
- * variable for the project name.
+ * Adds the variables that compose predefines. The project name comes from compose's model, which is slow to resolve, so
+ * it is awaited only if a file contains the variable.
  */
 async function givenFiles(files: ProjectFiles, model: Promise<ComposeModel>): Promise<ProjectFiles> {
   const name = 'COMPOSE_PROJECT_NAME';
@@ -143,7 +143,7 @@ async function givenFiles(files: ProjectFiles, model: Promise<ComposeModel>): Pr
   };
 }
 
-/** Computes the edits, and compose's model of the edited files. The model is null if there are no edits. */
+/** Plans the edits and resolves compose's model of the edited files. The model is null if there are no edits. */
 async function proposeEdits(
   files: ProjectFiles,
   model: (files: ProjectFiles, changed: readonly string[]) => Promise<ComposeModel>,
@@ -224,8 +224,8 @@ function bumpedTag(pin: Pin, target: Target): string | null {
 }
 
 /**
- * Returns the new tag of a pin to a partial version, such as `1.4`; null if the tag needs no change. Only a registry
- * can show which release a partial version points to, so a new partial version must be specified.
+ * Returns the new tag for a pin to a partial version such as `1.4`; null if the tag needs no change. Only a registry
+ * can show which release a partial tag points to, so the user must specify a new partial tag.
  */
 function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string | null {
   const { version, suffix = '', lead } = target;

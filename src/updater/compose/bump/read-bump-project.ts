@@ -9,12 +9,12 @@ import { addLinkedFiles, readEnvFiles } from '../inspect/project-files/add-linke
 import { findDefaultFiles } from '../inspect/project-files/find-default-files.ts';
 import { maskFileSecrets } from '../inspect/project-files/mask-file-secrets.ts';
 
-/** Returns the compose directory: the directory from the options, or by default that of the first file. */
+/** Returns the compose directory, which is by default the directory of the first file. */
 export const bumpDirectory = ({ dir, files }: Pick<BumpOptions, 'dir' | 'files'>): string =>
   resolve(dir ?? dirname(files[0] ?? './compose.yaml'));
 
 /**
- * Reads the project files that compose would read, and masks their secrets before the files are parsed.
+ * Reads the files that compose would read, and masks their secrets before parsing them.
  * @throws UpdateError compose-invalid
  */
 export async function readBumpProject(

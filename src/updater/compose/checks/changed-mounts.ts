@@ -5,36 +5,35 @@ import type { StorageMount } from '../../../engine/objects/container.ts';
 import { dataPath } from '../../data/helper-program/helper-request.ts';
 import type { Tables } from '../../data/helper-program/helper-result.ts';
 
-/** A mount of a running container that the helper container also mounts, to compare the two. */
+/** A running container's mount. The helper container mounts the same source, so that the two mounts can be compared. */
 export interface HostMount extends StorageMount {
   /** Name in messages, such as `app:/data`. */
   where: string;
   /** Name of the volume; empty for a bind mount. */
   volume: string;
-  /** Paths in the container at which it has mounts. */
+  /** Paths of all data mounts in the container, including this mount. */
   besides: readonly string[];
   /** Process ID of the container on the host. */
   pid: number;
-  /** Data directory of the engine on the host, in which mounts of other containers appear and disappear. */
+  /** The engine's data directory on the host. Mounts of other containers come and go in this directory. */
   dataRoot: string;
 }
 
 /**
- * Returns a message for each mount, including mounts in subdirectories, that a new container would get from another
- * file system or directory than the running container. For example, a share may have been unmounted, or a directory
- * replaced.
+ * Returns a message for each mount, or mount in a subdirectory, whose source on the host has changed since the
+ * container was started, for example because a share was unmounted or a directory was replaced.
  */
 export function findChangedMounts(mounts: readonly HostMount[], { tables, directories }: Tables): string[] {
   const fresh = parseMountTable(tables.self ?? '');
   return mounts.flatMap(({ where, volume, path: source, destination, besides, pid, dataRoot }, at) => {
     const running = parseMountTable(tables[pid] ?? '');
-    // If a host directory contains the engine's data, the container's own mounts also appear below this directory.
+    // A mounted host directory may contain the engine's data, and therefore also the container's own mounts.
     const own = running.filter(({ path }) => besides.includes(path) || isWithin(path, '/etc'));
     const nested = besides.filter((path) => path !== destination && isWithin(path, destination));
     const inside = running.filter(
       ({ path }) => isWithin(path, destination) && !nested.some((each) => isWithin(path, each)),
     );
-    // Of several mounts on a path, the last one hides the others.
+    // If a path has several mounts, the last mount hides the others.
     return [...new Map(inside.map((each) => [each.path, each])).values()].flatMap((now) => {
       const below = now.path.slice(destination.length);
       const next = fresh.findLast(({ path }) => path === `${dataPath(at)}${below}`);
@@ -48,15 +47,15 @@ export function findChangedMounts(mounts: readonly HostMount[], { tables, direct
 }
 
 /**
- * Whether a nested mount is a share or a disk. Other mounts in a host directory come and go with the system, sessions
- * and containers.
+ * Whether a nested mount is a network share or a disk. Other nested mounts come and go on a running host, for example
+ * with sessions and containers.
  */
 const isShare = ({ type, source }: ListedMount): boolean => /[/:]/.test(source) && type !== 'squashfs';
 
 /**
- * Whether two mounts have the same source. For a file, only the file system is compared: editors replace a file by a
- * new file, which the new container should get. FUSE file systems are compared by type and source, because they have a
- * different device after each mount.
+ * Whether two mounts have the same source. For files, only the file system is compared: editors replace a file with a
+ * new file, which the new container should get. FUSE file systems are compared by type and source, because each mount
+ * gets a new device number.
  */
 const isSame = (now: ListedMount, next: ListedMount, isDirectory: boolean): boolean =>
   (now.root === next.root || !isDirectory) &&

@@ -1,6 +1,6 @@
 // A running container cannot always be started again with the same files: the host may have lost a device, a runtime, a
-// share, a log server, or the container whose network is shared. Helper containers test this while everything is still
-// running, and change nothing.
+// share, a log server, or the container whose network is shared. Helper containers test this without changing anything,
+// while all services are still running.
 
 import { sleepFor } from '../../../core/cancellation/wait-until.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
@@ -30,13 +30,13 @@ import { dataFactsOf } from '../restore-point/plan-restore-point.ts';
 import { findChangedMounts, type HostMount } from './changed-mounts.ts';
 import { type HostRequirement, listHostRequirements, removeUnpublishedPorts } from './host-requirements.ts';
 
-/** `HostConfig` with which a container of a service is started. */
+/** `HostConfig` of a service's running or new container. */
 interface Definition {
   service: string;
   host: Json;
 }
 
-/** Command of a helper container, without output, because nothing must be sent to a user's log server. */
+/** Helper container command without output, so that nothing is sent to the user's log server. */
 const silent = { Entrypoint: [helperCommand[0], '-e', ''], Cmd: [] };
 const confined = {
   CapDrop: ['ALL'],
@@ -44,7 +44,7 @@ const confined = {
   LogConfig: { Type: 'none' },
   UsernsMode: '',
 };
-/** Form of the engine's error if the host does not have the address of a published port. */
+/** Matches the engine's error for a published port whose address the host does not have. */
 const noAddress = /^.* on endpoint .*: cannot assign requested address$/s;
 const late = 'a mount, device or log server did not respond within 60 s';
 const maxTries = 2;
@@ -52,8 +52,8 @@ const tryPauseMs = 2_000;
 const unseen = { isFile: false, root: null, device: null, excluded: [] };
 
 /**
- * Tests whether every running container that the update stops can be started again, both as it was created (for a
- * rollback) and as the files define it.
+ * Checks whether every running container that the update will stop could be started again, both as it was created (for
+ * a rollback) and as the files define it.
  * @throws UpdateError host-changed
  */
 export async function checkHost(
@@ -92,7 +92,8 @@ export async function checkHost(
   const groups = Map.groupBy(needs, ({ need }) => need);
   const tried = await Promise.all([
     downProviders(engine, definitions),
-    // Only the helper container for mounts sees other processes, because not every runtime allows that.
+    // Mounts are checked in a separate helper container, because the check needs the host's PID namespace, which not
+    // every runtime allows.
     mounts.length === 0 ? [] : checkMounts(doors, servicesOf(definitions), mounts),
     ...[...groups].map(([need, group]) => checkNeed(doors, servicesOf(group), JSON.parse(need))),
   ]);
@@ -101,8 +102,8 @@ export async function checkHost(
 }
 
 /**
- * Returns a message for each stopped container whose namespace is shared. A removed container does not count, because
- * compose uses the container that replaced it.
+ * Returns a message for each stopped container whose namespace other containers share. A removed container is skipped,
+ * because compose uses its replacement.
  */
 async function downProviders(engine: Engine, definitions: readonly Definition[]): Promise<string[]> {
   const names = definitions.flatMap(({ host }) =>
@@ -134,7 +135,6 @@ async function mountsOf(engine: Engine, running: readonly Json[], info: Json): P
   return mounts.map((mount) => ({ ...mount, ...mountOriginOf(mount, { options }), dataRoot }));
 }
 
-/** Returns a message for each mount that has changed on the host (`findChangedMounts`). */
 function checkMounts(doors: DataContext, services: string, mounts: readonly HostMount[]): Promise<string[]> {
   const start = async (signal: AbortSignal) => {
     const tables = await runHelperContainer(doors, {
@@ -168,8 +168,8 @@ const servicesOf = (all: readonly Pick<Definition, 'service'>[]): string =>
   joinWithAnd([...new Set(all.map(({ service }) => service))]);
 
 /**
- * Starts a helper container, and returns the engine's error as a message. A server error (5xx) is retried, because a
- * restarting engine also returns such errors, or stops the helper container.
+ * Starts a helper container and returns the engine's error as a message. Server errors (5xx) and a stopped helper
+ * container are retried, because the engine may be restarting.
  */
 async function tryStart(
   { engine, log }: DataContext,
@@ -194,8 +194,8 @@ async function tryStart(
       const isFinal = tries === maxTries || (fault?.status ?? 500) < 500;
       if (isFinal && fault !== null)
         return refusal(fault.message.replace(noAddress, 'the host does not have this address'));
-      // After a timeout, the host is considered the cause if the engine still responds or this was the last try: for
-      // example, an unavailable network share never responds.
+      // After a timeout, the host is considered the cause if the engine still responds or this was the last try: an
+      // unavailable network share, for example, never responds.
       if (signal.aborted && (isFinal || (await engine.answers()))) return refusal(late);
       if (isFinal) throw error;
       await sleepFor(tryPauseMs, engine.aborted);

@@ -7,8 +7,8 @@ import { updatedServicesOf } from '../inspect/installation.ts';
 import type { Plan } from '../plan/prepared-plan.ts';
 
 /**
- * Rejects an update that would replace an image built by the owner with an image from the registry (docs/contract.md
- * 3.26). Returns the services with `build:` for which the registry did not report whether it has the running image.
+ * Rejects an update that would replace the owner's own build with an image from the registry (docs/contract.md 3.26).
+ * Returns the services with `build:` for which the registry did not report whether it has the running image.
  * @throws UpdateError own-build
  */
 export async function checkLocalBuilds(
@@ -33,8 +33,8 @@ export async function checkLocalBuilds(
 }
 
 /**
- * Checks whether the registry has the running images of a service: all of them, or not all (`none`). Null if the
- * registry does not report this.
+ * Checks whether the registry has a service's running images: `none` if any of them is missing, null if the registry
+ * does not report this.
  */
 async function findPublished(
   engine: Engine,
@@ -55,7 +55,7 @@ async function findPublished(
   return all.includes('none') ? 'none' : all.includes(null) ? null : 'all';
 }
 
-/** Creates the error for an image that the owner built. Its advice contains the commands that keep this build. */
+/** Creates the error for an image that the owner built. Its advice shows how to build the new release. */
 export function createLocalBuildError(
   { updates }: Pick<Plan, 'updates'>,
   { service, pin, to }: ServiceUpdate,

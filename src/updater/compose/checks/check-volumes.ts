@@ -24,7 +24,7 @@ export async function checkVolumes(engine: Engine, plan: PreparedPlan): Promise<
     const own = installation.containers.filter((each) => serviceOf(each) === name);
     const reference = references.get(name) ?? own[0]?.imageReference ?? '';
     const image = images.get(reference) ?? (await engine.inspectImages([reference]))[0];
-    // If the engine does not return the configuration of the image, the volumes that the image declares are unknown.
+    // Without the image's configuration, the volumes that the image declares are unknown.
     if (!image?.config || (changes.length === 0 && own.every((each) => isContainerOfImage(each, image))))
       continue;
     for (const each of findUnmountedData(plan, name, image)) {

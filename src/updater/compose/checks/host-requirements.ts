@@ -1,8 +1,8 @@
 import { isEmpty, type Json, toList, toObject, toStrings } from '../../../engine/objects/json.ts';
 
 /**
- * Settings that the host may no longer support, with a name for messages. The name is empty if the engine's error
- * already contains a name.
+ * Settings that the host may no longer support. The name is for messages; it is empty if the engine's error already
+ * contains a name.
  */
 export type HostRequirement = readonly [name: string, hostConfig: Json];
 
@@ -13,13 +13,13 @@ const provided =
  * container has no output.
  */
 const untriedDrivers = ['json-file', 'local', 'none', 'awslogs', 'gcplogs'];
-/** Form of the addresses that every host has. */
+/** Matches addresses that every host has. */
 const everywhere = /^(?:|0\.0\.0\.0|::|127\..*)$/;
 
 /**
- * Returns the requirements of a container on its host, except mounts and other containers.
+ * Lists a container's requirements on its host, except mounts and other containers.
  * @param host the container's `HostConfig`
- * @param defaultDriver the log driver of the engine
+ * @param defaultDriver the engine's log driver
  */
 export function listHostRequirements(host: Json, defaultDriver: unknown): HostRequirement[] {
   const asked: Json = {
@@ -38,7 +38,7 @@ export function listHostRequirements(host: Json, defaultDriver: unknown): HostRe
   const [, server] = Object.entries(toObject(Config)).find(([key]) => key.endsWith('-address')) ?? [];
   const withServer = server === undefined ? driver : `${driver} (${server})`;
   const log = untriedDrivers.includes(driver) ? {} : { LogConfig: { Type: driver, Config } };
-  // The port number is left out, so that the engine chooses a free port.
+  // Without a port number, the engine chooses a free port.
   const publish = (HostIp: string) => ({ NetworkMode: 'default', PortBindings: { '1/tcp': [{ HostIp }] } });
   const needs: HostRequirement[] = [
     ['', Object.fromEntries(given)],
@@ -48,7 +48,7 @@ export function listHostRequirements(host: Json, defaultDriver: unknown): HostRe
   return needs.filter(([, hostConfig]) => !isEmpty(hostConfig));
 }
 
-/** Returns the addresses of published ports; empty if the container has no network of its own. */
+/** Returns the published addresses that not every host has; empty if the container has no network of its own. */
 function publishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
   if (/^(?:host|none|container:)/.test(String(NetworkMode))) return [];
   const bindings = Object.values(toObject(PortBindings)).flatMap((each) => toList<Json>(each));
@@ -57,9 +57,9 @@ function publishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
 }
 
 /**
- * Returns the new definition of a container, without ports if the engine publishes none of the ports that the running
- * container requests, as in a macvlan network.
- * @param published the ports of the running container, from its `NetworkSettings`
+ * Removes the ports from a new container's `HostConfig` if the engine publishes none of the running container's ports,
+ * as in a macvlan network.
+ * @param published the ports in the running container's `NetworkSettings`
  */
 export const removeUnpublishedPorts = (next: Json, { PortBindings }: Json, published: Json): Json =>
   isEmpty(PortBindings) || Object.values(published).some((each) => !isEmpty(each))

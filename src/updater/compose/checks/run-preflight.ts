@@ -15,8 +15,8 @@ const longestText = 500;
 const logLevels = { pass: 'info', warn: 'warn', fail: 'error' } as const;
 
 /**
- * Runs the preflight command of the release (docs/contract.md 2.27) if its image is on this machine. The command is
- * skipped if this image is already installed and no file changes.
+ * Runs the release's preflight command (docs/contract.md 2.27) if the image is on this machine. Skips the command if
+ * the image is already installed and no file changes.
  * @throws UpdateError preflight-failed, engine-unavailable; Cancelled
  */
 export async function runPreflight({ engine, log }: RunContext, plan: PreparedPlan): Promise<void> {

@@ -8,8 +8,8 @@ import type { Log } from '../../run/log/run-log.ts';
 import type { Installation } from '../inspect/installation.ts';
 
 /**
- * Returns warnings about other projects that use a file that the update changes, such as a project started from the
- * same directory with `-p`. The next `up` of such a project applies the change.
+ * Returns warnings about other projects that use a file changed by the update, for example a project that was started
+ * from the same directory with `-p`. The next `up` of that project will apply the change.
  */
 export async function warnOtherProjects(
   { beside, files, paths }: Installation,
@@ -37,7 +37,7 @@ export async function warnOtherProjects(
 }
 
 /**
- * Returns the files in the labels of a project. If the labels list no env file, compose uses `.env` in the directory.
+ * Returns the files listed in a project's labels. If the labels list no env file, compose uses `.env` in the directory.
  */
 const namedFiles = ({ directory, files, envFiles }: ComposeProject): string[] => [
   ...files,

@@ -20,12 +20,12 @@ import {
 
 /** Containers of a project, listed while no docker compose command is replacing any of them. */
 interface QuietProject extends ProjectContainers {
-  /** Containers that a killed command has left unfinished. They are also in `containers` or `leftovers`. */
+  /** Unfinished containers of a killed compose command. They are also in `containers` or `leftovers`. */
   debris: readonly Container[];
 }
 
 /**
- * Waits until no concurrent docker compose command is replacing the services to update.
+ * Waits until no concurrent compose command is replacing the services to update.
  * @throws UpdateError compose-busy
  */
 export const awaitQuietProject = (
@@ -39,9 +39,8 @@ export const awaitQuietProject = (
   });
 
 /**
- * Waits until no concurrent docker compose command is replacing containers of the services in `rules`. The containers
- * that such a command has created must not be removed: the service would be left without a container once the command
- * has removed the old one.
+ * Waits until no concurrent compose command is replacing containers of the services in `rules`. Containers that such a
+ * command has created must not be removed: once the command has removed the old container, the service would have none.
  * @param first containers listed just now, used instead of a first poll
  * @throws UpdateError compose-busy after two minutes
  */

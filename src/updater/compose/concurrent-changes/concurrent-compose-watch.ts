@@ -7,33 +7,33 @@ import { type Container, isUp, serviceOf } from '../../../engine/objects/contain
 import { joinWithAnd } from '../../run/log/format-values.ts';
 
 /**
- * Maximum time in ms between two steps of a running compose command, apart from the time that containers take to stop.
+ * Maximum time in ms between two steps of a running compose command, not counting the time that containers take to
+ * stop.
  */
 export const maxIdleComposeMs = 30_000;
-/** Maximum wait in ms for another docker compose command. */
+/** Maximum wait in ms for a concurrent compose command. */
 export const composeTimeoutMs = 120_000;
 /** Pause in ms between two polls of the engine. */
 export const composePollMs = 500;
 
-/** Result of a poll: whether another docker compose command seems to be replacing containers. */
+/** Result of a poll: whether a concurrent compose command seems to be replacing containers. */
 type OthersVerdict =
-  /** No command is active. `debris` lists the containers that a killed command has left unfinished. */
+  /** No command is active. `debris` lists the unfinished containers of a killed command. */
   | { kind: 'quiet'; debris: readonly Container[] }
   | { kind: 'waiting'; sentence: string }
-  /** The command has not finished within the maximum wait. */
+  /** The command did not finish before the timeout. */
   | { kind: 'busy'; sentence: string; containers: readonly Container[] };
 
-/** Services to watch, and containers to ignore. */
 export interface ConcurrentComposeRules {
   services: ReadonlySet<string>;
   /**
-   * Checks whether a container is ignored. No command is about to start or rename such a container: the updater has
-   * left it in its state, or an earlier poll has shown that it was abandoned.
+   * Whether to ignore a container because no command will start or rename it: the updater left it unstarted, or an
+   * earlier poll showed that it was abandoned.
    */
   ignores?: (container: Container) => boolean;
 }
 
-/** Evaluates in each poll whether other compose commands are replacing containers of the watched services. */
+/** Detects from repeated polls whether a concurrent compose command is replacing containers of the watched services. */
 export class ConcurrentComposeWatch {
   readonly #rules: ConcurrentComposeRules;
   readonly #beganAt: number;
@@ -50,8 +50,7 @@ export class ConcurrentComposeWatch {
     const own = containers.filter((container) => watched.has(serviceOf(container)));
     const made = [
       ...leftovers.filter((container) => watched.has(serviceOf(container))),
-      // Compose may still start a created container that has its final name, once the container's dependencies are
-      // healthy.
+      // Compose may still start a created container with its final name, once the container's dependencies are healthy.
       ...own.filter(({ status }) => status === 'created'),
     ];
     const underWay = made.filter((each) => !ignores(each) && !this.#isDebris(each, own, now));
@@ -64,7 +63,7 @@ export class ConcurrentComposeWatch {
       : { kind: 'busy', sentence, containers: underWay };
   }
 
-  /** Checks whether a container was abandoned: the command that created it would have taken its next step by now. */
+  /** Whether a container was abandoned: if its command were still running, it would have taken its next step by now. */
   #isDebris(container: Container, others: readonly Container[], now: number): boolean {
     const predecessor = others.find((other) => isReplacementFor(container, other));
     const { id, status, startedAt } = predecessor ?? container;
@@ -76,8 +75,7 @@ export class ConcurrentComposeWatch {
       return false;
     }
     if (waitsFor.length > 0 && others.some(({ health }) => health === 'starting')) return false;
-    // Only a predecessor that is still up may need its grace period: after its stop, compose takes the next step at
-    // once.
+    // Only a predecessor that is still up may need its grace period. Once it has stopped, compose continues at once.
     const graceMs = predecessor !== undefined && isUp(predecessor) ? predecessor.stopTimeout * 1000 : 0;
     return now - seen.since >= graceMs + maxIdleComposeMs;
   }

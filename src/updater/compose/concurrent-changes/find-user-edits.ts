@@ -6,8 +6,8 @@ import type { UserEdits } from '../../run/log/outcome-details.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 
 /**
- * Finds the files that a user has edited after this run wrote them, if the next `up` would therefore use other images
- * than this run; null if it would use the same images.
+ * Finds files that a user has edited since this run wrote them. Null if the next `up` would still use the same images
+ * as this run.
  */
 export async function findUserEdits(engine: Engine, data: JournalData): Promise<UserEdits | null> {
   const { files, changeover } = data;
@@ -21,7 +21,7 @@ export async function findUserEdits(engine: Engine, data: JournalData): Promise<
   return isSame ? null : leftAlone(paths, next);
 }
 
-/** Returns the given edited files together with the images that the next `up` will use. */
+/** Returns the edited files and the images that the next `up` would use. */
 export const readUserEdits = async (
   engine: Engine,
   data: JournalData,
@@ -33,9 +33,7 @@ const leftAlone = (paths: readonly string[], next: ReadonlyMap<string, string> |
   next: next && [...new Set(next.values())],
 });
 
-/**
- * Returns the images that the next `up` will use with the current files, by service; null if compose rejects the files.
- */
+/** Returns the images that the next `up` would use, keyed by service; null if compose rejects the files. */
 async function nextImages(
   engine: Engine,
   { project, services, changeover }: JournalData,

@@ -8,20 +8,20 @@ import { type Changeover, mayBeCrashing, recordOf } from '../../run/state/rollou
 import { createInterruptionTest, createLeftDownTest } from '../../run/state/was-interrupted.ts';
 import { awaitConcurrentCompose } from './await-concurrent-compose.ts';
 
-/** Time in ms for which a container may be down while another user restarts it. */
+/** Maximum time in ms for which a container may be down because a user is restarting it. */
 const restartMs = 5_000;
 const restartLookMs = 250;
 
-/** Containers of a project, and the time at which the request for them began, by `performance.now()`. */
+/** A project's containers, and the time (`performance.now()`) at which they were requested. */
 export interface ProjectObservation {
   found: ProjectContainers;
   at: number;
 }
 
 /**
- * Returns the containers right before the first change, which must still be the containers that the run has found.
+ * Requires, right before the first change, that no other process has replaced the containers that this run found.
  * `debris` lists the containers that were already abandoned when the run began.
- * @param moved services to be replaced, with the containers that the run has found
+ * @param moved services to be replaced, with the containers that this run found
  * @throws UpdateError containers-changed, compose-busy
  */
 export async function requireSameContainers(
@@ -31,7 +31,7 @@ export async function requireSameContainers(
   { earlier, debris }: { earlier: JournalData | null; debris: readonly Container[] },
 ): Promise<{ containers: Changeover['containers']; look: ProjectObservation }> {
   const services = new Set(moved.map(({ name }) => name));
-  // Containers that were already abandoned when the run began are not waited for again.
+  // Do not wait again for containers that were already abandoned when the run began.
   const ignores = (container: Container) =>
     createLeftDownTest(earlier)(container) || debris.some(({ id }) => id === container.id);
   const ran = new Set(moved.flatMap((each) => each.containers.filter(isUp).map(({ id }) => id)));
@@ -42,7 +42,7 @@ export async function requireSameContainers(
   };
   const isBack = ({ containers }: { containers: readonly Container[] }) =>
     !containers.some((container) => ran.has(container.id) && !isUp(container));
-  // A container that another user is restarting comes up again at once, and must not be recorded as stopped.
+  // A container that a user is restarting is up again soon, and must not be recorded as stopped.
   const found = await waitUntil(look, (seen, isLate) => (isLate || isBack(seen) ? seen : undefined), {
     pause: restartLookMs,
     deadlineMs: restartMs,

@@ -14,20 +14,20 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { ContainerRecord } from '../../run/state/rollout.ts';
 import { recordUp } from '../inspect/dry-run.ts';
 
-/** Facts that limit the rights of a container snapshot. */
+/** Sources of the privileges that a container snapshot may grant. */
 interface Known {
   project: ComposeProject;
-  /** Id of the updater's own container, which shows the defaults of the engine. */
+  /** ID of the updater's own container, from which the engine's defaults are read. */
   ownId: string;
-  /** Ids of the service's containers that the engine reports; the container itself may be one of them. */
+  /** IDs of the service's existing containers, which may include the container itself. */
   siblings: readonly string[];
-  /** Ids of recreated containers, by their old ids. */
+  /** IDs of recreated containers, keyed by their old IDs. */
   successors: ReadonlyMap<string, string>;
 }
 
 /**
- * Checks that a container snapshot from the disk grants no more rights on the host than the compose files, or than
- * another container of the service. The compose files are already restored at this point. Their rights are those that
+ * Checks that a container snapshot from the disk grants no more privileges on the host than the compose files, or than
+ * another container of the service. The compose files have already been restored. Their privileges are those that
  * compose would request.
  * @throws UpdateError containers-not-restored
  */
@@ -69,10 +69,7 @@ export async function checkRights(
 
 const nameOf = ({ name }: HostRight): string => name;
 
-/**
- * Returns the container definition that results from the request of compose and the defaults of the image and the
- * engine.
- */
+/** Adds the defaults of the image and the engine to the definition that compose would request. */
 function asMade(
   { config, hostConfig }: ContainerDefinition,
   then: ContainerDefinition,
@@ -81,8 +78,8 @@ function asMade(
   const { Privileged, PidMode, IpcMode, CgroupnsMode, SecurityOpt } = hostConfig;
   const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
   const isShared = [PidMode, IpcMode].some((mode) => /^(?:host$|container:)/.test(String(mode)));
-  // SELinux labels in the snapshot are accepted for a shared namespace, because the engine takes them from the owner of
-  // the namespace.
+  // The snapshot's SELinux labels are accepted if the container is privileged or shares a namespace, because the engine
+  // itself then sets them.
   const labels = Privileged === true || isShared ? toList(then.hostConfig.SecurityOpt).filter(isLabel) : [];
   return {
     config: { ...config, User: config.User || user },
@@ -94,10 +91,7 @@ function asMade(
   };
 }
 
-/**
- * Returns the rules for mounts: every mount must also be in this definition, because no other path or volume belongs to
- * the container.
- */
+/** Returns the rules for mounts: a path or volume that this definition does not mount counts as a gained privilege. */
 const surroundings = ({ hostConfig }: ContainerDefinition) => {
   const text = JSON.stringify([hostConfig.Binds, hostConfig.Mounts]);
   return {

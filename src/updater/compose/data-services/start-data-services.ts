@@ -21,12 +21,12 @@ import { createDataContext } from './stop-data-services.ts';
 
 const startDeadlineMs = 900_000;
 const settleMs = 1_000;
-/** Pause in ms between two checks of a container's ports, each of which requires a helper container. */
+/** Pause in ms between two port checks. Each check requires a helper container. */
 const portsPauseMs = 1_000;
-/** Number of attempts to start a data service that another process replaces while it is starting. */
+/** Maximum number of attempts to start a data service, because another process may replace it while it is starting. */
 const startTries = 5;
 
-/** Returns the exposed TCP ports on which a running container listens; none if the container has a health check. */
+/** Returns the exposed TCP ports on which a running container is listening; none if it has a health check. */
 export async function findListeningPorts(
   doors: DataContext,
   container: Container,
@@ -42,8 +42,8 @@ export async function findListeningPorts(
 }
 
 /**
- * Returns the TCP ports in LISTEN state in the network of a container; none if they cannot be read, because a container
- * that is restarting has no network to join.
+ * Returns the TCP ports on which processes in a container's network are listening; none if they cannot be read, because
+ * a restarting container has no network to join.
  */
 const askPorts = (doors: DataContext, networkOf: string): Promise<number[]> =>
   runHelperContainer(doors, {
@@ -55,9 +55,8 @@ const askPorts = (doors: DataContext, networkOf: string): Promise<number[]> =>
   }).catch((error) => requireUpdateError(error) && []);
 
 /**
- * Starts the data services that were running before the first stop, in start order, and waits until they are as healthy
- * as before. Recreates a container that was removed, unless another container has replaced it. A second call is
- * harmless.
+ * Starts, in start order, the data services that were running before they were first stopped, and waits until they are
+ * as healthy as before. Recreates a removed container unless it has been replaced. A second call is harmless.
  * @throws UpdateError containers-not-restored
  */
 export async function startDataServices(work: JournaledContext): Promise<void> {
@@ -115,8 +114,8 @@ async function startOne(engine: Engine, id: string, name: string): Promise<void>
 }
 
 /**
- * Waits until the started containers are as healthy as before the stop. If the service listened on ports before, its
- * containers must listen on these ports again.
+ * Waits until the started containers are as healthy as before the stop: listening on the same ports, passing their
+ * health check, or at least still running.
  */
 async function awaitReady(
   work: JournaledContext,
@@ -170,7 +169,7 @@ async function awaitPorts(
   await waitUntil(observe, evaluate, wait);
 }
 
-/** Recreates a container that was removed, and its missing networks. Returns the id of the new container. */
+/** Recreates a removed container and its missing networks, and returns the new container's ID. */
 async function rebuildMissing(work: JournaledContext, record: ContainerRecord): Promise<string> {
   const { journal, log } = work;
   const blueprint = journal.data.blueprints.find(({ id }) => id === record.id);
@@ -181,7 +180,8 @@ async function rebuildMissing(work: JournaledContext, record: ContainerRecord): 
     );
   log.warn(`${record.name} was removed in the meantime; recreating it`);
   await ensureNetworks(work, record.service, blueprint);
-  // A snapshot from the journal of an earlier process must not grant more rights on the host than the compose files do.
+  // A snapshot from the journal of an earlier process must not grant more privileges on the host than the compose files
+  // do.
   if (journal.isInherited) {
     const { project, containerId: ownId } = journal.data;
     const known = { project, ownId, siblings: [], successors: new Map() };
@@ -191,8 +191,8 @@ async function rebuildMissing(work: JournaledContext, record: ContainerRecord): 
 }
 
 /**
- * Makes compose recreate the missing networks of a service as the files define them, because `docker compose down` also
- * removes networks.
+ * Makes compose recreate a service's missing networks as the files define them. `docker compose down` also removes
+ * networks.
  */
 export async function ensureNetworks(
   { engine, journal }: JournaledContext,
@@ -210,8 +210,8 @@ export async function ensureNetworks(
   const before = await ids();
   const scale = new Map([[service, 1]]);
   await new Compose(engine, project).up(scale, { start: false, deadlineMs: startDeadlineMs });
-  // Compose also creates a container, which is removed here: it has the configuration in the files, not its previous
-  // state.
+  // Compose also creates containers from the files. They are removed, because the caller recreates the old container
+  // from its snapshot.
   const created = (await ids()).filter((id) => !before.includes(id));
   await engine.removeContainers(created);
 }

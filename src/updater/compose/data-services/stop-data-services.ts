@@ -13,14 +13,13 @@ import { stopAllContainers } from '../replace/stop-containers.ts';
 export type JournaledRestorePoint = NonNullable<JournalData['point']>;
 
 /**
- * Minimum grace period in seconds for a container with mounts: a database may take longer to stop than its own grace
- * period, and killing it leaves the data in the state after a crash. A container without mounts has nothing to write
- * and often ignores the stop signal, so its own grace period applies.
+ * Minimum grace period in seconds for a container with mounts. A database may need longer than its own grace period,
+ * and killing it leaves its data as after a crash. A container without mounts has nothing to write and often ignores
+ * the stop signal, so its own grace period applies.
  */
 const leastGraceSeconds = 60;
 const killedCode = 137;
 
-/** Returns the context in which the run of a journal saves and restores data. */
 export async function createDataContext({ engine, log, journal }: JournaledContext): Promise<DataContext> {
   const { containerId, project } = journal.data;
   const [own] = await engine.inspectContainers([containerId]);
@@ -28,9 +27,7 @@ export async function createDataContext({ engine, log, journal }: JournaledConte
   return { engine, log, project: project.name, toolsImage: own.imageId, hasLock: true };
 }
 
-/**
- * Returns the running containers, of any project, that use the network, PID or IPC namespace of one of the providers.
- */
+/** Returns the running containers of all projects that use a provider's network, PID or IPC namespace. */
 export async function listNamespaceUsers(
   engine: Engine,
   providers: readonly { id: string }[],
@@ -43,8 +40,8 @@ export async function listNamespaceUsers(
 }
 
 /**
- * Returns the covered containers that are up, in groups in stop order: workers, app, containers in the namespaces of
- * data services, and the data services in reverse start order.
+ * Returns the covered containers that are up, grouped in stop order: workers, app, containers in the namespaces of data
+ * services, and the data services in reverse start order.
  */
 export async function listCoveredContainers(
   engine: Engine,
@@ -80,7 +77,7 @@ export async function stopInOrder(
   return stopped.filter(({ exitCode }) => exitCode === killedCode).map(({ name }) => name);
 }
 
-/** Stops the containers that were started although they had to stay stopped, as far as they are still up. */
+/** Stops containers that were started although they had to stay stopped. */
 export async function stopRestartedContainers(
   context: EngineContext,
   started: readonly StartedContainer[],
@@ -89,7 +86,7 @@ export async function stopRestartedContainers(
   await stopInOrder(context, [(await context.engine.inspectContainers(ids)).filter(isUp)]);
 }
 
-/** Watches for starts of containers that can write to the data of a restore point. */
+/** Watches for containers that are started and can write to the restore point's data. */
 export function createDataWatch(
   doors: DataContext,
   { data }: Journal,
@@ -105,7 +102,7 @@ export const coveredServicesOf = ({ changeover, point }: JournalData): string[] 
 ];
 
 /**
- * Writes changed fields of the restore point to the journal.
+ * Writes changed fields of the restore point to the journal; does nothing if the run has no restore point.
  * @throws UpdateError write-failed
  */
 export async function writeRestorePointState(

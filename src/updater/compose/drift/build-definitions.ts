@@ -15,7 +15,7 @@ import {
 
 /**
  * Converts the response of `GET /containers/<id>/json` to a definition.
- * @param names names of the service and of its containers
+ * @param names names of the service and its containers
  */
 export function parseRunningDefinition(raw: Json, names: readonly string[]): Definition {
   const hostConfig = toObject(raw.HostConfig);
@@ -23,7 +23,7 @@ export function parseRunningDefinition(raw: Json, names: readonly string[]): Def
     ...definitionMountsOf(hostConfig).map(({ target }) => target),
     ...Object.keys(toObject(hostConfig.Tmpfs)).map(removeTrailingSlash),
   ]);
-  // Volumes that the image declares. `HostConfig` does not contain them, but compose mounts them in the new container.
+  // Volumes that the image declares. `HostConfig` omits them, but compose mounts them in the new container.
   const ofImage = toList<Json>(raw.Mounts)
     .filter(({ Type, Destination }) => Type === 'volume' && !named.has(removeTrailingSlash(Destination)))
     .map(({ Type, Name: Source, Destination: Target, RW }) => ({
@@ -47,27 +47,26 @@ export function parseRunningDefinition(raw: Json, names: readonly string[]): Def
 }
 
 /**
- * Removes the address from an endpoint in a swarm network, whose ID is not 64 hex digits. The swarm manager chooses the
- * address, but the engine reports it like a requested address.
+ * Removes the address from an endpoint in a swarm network, which is recognized by an ID that is not 64 hex digits. The
+ * swarm manager chose the address, but the engine reports it as if it had been requested.
  */
 const withoutSwarmsAddress = (endpoint: Json): Json =>
   endpoint.NetworkID && !/^[0-9a-f]{64}$/.test(String(endpoint.NetworkID))
     ? { ...endpoint, IPAMConfig: null }
     : endpoint;
 
-/** Data about the settings that a new container has in addition to those in compose's request to create it. */
+/** Sources of a new container's settings that are not in compose's create request. */
 export interface EngineAdditions {
   /** `Config` of the image; null if the image is no longer on this machine. */
   image: Json | null;
-  /** Names of networks that compose would connect to the container after creating it. */
+  /** Networks to which compose would connect the container after creating it. */
   moreNetworks: readonly string[];
   defaults: EngineDefaults;
 }
 
 /**
- * Computes the definition that the engine would create from the body of `POST /containers/create`: the body, the
- * settings of the image, and the engine's defaults. If the running container's value may be a default or an earlier
- * explicit setting, this value is used.
+ * Computes the definition that the engine would create: the body of `POST /containers/create`, the image's settings,
+ * and the engine's defaults. If the running container's value may be a default, it is treated as the default.
  */
 export function plannedDefinition(
   { name, body }: Pick<SentContainer, 'name' | 'body'>,
@@ -80,8 +79,8 @@ export function plannedDefinition(
   const ofMode = ['host', 'none', 'bridge'].includes(mode) ? [mode] : mode === 'default' ? ['bridge'] : [];
   const endpoints = toObject(toObject(NetworkingConfig).EndpointsConfig) as Record<string, Json>;
   const networks = Object.fromEntries([
-    // For a network that is joined later or by network mode, the body contains only the name, so the settings of the
-    // running container's endpoint are used.
+    // For networks joined later or by network mode, the body contains only the name, so the running container's
+    // endpoint settings are used.
     ...[...moreNetworks, ...ofMode].map((name) => [name, running.networks[name] ?? {}]),
     ...Object.entries(endpoints),
   ]);
@@ -95,9 +94,9 @@ export function plannedDefinition(
   };
 }
 
-/** Merges the settings of the image into the body of the request, as the engine does (`runconfig.Merge` of moby). */
+/** Merges the image's settings into the request body, as the engine does (moby's `runconfig.Merge`). */
 function withImage(sent: Json, image: Json | null, running: Json): Json {
-  // The settings of a missing image are unknown, so the values of the running container are used.
+  // The settings of a missing image are unknown, so the running container's values are used.
   const given = image ?? running;
   const merged = { ...sent };
   for (const key of ['User', 'WorkingDir', 'StopSignal', 'Healthcheck']) {
@@ -124,8 +123,8 @@ function withImage(sent: Json, image: Json | null, running: Json): Json {
 }
 
 /**
- * Adds the host name to a container that shares a network or UTS namespace: such a container has the host name of the
- * machine or container whose namespace it shares. By default, any other container has its ID as the host name.
+ * Adds the running container's host name if the network or UTS namespace is shared, because the container then has the
+ * host name of the machine or container that owns the namespace.
  */
 function withHostname(config: Json, host: Json, running: Definition): Json {
   const isShared = [host, running.hostConfig].some(
@@ -141,9 +140,7 @@ function withHostname(config: Json, host: Json, running: Definition): Json {
   };
 }
 
-/**
- * Keys of `HostConfig` that grant rights, each with the key of a service in compose's model that has the same value.
- */
+/** Keys of `HostConfig` that grant privileges, each with the corresponding service key in compose's model. */
 const givingRights = {
   ...{
     Privileged: 'privileged',
@@ -158,8 +155,8 @@ const givingRights = {
 };
 
 /**
- * Returns the settings of a service in compose's model that grant rights, in the engine's format.
- * @param user the user of the image, which applies if the service has none
+ * Returns the settings of a service in compose's model that grant privileges, in the engine's format.
+ * @param user the image's user, used if the service sets no user
  */
 export function modelDefinitionOf(model: ComposeModel, name: string, user: string): ContainerDefinition {
   const service = model.services[name] ?? {};

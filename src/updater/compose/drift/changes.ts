@@ -10,15 +10,14 @@ import { type Definition, type DefinitionDifference, findDifferences } from './f
 import { inlineConfig, type TextPosition, type VariableResolver } from './written-text.ts';
 
 /**
- * A running container and its definition after recreation. If its image is gone, `next` contains only settings that
- * grant rights.
+ * A running container's definition, and its definition after recreation. If the image is gone, `next` contains only
+ * settings that grant privileges.
  */
 interface Replaced {
   now: Definition;
   next: Definition | ContainerDefinition;
 }
 
-/** Facts about a service whose containers are replaced. */
 export interface DriftFacts {
   service: ServiceFacts;
   replaced: readonly Replaced[];
@@ -28,36 +27,34 @@ export interface DriftFacts {
   copies: readonly EditedCopy[];
 }
 
-/** A change that recreating the containers of a service would make. */
+/** A change that recreating a service's containers would cause. */
 export type DriftChange = { service: string } & (
   | { kind: 'difference'; difference: DefinitionDifference }
   | { kind: 'gain'; right: HostRight }
   | { kind: 'image'; image: ImageMismatch }
-  /** A config or secret from an environment variable that no file sets: compose would start the service without it. */
+  /** Compose would start the service without this config or secret, because no file sets its environment variable. */
   | { kind: 'unset'; of: 'configs' | 'secrets'; source: string; variable: string }
   | ({ kind: 'copy' } & EditedCopy)
 );
 
 /**
- * A change, and the texts in the files that determine the changed setting. The texts are empty if no file mentions it.
+ * A change, and the texts in the files that determine the changed setting. There are none if no file mentions the
+ * setting.
  */
 export type WrittenChange = readonly [change: DriftChange, texts: readonly string[]];
 
-/** Image references of a container and of its service in the files, if they differ. */
+/** A container's image reference, and the different reference of its service in the files. */
 export interface ImageMismatch {
   running: string;
   inFiles: string;
   /**
-   * Variable that is unset at the location of the tag, so that its default determines the tag. The variable may be set
+   * Variable whose default determines the tag, because it is unset for the file that contains the tag. It may be set
    * for another file, such as an included file.
    */
   byDefault?: string | undefined;
 }
 
-/**
- * A config or secret that compose copies into a new container, and whose copy in the running container differs or is
- * missing.
- */
+/** A config or secret whose copy in the running container is missing or differs from the files. */
 export interface EditedCopy {
   of: 'configs' | 'secrets';
   source: string;
@@ -65,7 +62,8 @@ export interface EditedCopy {
 }
 
 /**
- * Returns the position in the files that a change comes from. Null if the texts there do not affect its classification.
+ * Returns the position in the files that caused a change. Null if the text at this position does not affect how the
+ * change is classified.
  */
 export function changePosition(change: DriftChange): TextPosition | null {
   switch (change.kind) {
@@ -82,7 +80,7 @@ export function changePosition(change: DriftChange): TextPosition | null {
   }
 }
 
-/** Returns, without duplicates, the changes that recreating the containers of a service would make. */
+/** Lists, without duplicates, the changes that recreating a service's containers would cause. */
 export function listDriftChanges(
   model: ComposeModel,
   { service: { name: service, pin }, replaced, surroundings, otherImages, copies }: DriftFacts,

@@ -5,10 +5,10 @@ import type { Log } from '../../run/log/run-log.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
 
 /**
- * Checks whether the definitions of networks and volumes in the files were edited after their creation
- * (docs/contract.md 4.7), by the requests that compose would send. Compose detects an edit by the hash in a label, if
- * it has set this label. Compose would disconnect the containers from an edited network, even if only a dependency uses
- * the network. It would then fail to remove the network if other containers still use it.
+ * Checks by the requests that compose would send whether networks and volumes were edited in the files after their
+ * creation (docs/contract.md 4.7). Compose detects an edit by the hash in its label. It would disconnect the containers
+ * from an edited network, even if only a dependency uses the network, and then fail to remove the network if other
+ * containers still use it.
  * @throws UpdateError network-edited, which no option accepts
  */
 export function checkDefinitions(installation: Installation, log: Pick<Log, 'warn'>): void {
@@ -29,7 +29,7 @@ export function checkDefinitions(installation: Installation, log: Pick<Log, 'war
       const keys = Object.keys(model.services[name]?.networks ?? {});
       return hasOn(network, own) || keys.some((key) => model.networks?.[key]?.name === network);
     });
-  // A network that compose reports by its ID cannot be matched with its containers, so the update is always refused.
+  // A network that compose reports by ID cannot be matched to its containers, so the update is always refused.
   const isId = (network: string) => /^[0-9a-f]{64}$/.test(network);
   const edited = [...removedNetworks]
     .filter((network) => isId(network) || hasOn(network, containers) || usersOf(network).length > 0)

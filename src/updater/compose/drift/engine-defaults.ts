@@ -2,14 +2,14 @@ import { namespaceModes } from '../../../engine/objects/container.ts';
 import { isEmpty, type Json, toList, toObject } from '../../../engine/objects/json.ts';
 import { isShared } from './find-differences.ts';
 
-/** Placeholder for the name of a removed container whose namespace or volumes another container uses. */
+/** Placeholder name of a removed container to whose namespace or volumes a definition still refers. */
 export const goneContainer = 'container:gone';
 
-/** Sources of the values that the engine uses for missing settings of a definition. */
+/** Sources of the engine's default values for settings that a definition omits. */
 export interface EngineDefaults {
   /**
-   * `HostConfig` of the updater's own container. This container was created with few settings, so its other values are
-   * the engine's defaults.
+   * `HostConfig` of the updater's own container. It was created with few settings, so its other values are the engine's
+   * defaults.
    */
   own: Json;
   /**
@@ -31,10 +31,7 @@ const saidOf: Readonly<Record<string, string | null>> = {
   ...{ MemorySwappiness: null, CpuRealtimePeriod: null, CpuRealtimeRuntime: null, BlkioWeight: null },
 };
 
-/**
- * Returns a `HostConfig` with the defaults that the engine adds. If a default is unknown, the value of the running
- * container is used.
- */
+/** Adds the engine's defaults to a `HostConfig`. If a default is unknown, the running container's value is used. */
 export function applyEngineDefaults(
   sent: Json,
   running: Json,
@@ -48,7 +45,7 @@ export function applyEngineDefaults(
     if (isEmpty(sent[key])) filled[key] = isEmpty(value) ? running[key] : value;
   };
   const isUnified = info.CgroupVersion !== '1';
-  // Podman does not report the runtime of a container, so the runtime is not compared.
+  // Podman does not report a container's runtime, so runtimes are not compared.
   if (!isPodman) orAsItIs('Runtime', info.DefaultRuntime);
   orAsItIs('CgroupnsMode', sent.Privileged === true && !isUnified ? 'host' : own.CgroupnsMode);
   orAsItIs('ShmSize', own.ShmSize);
@@ -73,15 +70,14 @@ export function applyEngineDefaults(
   ];
   filled.SecurityOpt = [...toList(sent.SecurityOpt), ...labelsByEngine(sent, running)];
 
-  // If the container whose namespace is shared was removed, its service is unknown, so the new reference cannot be
+  // If the container that owns a shared namespace was removed, its service is unknown, so the references cannot be
   // compared.
   for (const key of namespaceModes) {
     if (isShared(sent[key]) && isGone(running[key])) asItIs(key);
   }
   const [from, fromNow] = [toList(sent.VolumesFrom), toList(running.VolumesFrom)];
   if (from.length === fromNow.length && fromNow.some(isGone)) asItIs('VolumesFrom');
-  // Mounts that come from another container through `VolumesFrom` are not in the new `Mounts`, so they are added from
-  // the running container.
+  // Mounts from `VolumesFrom` are not in the new `Mounts`, so they are copied from the running container.
   if (from.length > 0) {
     const targets = new Set(toList<Json>(sent.Mounts).map(({ Target }) => Target));
     const brought = toList<Json>(running.Mounts).filter(({ Target }) => !targets.has(Target));
@@ -93,7 +89,7 @@ export function applyEngineDefaults(
 const isOwnIpc = (mode: unknown): boolean => /^(private|shareable)$/.test(String(mode));
 const isGone = (container: unknown): boolean => String(container).startsWith(goneContainer);
 
-/** Returns the limits of the first list that are also in the second list. */
+/** Returns the limits that are in both lists. */
 function common(some: readonly unknown[], others: readonly unknown[]): Json[] {
   const text = ({ Name, Soft, Hard }: Json) => `${Name} ${Soft} ${Hard}`;
   const known = new Set((others as Json[]).map(text));
@@ -101,8 +97,8 @@ function common(some: readonly unknown[], others: readonly unknown[]): Json[] {
 }
 
 /**
- * Returns the log configuration. The engine's own log options are added if the container uses the engine's default
- * driver, whether or not the definition specifies the driver.
+ * Returns the log configuration. If the container uses the engine's default driver, the engine adds its own log
+ * options, even if the definition specifies the driver.
  */
 function logConfig(sent: Json, running: Json, { own, info }: Omit<EngineDefaults, 'isPodman'>): Json {
   const Type = isEmpty(sent.Type) ? info.LoggingDriver || running.Type : sent.Type;
@@ -116,7 +112,7 @@ function logConfig(sent: Json, running: Json, { own, info }: Omit<EngineDefaults
   return { Type, Config: { ...Object.fromEntries(chosen), ...toObject(sent.Config) } };
 }
 
-/** Returns the SELinux labels that the engine itself sets for a container that is privileged or shares a namespace. */
+/** Returns the SELinux labels that the engine itself sets on a container that is privileged or shares a namespace. */
 function labelsByEngine(sent: Json, running: Json): unknown[] {
   const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
   const hasMore = [sent, running].some(

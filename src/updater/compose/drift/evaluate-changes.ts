@@ -6,11 +6,11 @@ import { changePosition, type DriftChange, type ImageMismatch, type WrittenChang
 import type { DefinitionDifference, DefinitionMount } from './find-differences.ts';
 import { hasDefault, resolveText, unsetVariablesIn, type VariableResolver } from './written-text.ts';
 
-/** Action that prevents a loss. */
+/** Action with which the user can prevent a loss. */
 type Remedy =
   /**
-   * Set variables in an env file. With `hasDefault`, an edited default in the files may have caused the change instead.
-   * `line` is the exact line to add, if known.
+   * Set variables in an env file. If `hasDefault` is true, an edited default may have caused the change instead. `line`
+   * is the exact line to add, if known.
    */
   | { kind: 'set'; variables: readonly string[]; hasDefault: boolean; line?: string }
   | { kind: 'home' }
@@ -19,7 +19,7 @@ type Remedy =
   | { kind: 'rights' }
   | { kind: 'apply' };
 
-/** A change that recreating the containers would make, described by names and without values. */
+/** A change that recreating the containers would cause, described without secret values. */
 export type DriftFinding =
   /** An edit of the files that only causes a warning. `key` is the edited setting, such as `label tier`. */
   | { service: string; isLoss: false; key: string }
@@ -33,19 +33,18 @@ interface Loss {
   remedy: Remedy;
 }
 
-/** Facts about a change that come from the files. */
 interface WrittenFacts {
   /** Texts in the files that determine the changed value; empty if no file mentions it. */
   texts: readonly string[];
-  /** Variables in these texts that no file sets, so that only a shell can have set them. */
+  /** Variables in these texts that no file sets. Only a shell can have set them. */
   unset: readonly string[];
-  /** Home directory in the environment of compose. */
+  /** Home directory in compose's environment. */
   home: string;
 }
 
 /**
- * Classifies the changes (docs/contract.md 4.2, 4.9). At most one finding is reported for a place in the files: a loss
- * rather than a gained right, and a gained right rather than an edit that causes no loss.
+ * Classifies the changes (docs/contract.md 4.2, 4.9). At the same place in the files, a loss takes precedence over a
+ * gained privilege, and a gained privilege over an edit that causes no loss.
  */
 export function evaluateChanges(
   changes: readonly WrittenChange[],
@@ -74,7 +73,7 @@ function judge(change: DriftChange, facts: WrittenFacts, setTo: VariableResolver
   if (change.kind === 'image') return evaluateImage(service, { ...change.image, texts }, setTo);
   if (change.kind === 'gain') {
     const sentence = `${service}: ${change.right.name} would be granted`;
-    // Additional rights are refused like a loss, because the author of the files may not be the operator.
+    // Additional privileges are refused like losses, because the operator may not be the author of the files.
     return unset.length > 0
       ? lossWithout(unset, service, sentence, texts)
       : { service, isLoss: true, sentence, remedy: { kind: 'rights' } };
@@ -88,7 +87,7 @@ function judge(change: DriftChange, facts: WrittenFacts, setTo: VariableResolver
 }
 
 /**
- * Creates the loss of a setting whose variables no file sets, so that only a shell can have set them.
+ * Creates the loss of a setting that depends on variables that no file sets. Only a shell can have set them.
  * @param texts the texts in the files that determine the setting
  */
 const lossWithout = (
@@ -105,7 +104,7 @@ const lossWithout = (
 
 const noFileSets = (variables: readonly string[]): string => ` (no file sets ${variables.join(' and ')})`;
 
-/** Variables that every shell has. */
+/** Variables that every shell sets. */
 const ofEveryShell = ['HOME', 'PWD'];
 
 /** Determines whether a difference is a loss, and which remedy helps (docs/contract.md 4.2). */
@@ -124,7 +123,7 @@ export function evaluateDifference(
   };
 }
 
-/** Sections in which the removal or change of any item that the container has is a loss. */
+/** Sections in which removing or changing an existing item is a loss. */
 const kept = ['volumes', 'ports', 'networks', 'network address', 'network_mode', 'volumes_from'];
 
 /**
@@ -169,7 +168,7 @@ function mountSentence(target: string, running: string, planned: string | null):
 
 const readMount = (text: string): DefinitionMount => ({ source: '', readOnly: false, ...JSON.parse(text) });
 
-/** Names of sections in messages, for sections with another name in compose files. */
+/** Names of sections in messages, if they differ from the names in compose files. */
 const nouns: Readonly<Record<string, string>> = {
   environment: 'environment variable',
   labels: 'label',
@@ -194,7 +193,7 @@ function remedyFor({ section, item, planned }: DefinitionDifference, facts: Writ
 const isIn = (home: string, planned: string | null): boolean =>
   planned !== null && readMount(planned).source.startsWith(`${home}/`);
 
-/** Returns a warning for each service with edits that cause no loss, listing the edited keys. */
+/** Returns a warning for each service with edits that cause no loss. The warning lists the edited keys. */
 export function formatEditWarnings(findings: readonly DriftFinding[]): string[] {
   const edits = findings.flatMap((finding) => (finding.isLoss ? [] : [finding]));
   return [...Map.groupBy(edits, ({ service }) => service)].map(([service, own]) => {
@@ -203,7 +202,10 @@ export function formatEditWarnings(findings: readonly DriftFinding[]): string[] 
   });
 }
 
-/** Returns the advice for all losses together. @param envFile the env file to which the advice adds lines */
+/**
+ * Combines the advice for all losses.
+ * @param envFile the env file to which the user should add variables
+ */
 export function adviceFor(remedies: readonly Remedy[], envFile: string): string {
   const of = <K extends Remedy['kind']>(kind: K) =>
     remedies.filter((remedy): remedy is Extract<Remedy, { kind: K }> => remedy.kind === kind);
@@ -242,8 +244,8 @@ export function adviceFor(remedies: readonly Remedy[], envFile: string): string 
 }
 
 /**
- * Classifies a running image that differs from the image in the files. The difference is a loss if the reference in the
- * files contains a variable that no file sets, because a shell then selected the running image. Otherwise, returns
+ * Classifies a running image that differs from the image in the files. Returns a loss if the reference in the files
+ * contains a variable that no file sets: the shell that started the container must have set it. Otherwise, returns
  * null.
  */
 export function evaluateImage(
@@ -263,9 +265,9 @@ export function evaluateImage(
 }
 
 /**
- * Whether the files specify a newer release than the running image, so that the difference may result from an edited
- * default, which an `up` would apply. If the files specify a floating tag or an older release, an `up` would install an
- * image that was not requested.
+ * Whether the files specify a newer release than the running image. In that case, the user may have edited the default,
+ * and `up` would apply the edit. With a floating tag or an older release, `up` would install an image that the user did
+ * not request.
  */
 function isNewer(inFiles: string, running: string): boolean {
   const [then, now] = [inFiles, running].map((text) => parsePinTag(parseReference(text)?.tag ?? ''));
@@ -275,8 +277,8 @@ function isNewer(inFiles: string, running: string): boolean {
 }
 
 /**
- * Returns the line, such as `TAG=v1.0.0`, with which the files specify the running image. Empty if no value of the
- * variable has that result.
+ * Returns the env file line, such as `TAG=v1.0.0`, with which the files would specify the running image. Empty if no
+ * value of the variable has that effect.
  */
 function shellLine(
   variable: string,

@@ -1,6 +1,6 @@
 import { findSharedContainer, namespaceModes } from '../../../engine/objects/container.ts';
-// Collects the facts for drift detection that the dry run of `up` (`dry-run.ts`) does not contain, from the engine, the
-// files and compose. The facts are evaluated in `judge.ts`.
+// Collects the facts for drift detection that are not in the dry run of `up` (`dry-run.ts`): from the engine, the files
+// and compose. `evaluate-changes.ts` evaluates them.
 
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -32,7 +32,8 @@ import {
 } from './written-text.ts';
 
 /**
- * Reads the engine's defaults. @param ownId ID of the updater's own container @throws UpdateError engine-unavailable
+ * Reads the engine's defaults from `GET /info` and the updater's own container.
+ * @throws UpdateError engine-unavailable
  */
 export async function fetchEngineDefaults(engine: Engine, ownId: string): Promise<EngineDefaults> {
   const [[own], info] = await Promise.all([engine.inspectRaw([ownId]), engine.getInfo()]);
@@ -40,7 +41,7 @@ export async function fetchEngineDefaults(engine: Engine, ownId: string): Promis
 }
 
 /**
- * Collects those facts about a service from the engine that the dry run does not contain.
+ * Fetches the facts about a service that are not in the dry run.
  * @throws UpdateError engine-unavailable
  */
 export async function fetchServiceFacts(
@@ -60,7 +61,8 @@ export async function fetchServiceFacts(
   ]);
   const planned = sent.get(name);
   const [body = {}, ...inspected] = await nameShared(engine, project.name, [planned?.body ?? {}, ...raw]);
-  // With an API version before 1.44, compose connects a container to all networks except the first after creating it.
+  // With API versions before 1.44, compose creates the container with its first network, and connects it to the others
+  // afterwards.
   const own = Object.keys(model.services[name]?.networks ?? {});
   const moreNetworks =
     planned === undefined || takesAllNetworks(planned.apiVersion)
@@ -70,8 +72,8 @@ export async function fetchServiceFacts(
     const now = parseRunningDefinition(each, [name, ...containers.map(finalName)]);
     if (planned === undefined) return { now, next: modelDefinitionOf(model, name, String(now.config.User)) };
     const used = imagesInUse.get(String(each.Image));
-    // For a multi-platform image, the engine returns the configuration for its own platform, which is not used for a
-    // container on another platform.
+    // For a multi-platform image, the engine returns the configuration for its own platform. This configuration does
+    // not apply to a container with a different platform.
     const runs = toContainer(each).platform;
     const image = runs === null || runs === used?.platform ? (used?.config ?? null) : null;
     return { now, next: plannedDefinition({ ...planned, body }, now, { image, moreNetworks, defaults }) };
@@ -81,7 +83,7 @@ export async function fetchServiceFacts(
 }
 
 /**
- * Collects the facts that rights depend on in addition to the definitions. An existing volume keeps its options,
+ * Fetches the facts that determine privileges in addition to the definitions. An existing volume keeps its options,
  * whatever the model specifies.
  * @throws UpdateError engine-unavailable
  */
@@ -97,7 +99,7 @@ export async function fetchRightsContext(
   const made = await engine.listVolumes([...new Set(asked)]);
   const home = realPath(paths.fromHost(project.directory));
   return {
-    // Whether the path is in the project directory after symbolic links have been resolved.
+    // Whether the path is in the project directory once symbolic links are resolved.
     isOwn: (path) => {
       const real = realPath(paths.fromHost(path));
       return real !== null && home !== null && isWithin(real, home);
@@ -109,8 +111,8 @@ export async function fetchRightsContext(
 }
 
 /**
- * Resolves the symbolic links in a path. For a missing path, returns the path at which it would be created. Null if a
- * link points to a path that does not exist in this container.
+ * Resolves the symbolic links in a path. The path itself does not have to exist. Null if a link points to a path that
+ * does not exist in this container.
  */
 function realPath(here: string | null): string | null {
   if (here === null) return null;
@@ -125,7 +127,7 @@ function realPath(here: string | null): string | null {
 
 /**
  * Returns the image references of a service's containers that differ from the reference in the files. An image ID does
- * not differ if it identifies the image to which the reference in the files points.
+ * not differ if the reference in the files points to that image.
  * @throws UpdateError engine-unavailable
  */
 async function findOtherImages(
@@ -144,8 +146,8 @@ async function findOtherImages(
 }
 
 /**
- * Finds the configs and secrets that differ from the copies that compose made in the container. Configs and secrets
- * that were removed from the files are not found, because the container does not record the origin of a file.
+ * Finds the configs and secrets whose copy in the container is missing or differs. Those that were removed from the
+ * files are not found, because a container does not record where its files come from.
  */
 async function findEditedCopies(
   engine: Engine,
@@ -160,7 +162,7 @@ async function findEditedCopies(
   const found = references.map(async ({ of, reference }): Promise<EditedCopy[]> => {
     const { source } = reference;
     const { content, environment } = model[of]?.[source] ?? {};
-    // In its model, compose writes a dollar sign as two dollar signs.
+    // Compose's model escapes a dollar sign as `$$`.
     const text = content?.replaceAll('$$', '$') ?? (environment ? setTo(environment) : null);
     const [path = ''] = listCopiedPaths({ [of]: [reference] });
     if (!text || container === undefined) return [];
@@ -173,9 +175,9 @@ async function findEditedCopies(
 }
 
 /**
- * Returns the definitions with readable references to the containers whose namespaces or volumes are used: `service:db`
- * for a container of the project, `container:other` for a container outside the project, and `container:gone` for a
- * container that no longer exists.
+ * Replaces the IDs of containers whose namespaces or volumes are used with readable names: `service:db` for a container
+ * of the project, `container:other` for a container outside the project, and `container:gone` for a container that no
+ * longer exists.
  * @throws UpdateError engine-unavailable
  */
 async function nameShared(engine: Engine, project: string, definitions: readonly Json[]): Promise<Json[]> {
@@ -211,7 +213,7 @@ async function nameShared(engine: Engine, project: string, definitions: readonly
 
 /**
  * For each place, returns the texts in the files that determine the value, with unresolved variables. Compose runs only
- * if there are such places, which is rare.
+ * if a place is not null, which is rare.
  * @throws UpdateError if an env file of a service cannot be read
  */
 export async function readWrittenTexts(
@@ -225,8 +227,8 @@ export async function readWrittenTexts(
     places.map(async ({ service, place }) => {
       if (place === null) return [];
       const { section, item } = place;
-      // Compose cannot print some keys with unresolved variables (such as a variable in `ulimits`). In this case, every
-      // line that contains the item counts, or every line of the files if none contains it.
+      // Compose cannot print some keys, such as `ulimits`, with unresolved variables. In that case, use every line that
+      // contains the item, or all lines if none contains it.
       if (written === null) {
         const about = lines.filter((line) => section !== inlineConfig && line.includes(item || section));
         return about.length > 0 ? about : lines;
@@ -240,8 +242,8 @@ export async function readWrittenTexts(
 }
 
 /**
- * Returns the text that an env file assigns to a variable. A line with only the name of the variable passes on the
- * value from the shell.
+ * Returns the text that an env file assigns to a variable. A line that consists only of the variable's name passes on
+ * the value from the shell.
  */
 function assigned(file: TextFile, key: string): string[] {
   const { assignments, byKey } = getParsedEnvFile(file);

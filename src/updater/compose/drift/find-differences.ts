@@ -5,19 +5,19 @@ import { toolLabels } from '../../../engine/objects/labels.ts';
 
 /** A container as the engine reports it, or as compose would create it. */
 export interface Definition extends ContainerDefinition {
-  /** Container name without the number of the replica. */
+  /** Container name without the replica number. */
   name: string;
-  /** Endpoints by network name. */
+  /** Endpoints, keyed by network name. */
   networks: Readonly<Record<string, Json>>;
-  /** First 12 digits of the container ID, which are the default host name. */
+  /** First 12 digits of the container ID: the default host name. */
   shortId: string;
   /** Network aliases that compose and the engine add for the containers of the service. */
   ownNames: readonly string[];
 }
 
 /**
- * Values of a section of a compose file, by item (`''` if the section has a single value). Empty values (false, 0, an
- * empty list) count as missing. Different notations of the same setting have the same value.
+ * Values of a compose file section, keyed by item (`''` if the section has a single value). Empty values (false, 0, an
+ * empty list) count as missing. Equivalent notations of a setting have the same value.
  */
 type Items = Readonly<Record<string, unknown>>;
 type Sections = Readonly<Record<string, (definition: Definition) => Items>>;
@@ -34,7 +34,7 @@ const isNothing = (value: unknown): boolean =>
   (typeof value === 'object' && Object.values(value).every(isNothing) && !Array.isArray(value)) ||
   (Array.isArray(value) && value.length === 0);
 
-/** Converts a value to text. Equal values have the same text, whatever the order of their keys. */
+/** Equal values have the same text, whatever the order of their keys. */
 function text(value: unknown): string {
   if (typeof value === 'string') return value;
   return JSON.stringify(value, (_, each) =>
@@ -53,13 +53,16 @@ const set = (values: unknown): Items => one([...new Set(toStrings(values))].sort
 const byKey = <T>(entries: readonly T[], read: (entry: T) => readonly [key: string, value: unknown]): Items =>
   Object.fromEntries(entries.map(read));
 
-/** Creates sections that have the single value of a key in `Config`. @param keys keys in `Config` by section */
+/**
+ * Creates sections with a single value from `Config`.
+ * @param keys keys in `Config`, keyed by section
+ */
 const inConfig = (keys: Readonly<Record<string, string>>): Sections =>
   eachOf(keys, (key, { config }) => one(config[key]));
 
 /**
  * Creates sections from a single value, an unordered list or a map in `HostConfig`.
- * @param keys keys in `HostConfig` by section
+ * @param keys keys in `HostConfig`, keyed by section
  */
 const inHost = (keys: Readonly<Record<string, string>>): Sections =>
   eachOf(keys, (key, { hostConfig: { [key]: value } }) => {
@@ -68,8 +71,8 @@ const inHost = (keys: Readonly<Record<string, string>>): Sections =>
   });
 
 /**
- * Creates sections from limits in `HostConfig`, for which -1 means no limit.
- * @param keys keys in `HostConfig` by section
+ * Creates sections from limits in `HostConfig`, in which -1 means no limit.
+ * @param keys keys in `HostConfig`, keyed by section
  */
 const limits = (keys: Readonly<Record<string, string>>): Sections =>
   eachOf(keys, (key, { hostConfig: { [key]: value } }) => one(value === -1 ? null : value));
@@ -89,8 +92,7 @@ const host =
 
 const sections: Sections = {
   container_name: ({ name }) => one(name),
-  // Each value is converted to JSON, so that empty values also count: a label without a value, or a variable that is
-  // set to an empty value.
+  // Values are converted to JSON, so that an empty value does not count as missing.
   environment: ({ config }) =>
     byKey([...parseEnvironment(toStrings(config.Env))], ([key, value]) => [key, JSON.stringify(value)]),
   labels: ({ config }) => {
@@ -179,7 +181,7 @@ const sections: Sections = {
 const capability = (name: string): string => name.toUpperCase().replace(/^CAP_/, '');
 
 /**
- * Groups entries with the older syntax `host:ip` or the newer syntax `host=ip` by host. A host may have several
+ * Groups entries in the older syntax `host:ip` and the newer syntax `host=ip` by host. A host may have several
  * addresses.
  */
 function hosts(entries: readonly string[]): Items {
@@ -199,8 +201,8 @@ const securityOption = (option: string): string =>
 export const isShared = (mode: unknown): boolean => /^(container|service):/.test(String(mode));
 
 /**
- * Creates a section with a value for each network endpoint. A container that uses another container's network namespace
- * has no endpoints of its own.
+ * Creates a section with one value per network endpoint. A container in another container's network namespace has no
+ * endpoints of its own.
  */
 function endpoints(read: (endpoint: Json, definition: Definition) => unknown): (of: Definition) => Items {
   return (definition) => {
@@ -212,14 +214,14 @@ function endpoints(read: (endpoint: Json, definition: Definition) => unknown): (
 }
 
 /**
- * Removes the container number from the name of a container or a link. Compose adds names and links with this number to
- * those in the files.
+ * Removes the container number from the name of a container or link. Compose adds names with this number to those in
+ * the files.
  */
 export const removeContainerNumber = (name: string): string => name.replace(/[-_]\d+$/, '');
 
 export const removeTrailingSlash = (path: unknown): string => String(path).replace(/(?<=.)\/+$/, '');
 
-/** A mount without its target. The items of the section `volumes` are mounts in JSON format. */
+/** A mount without its target. The values of the `volumes` section are such mounts as JSON. */
 export interface DefinitionMount {
   type: string;
   /** Host path or volume name; empty for an anonymous volume, whose data compose carries over. */
@@ -227,7 +229,7 @@ export interface DefinitionMount {
   readOnly: boolean;
 }
 
-/** Form of an anonymous volume's name, for which the engine generates 64 hex digits. */
+/** Matches the name of an anonymous volume: 64 hex digits, generated by the engine. */
 const anonymous = /^[0-9a-f]{64}$/;
 
 /**
@@ -267,8 +269,8 @@ export function definitionMountsOf(
 
 const shaped = (type: string, source: string, readOnly: boolean): DefinitionMount => ({
   type,
-  // The source of a mounted image is ignored: the image contains no data, and compose 5.5 and later send its name,
-  // earlier versions its ID.
+  // The source of a mounted image is ignored: an image contains no data, and compose sends its name since version 5.5,
+  // but its ID in earlier versions.
   source:
     type === 'image' || (type === 'volume' && anonymous.test(source)) ? '' : removeTrailingSlash(source),
   readOnly,
@@ -276,7 +278,7 @@ const shaped = (type: string, source: string, readOnly: boolean): DefinitionMoun
 
 const anyAddress = new Set(['', '0.0.0.0', '::']);
 
-/** Returns the published ports, such as `127.0.0.1:80:8080/tcp`. A port that the engine chooses is `0`. */
+/** Returns the published ports, such as `127.0.0.1:80:8080/tcp`. A host port that the engine chooses is `0`. */
 function publishedPorts(host: Json): string[] {
   return Object.entries(toObject(host.PortBindings)).flatMap(([target, bindings]) =>
     toList<Json>(bindings).map(({ HostIp, HostPort }) => {
@@ -286,7 +288,7 @@ function publishedPorts(host: Json): string[] {
   );
 }
 
-/** A change that recreating a container would make. It contains values that must not be logged. */
+/** A change that recreating a container would cause. Its values must not be logged. */
 export interface DefinitionDifference {
   /** Section of the compose file, such as `environment`, `volumes` or `cap_add`. */
   section: string;
@@ -309,16 +311,16 @@ export function findDifferences(running: Definition, planned: Definition): Defin
   return withinNetworks(withoutChosenPorts(differences));
 }
 
-/** Sections besides `networks` whose items are network names. */
+/** Sections other than `networks` whose items are network names. */
 const ofNetwork = new Set(['network address', 'network aliases', 'network options', 'links']);
 
-/** Removes the other differences of a network that is added or removed. */
+/** If a network is added or removed, drops all other differences in that network. */
 function withinNetworks(differences: readonly DefinitionDifference[]): DefinitionDifference[] {
   const others = new Set(differences.filter(({ section }) => section === 'networks').map(({ item }) => item));
   return differences.filter(({ section, item }) => !ofNetwork.has(section) || !others.has(item));
 }
 
-/** Removes the differences for ports that compose chose from a published range. */
+/** Drops the differences between a published port range and the port that was chosen from it. */
 function withoutChosenPorts(differences: readonly DefinitionDifference[]): DefinitionDifference[] {
   const ports = differences.filter(({ section }) => section === 'ports');
   const chosen = new Set<DefinitionDifference>();

@@ -1,19 +1,18 @@
-// Drift: the files have changed since the containers were created, because they were edited without an `up`, or
-// because a shell had variables that no file sets. The update would then replace a working container by an untested
-// container.
+// Drift: the files have changed since the containers were created, because they were edited without an `up`, or because
+// a shell set variables that no file sets. The update would then replace a working container with an untested one.
 //
 // For every container that the update would replace, two definitions are compared:
-// - the definition that the engine reports, without the additions of its image and of the engine
-//   (`parseRunningDefinition`), and
-// - the definition that compose would send for the current files (`plannedDefinition`). To obtain this definition,
-//   compose runs `up` against a recorder instead of the engine (inspect/dry-run.ts, inspect/recorder.ts). The recorder
-//   records the request and creates nothing.
-// Both are converted to the same format (shape.ts). Their differences are then classified (changes.ts, judge.ts;
-// docs/contract.md 4.2, 4.9). Losses and additional rights on the host are refused unless drift is accepted; all other
-// differences are warnings. The texts of the files (`written-text.ts`) show which variables only a shell can have set.
+// - the definition that the engine reports (`parseRunningDefinition`), and
+// - the definition that compose would request for the current files, with the additions of the image and the engine
+//   (`plannedDefinition`). To obtain this definition, compose runs `up` against a recorder instead of the engine
+//   (inspect/dry-run.ts, inspect/recorder.ts), which records the request and creates nothing.
+// Both are converted to the same format (find-differences.ts). Their differences are then classified (changes.ts,
+// evaluate-changes.ts; docs/contract.md 4.2, 4.9). Losses and additional privileges on the host are refused unless
+// drift is accepted; all other differences are warnings. The texts of the files (written-text.ts) show which variables
+// only a shell can have set.
 //
-// Networks and volumes are checked by the requests that compose would send (docs/contract.md 4.7): compose would
-// remove an edited network.
+// Networks and volumes are checked by the requests that compose would send (docs/contract.md 4.7), because compose
+// would remove an edited network.
 //
 // Not checked: containers that are not updated, and changes made by programs inside containers.
 
@@ -40,10 +39,10 @@ import { requireProvidedVariables } from './require-provided-variables.ts';
 import type { VariableResolver } from './written-text.ts';
 
 /**
- * Compares the containers with the containers that `up` would create. Losses and additional rights on the host are
+ * Compares the running containers with those that `up` would create. Losses and additional privileges on the host are
  * refused unless drift is accepted; all other changes are warnings.
  * @param ownId ID of the updater's own container
- * @param planned image references that the update installs, by service
+ * @param planned image references that the update installs, keyed by service
  * @throws UpdateError network-edited, drift
  */
 export async function checkDrift(
@@ -75,9 +74,7 @@ export async function checkDrift(
   report(findings, { accepted, log }, instance.files.newEnvFile);
 }
 
-/**
- * Returns a lookup for the variables that the files set. It also contains the project name, which compose itself sets.
- */
+/** Resolves the variables that the files set, and the project name, which compose itself sets. */
 function setValues({ files, project }: Installation): VariableResolver {
   const variables = createVariableLookup(listEnvFiles(files));
   return (variable) =>
@@ -107,7 +104,7 @@ function report(
 }
 
 /**
- * Returns a sentence for each service that gets new rights from the new files of a generated installation.
+ * Returns a sentence for each service that gains privileges from the new files of a generated installation.
  * @throws UpdateError engine-unavailable
  */
 export async function releaseGains(

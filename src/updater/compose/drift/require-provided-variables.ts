@@ -8,9 +8,9 @@ import type { WrittenChange } from './changes.ts';
 
 /**
  * Rejects an update that would lose variables set by provider services (`provider:`). Provider programs are on the
- * host, and compose does not run them with `--no-deps`. Accepted drift only applies to variables that the owner may
- * have removed from the files.
- * @param planned the references that the update installs, by service
+ * host, and compose does not run them with `--no-deps`. Accepted drift does not cover variables that certainly come
+ * from a provider.
+ * @param planned the references that the update installs, keyed by service
  * @throws UpdateError drift
  */
 export function requireProvidedVariables(
@@ -25,8 +25,8 @@ export function requireProvidedVariables(
     const providers = needed.filter((name) => model.services[name]?.provider !== undefined);
     const hasPrefix = providers.some((name) => item.startsWith(`${name.toUpperCase()}_`));
     const isProvided = hasPrefix && next === null;
-    // A lost variable without the prefix may also be from a provider: providers can set any variable and override those
-    // of the files.
+    // A lost variable without the prefix may also come from a provider: providers can set any variable and override
+    // those in the files.
     const mayBe = !accepted && (hasPrefix || (next === null && texts.length === 0));
     if (running === null || providers.length === 0 || !(isProvided || mayBe)) return [];
     const by = `${change.service}: provider ${joinWithAnd(providers)} ${isProvided ? 'sets' : 'may set'}`;

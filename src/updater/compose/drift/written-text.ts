@@ -5,18 +5,18 @@ import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
 import { removeTrailingSlash } from './find-differences.ts';
 
 /**
- * Position of a setting in a service: the section of the definition, and the item in this section. The item is `''` if
- * the section has a single value.
+ * Position of a service's setting in the files: a section, and an item in this section. The item is `''` if the section
+ * has a single value.
  */
 export interface TextPosition {
   section: string;
   item: string;
 }
 
-/** Section for the contents of configs. Its items are the names of the configs at the top level of the file. */
+/** Section for the contents of configs. Its items are the configs' names at the top level of the file. */
 export const inlineConfig = 'content of configs';
 
-/** Keys of a compose file that contain the settings of a section, for sections with another name than the key. */
+/** Compose file keys that contain a section's settings, for sections that are not named after their key. */
 const writtenUnder: Readonly<Record<string, readonly string[]>> = {
   ...{ 'logging options': ['logging'], 'volume options': ['volumes'], labels: ['labels', 'label_file'] },
   ...{ 'network address': ['networks'], 'network aliases': ['networks'], 'network options': ['networks'] },
@@ -24,7 +24,7 @@ const writtenUnder: Readonly<Record<string, readonly string[]>> = {
 const alsoInDeploy = ['gpus', 'restart', 'cpus', 'mem_limit', 'mem_reservation', 'pids_limit'];
 
 /**
- * Returns the texts in the files that determine an item of a service, with unresolved variables.
+ * Returns the texts in the files that determine a service's item, with unresolved variables.
  * @param written the output of `docker compose config --no-interpolate`
  */
 export function findWrittenTexts(
@@ -41,7 +41,7 @@ export function findWrittenTexts(
   const sections = [...(writtenUnder[section] ?? [section]), ...deploy].map((name) => own[name]);
   const bare = section === 'environment' ? passedThrough : () => '';
   const found = sections.flatMap((value) => textsOfItem(value, item, bare));
-  // The name that a network has in the engine is set at the top level of the file.
+  // A network's name in the engine is set at the top level of the file.
   if (section === 'networks') found.push(...textsIn(whole.networks));
   if (section === 'volumes') found.push(...volumeTexts(whole, own, item));
   return found;
@@ -51,8 +51,8 @@ const serviceIn = (written: unknown, service: string): Json =>
   toObject(toObject(toObject(written).services)[service]);
 
 /**
- * Returns the texts of the volume that is mounted at the target. If the files do not specify this volume without
- * variables, returns the texts of all volumes.
+ * Returns the texts of the volume mounted at the target, or of all volumes if it is unclear which volume is mounted,
+ * for example because its name contains a variable.
  */
 function volumeTexts(whole: Json, own: Json, target: string): string[] {
   const volumes = toObject(whole.volumes);
@@ -64,7 +64,7 @@ function volumeTexts(whole: Json, own: Json, target: string): string[] {
   return isTold ? sources.flatMap((source) => textsIn(volumes[source])) : textsIn(volumes);
 }
 
-/** Returns the paths of the source files of the configs and secrets that are mounted at the target. */
+/** Returns the source file paths of the configs and secrets mounted at the target. */
 const mountedFiles = (whole: Json, own: Json, target: string): string[] =>
   (['configs', 'secrets'] as const).flatMap((kind) =>
     toList(own[kind])
@@ -75,11 +75,11 @@ const mountedFiles = (whole: Json, own: Json, target: string): string[] =>
       }),
   );
 
-/** Whether the service's own `environment` contains the variable. */
+/** Whether the service's own `environment`, rather than an env file, contains the variable. */
 export const isInEnvironment = (written: unknown, service: string, key: string): boolean =>
   itemIn(serviceIn(written, service).environment, key, passedThrough) !== undefined;
 
-/** Returns the absolute paths of the env files of a service. */
+/** Returns the absolute paths of a service's env files. */
 export const envFilesOf = (written: unknown, service: string): string[] =>
   toList(serviceIn(written, service).env_file).flatMap((entry) => {
     const path = typeof entry === 'string' ? entry : toObject(entry).path;
@@ -98,7 +98,7 @@ function textsOfItem(section: unknown, item: string, bare: Bare): string[] {
 }
 
 /**
- * Finds an item in a map, in a list of `KEY=value` or `host:ip` entries, or in a list of maps that have the item as a
+ * Finds an item in a map, in a list of `KEY=value` or `host:ip` entries, or in a list of maps in which the item is a
  * value.
  */
 function itemIn(section: unknown, item: string, bare: Bare): unknown {
@@ -116,8 +116,8 @@ function itemIn(section: unknown, item: string, bare: Bare): unknown {
 }
 
 /**
- * Returns the text for an environment variable without a value: it gets the value of the variable with the same name in
- * the files or the shell.
+ * Returns the text for an environment variable without a value, which takes the value of the variable of the same name
+ * in the files or the shell.
  */
 const passedThrough = (key: string): string => `\${${key}}`;
 
@@ -126,12 +126,12 @@ function textsIn(value: unknown): string[] {
   return value !== null && typeof value === 'object' ? Object.values(value).flatMap(textsIn) : [];
 }
 
-/** Function that returns the value of a variable in the files, or null if no file sets the variable. */
+/** Returns the value that the files set for a variable; null if no file sets it. */
 export type VariableResolver = (name: string) => string | null;
 
 /**
- * Resolves a text as compose does, and lists the variables in the text that no file sets, required and optional ones
- * alike. The resolved text is null if compose could not read the text.
+ * Resolves a text as compose does, and lists its variables, required or optional, that no file sets. The resolved text
+ * is null if compose would reject the text.
  */
 export function resolveText(
   text: string,
@@ -145,7 +145,7 @@ export function resolveText(
     return value === null ? null : plain(value);
   };
   // Required variables are made optional, because an unset required variable would stop the interpolation before the
-  // variables that follow.
+  // following variables are found.
   const template = plain(text.replace(/(\$\{\w+:?)\?/g, '$1-'));
   try {
     return { resolved: interpolate(template, lookup, '').text, unset: [...unset] };

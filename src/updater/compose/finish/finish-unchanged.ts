@@ -10,7 +10,7 @@ import { describeRunningServices, findVersionWarnings } from '../plan/version-se
 import type { JournaledContext } from '../replace/replacement.ts';
 import { verifyUnchanged } from '../verify/verify-replacement.ts';
 
-/** Checks whether the plan changes no file, and all required containers already run the planned images. */
+/** True if the plan changes no file, and all required containers already run the planned images. */
 export function isUnchanged({ installation, changes, references, images }: PreparedPlan): boolean {
   return (
     changes.length === 0 &&
@@ -24,7 +24,7 @@ export function isUnchanged({ installation, changes, references, images }: Prepa
 }
 
 /**
- * Verifies that the services are healthy, and ends a run that has nothing to do.
+ * Ends a run that has nothing to do, after verifying that the services are healthy.
  * @throws UpdateError unhealthy
  */
 export async function finishUnchanged(context: JournaledContext, plan: PreparedPlan): Promise<RunOutcome> {

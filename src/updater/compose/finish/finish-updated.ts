@@ -17,8 +17,8 @@ import { completeRestorePoint } from '../rollback/restore-data.ts';
 import { removeOldImages } from './remove-old-images.ts';
 
 /**
- * Completes the restore point, removes what is no longer needed, and runs the phase `done`, which logs the remaining
- * manual steps and the last line.
+ * Completes the restore point, removes older restore points and old images, and logs the remaining manual steps and the
+ * outcome.
  */
 export async function finishUpdated(
   replacement: Replacement,
@@ -40,8 +40,8 @@ export async function finishUpdated(
   log.enter('done');
   const { dumpFirst = [] } = words;
   for (const warning of dumpFirst) log.warn(warning);
-  // If a service must not be recreated without a dump, the commands need `--no-deps`, because compose also recreates
-  // the dependencies of a service that it starts.
+  // Compose also recreates the dependencies of a service that it starts. `--no-deps` prevents this for a database that
+  // must be dumped first.
   const up = (names: readonly string[]) =>
     formatUpCommand(project, dumpFirst.length > 0 ? ['--no-deps', ...names] : names);
   for (const name of words.alsoMoved) {
@@ -80,7 +80,7 @@ export async function finishUpdated(
   return logUpdated(replacement, { from, to, images }, { reached, next: `; ${next}` });
 }
 
-/** Waits for the hashes of the restore point, because a rollback cannot use a restore point without hashes. */
+/** Waits for the hashes, because a rollback cannot use a restore point without them. */
 async function completeHashes(work: Replacement, record: RestorePointRecord | null): Promise<void> {
   try {
     const hashed: Promise<unknown> = record
@@ -92,7 +92,7 @@ async function completeHashes(work: Replacement, record: RestorePointRecord | nu
   }
 }
 
-/** Removes older restore points, which are of no use after a successful update with a restore point. */
+/** Removes older restore points, which are no longer needed after a successful update with a restore point. */
 async function dropOlderPoints(work: Replacement): Promise<void> {
   const { point, project } = work.journal.data;
   if (!point) return;
@@ -103,13 +103,13 @@ async function dropOlderPoints(work: Replacement): Promise<void> {
 /** Images that can be removed, as references for `docker image rm`. */
 export interface UnusedImages {
   references: readonly string[];
-  /** Total size in bytes. Bytes that several images share count once for each of these images. */
+  /** Total size in bytes. A layer that several images share is counted once for each image. */
   size: number;
 }
 
 /**
- * Returns the old images of updated services that no container uses any more, the app's image first; null if there are
- * none.
+ * Returns the old images of updated services that no container uses any longer, the app's image first. Null if there
+ * are none.
  */
 export async function findUnusedImages(engine: Engine, changeover: Changeover): Promise<UnusedImages | null> {
   const records = changeover.moved.flatMap(({ name }) => recordsOf(changeover, name));
@@ -132,6 +132,5 @@ export async function findUnusedImages(engine: Engine, changeover: Changeover): 
   };
 }
 
-/** Returns a sentence with the command that removes unused images, and the space that this frees. */
 export const formatRemovalAdvice = ({ references, size }: UnusedImages): string =>
   `to free up to ${Math.round(size / 1_000_000)} MB, run docker image rm ${references.join(' ')}`;

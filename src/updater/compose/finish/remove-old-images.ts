@@ -9,11 +9,14 @@ import type { Replacement } from '../replace/replacement.ts';
 
 type RemovalContext = Pick<Replacement, 'engine' | 'log' | 'changeover'>;
 
-/** Removes the images that the update has superseded (docs/contract.md 2.28). A failure does not change the outcome. */
+/**
+ * Removes unused images from the repositories of the updated services (docs/contract.md 2.28). A failure does not
+ * change the outcome of the run.
+ */
 export async function removeOldImages({ engine, log, changeover }: RemovalContext): Promise<void> {
   try {
-    // Tagged images are listed only from the repositories of the updated services: the engine calculates the size of
-    // each listed image, which may take long for all images.
+    // Only these repositories are listed: the engine calculates the size of each listed image, which can take long if
+    // there are many images.
     const reference = [...ownRepositories(changeover)].flatMap((name) => [`${name}:*`, `${name}@*`]);
     const [containers, ...images] = await Promise.all([
       engine.listContainers({}),
@@ -22,8 +25,7 @@ export async function removeOldImages({ engine, log, changeover }: RemovalContex
     ]);
     const used = new Set(containers.map(({ imageId }) => imageId));
     for (const { references, bytes } of findOldImages(images.flat(), used, changeover)) {
-      // The request does not use force, so the engine rejects it if a container has begun to use the image since the
-      // list.
+      // Without force, the engine refuses to remove an image that a container has started to use in the meantime.
       const removed: unknown[] = [];
       for (const reference of references)
         removed.push(await engine.removeImage(reference).catch(tolerateErrors(...rejectionCodes)));
@@ -36,8 +38,8 @@ export async function removeOldImages({ engine, log, changeover }: RemovalContex
 }
 
 /**
- * Returns the unused images in the repositories of the updated services, with the references to remove. Includes an
- * image without a reference if the update has replaced it.
+ * Returns the unused images in the repositories of the updated services, with the references to remove. An image
+ * without references is included if the update has replaced it.
  * @param used ids of images that containers use
  */
 export function findOldImages(
@@ -50,8 +52,8 @@ export function findOldImages(
   return images.flatMap(({ id, tags, digests, size: bytes }) => {
     const isHeld = tags.some((tag) => tag.startsWith(retainedTagPrefix));
     if (used.has(id) || isHeld || moved.some(({ image }) => image?.id === id)) return [];
-    // The digests are removed only if the image has no tag in these repositories, because the engine removes the
-    // digests of a repository together with its last tag.
+    // If the image has tags in these repositories, its digests are not listed: with the last tag of a repository, the
+    // engine also removes the digests.
     const named = [tags, digests].map((each) => each.filter((reference) => own.has(repositoryOf(reference))));
     const references = named.find(({ length }) => length > 0);
     if (references) return [{ references, bytes }];
@@ -63,6 +65,6 @@ export function findOldImages(
 const ownRepositories = ({ moved }: Pick<Changeover, 'moved'>) =>
   new Set(moved.flatMap(({ image, added }) => (image && !added && repositoryOf(image.reference)) || []));
 
-/** Returns the repository of a reference; empty for `<none>`. */
+/** Empty for the reference `<none>`. */
 const repositoryOf = (reference: string): string =>
   canonicalRepository(parseReference(reference)?.repository ?? '');

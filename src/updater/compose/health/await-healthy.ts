@@ -14,8 +14,8 @@ import { type HealthReport, type HealthRules, HealthWatch, type WatchedService }
 const logLines = 50;
 
 /**
- * Waits until all given containers are healthy. A container without a health check counts as healthy after 5 s without
- * a restart, or after 15 s if it belongs to the service `app`.
+ * A container without a health check counts as healthy after 5 s without a restart, or after 15 s if it belongs to the
+ * service `app`.
  * @throws UpdateError broken, with the last log lines of the unhealthy containers
  */
 export async function awaitHealthyContainers(
@@ -36,14 +36,14 @@ export async function awaitHealthyContainers(
   await awaitHealthyServices(context, { about: { container: ids }, look }, rules);
 }
 
-/** Services to wait for: a filter for the events of their containers, and a function that inspects them. */
+/** A filter for the events of the containers, and a function that inspects the services. */
 interface Watched {
   about: Parameters<typeof listenForEvents>[1];
   look: () => Promise<WatchedService[]>;
 }
 
 /**
- * Inspects the services repeatedly until all of them are healthy.
+ * Inspects the services after each container event, until all are healthy.
  * @throws UpdateError broken, with the last log lines of the unhealthy containers
  */
 export async function awaitHealthyServices(
@@ -59,8 +59,8 @@ export async function awaitHealthyServices(
     const services = await look();
     const now = performance.now();
     const containers = services.flatMap((service) => service.containers);
-    // Mask rules are added before the log of an unhealthy container is printed: the environment of a new container may
-    // contain a new password.
+    // The environment of a new container may contain a new password. It must be masked before the container's log is
+    // printed.
     log.addMaskRules(() => maskRulesOfContainers(containers));
     const verdict = watch.look(services.map(shown), now);
     if (verdict.kind === 'waiting') {
@@ -81,9 +81,7 @@ export async function awaitHealthyServices(
     if (doubt) log.warn(`${service} could not be verified, because its health check ${doubt}`);
   return verdict.reports;
 
-  /**
-   * Masks the output of health checks before it is shortened: half of a password would not be recognized and masked.
-   */
+  /** Masks the output of health checks before it is shortened, because a truncated password would not be recognized. */
   function shown({ containers, ...service }: WatchedService): WatchedService {
     return {
       ...service,
@@ -104,7 +102,7 @@ async function lastLog(engine: Engine, container: Container): Promise<string[]> 
     if (cause === null) throw error;
     return cause;
   });
-  // Not every log driver supports reading, so the reason is printed instead of the log.
+  // Some log drivers cannot be read. The engine's error is then printed instead of the log.
   if (lines instanceof EngineError)
     return [`the log of ${container.name} cannot be read: ${lines.message}`, ...ofHealth];
   const count = lines.length === 1 ? 'line' : `${lines.length} lines`;

@@ -3,10 +3,10 @@ import { rejectionCodes, tolerateErrors } from '../../../engine/http/engine-erro
 import type { Container } from '../../../engine/objects/container.ts';
 import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
 
-/** Time in ms that systemd, if present, gets to run the first check of a started container. */
+/** Time in ms after the start of a container within which systemd, if present, runs the first check. */
 const firstMs = 10_000;
 
-/** Newest health check of a container, and the time at which it was first observed, from `performance.now()`. */
+/** Newest health check of a container. `since` is the time from `performance.now()` at which it was first observed. */
 interface Seen {
   check: string;
   since: number;
@@ -14,8 +14,8 @@ interface Seen {
 }
 
 /**
- * Runs the health checks that Podman leaves to systemd. Without systemd, a container would stay `starting` forever,
- * however healthy it is, so Podman is requested to run its checks, at the interval in the container's definition.
+ * Runs the health checks that Podman leaves to systemd. Without systemd, even a healthy container would stay `starting`
+ * forever, so Podman is asked to run each check at the interval in its definition.
  */
 export class HealthChecks {
   readonly #engine: Engine;
@@ -25,7 +25,7 @@ export class HealthChecks {
     this.#engine = engine;
   }
 
-  /** Runs the health checks that are due. Does nothing with an engine other than Podman. */
+  /** Runs the checks that are due. Does nothing if the engine is not Podman. */
   async run(containers: readonly Container[]): Promise<void> {
     if (!this.#engine.isPodman) return;
     const waiting = containers.filter(({ health }) => health !== null && health !== 'healthy');
@@ -46,8 +46,7 @@ export class HealthChecks {
   }
 
   /**
-   * Returns the end time of the newest check, which is empty before the first check, and the interval between two
-   * checks. Null if the container is not running.
+   * `check` is the end time of the newest check, empty before the first check. Null if the container is not running.
    */
   async #look(id: string): Promise<{ check: string; intervalMs: number } | null> {
     const [raw] = await this.#engine.inspectRaw([id]);

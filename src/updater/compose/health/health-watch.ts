@@ -3,24 +3,21 @@ import { quoteOutput } from '../../../engine/objects/health-check.ts';
 import { formatCount, formatSeconds } from '../../run/log/format-values.ts';
 
 /**
- * Time in ms without a restart after which a container without a health check counts as healthy. The time for an app is
- * longer, because an app takes longer to find out that it cannot run.
+ * A container without a health check counts as healthy after this time in ms without a restart. The app gets more time,
+ * because it may take longer to discover that it cannot run.
  */
 const steadyMs = 5_000;
 const appSteadyMs = 15_000;
-/**
- * Time in ms that the engine gets to report a health check, after the time that the check may take by its definition.
- */
+/** Additional time in ms for the engine to report a health check that has taken its maximum time. */
 const checkGraceMs = 10_000;
 /**
- * Maximum time in ms to wait for a health check. The image defines the check, and could otherwise block the app's
- * updates for days.
+ * Maximum time in ms to wait for a health check. The image defines the check, which could otherwise block updates for
+ * days.
  */
 const longestCheckMs = 3_600_000;
-/** Number of restarts after which the wait for a container that is down ends. */
+/** Number of restarts after which a container that is down counts as crashing. */
 const maxRestarts = 5;
 
-/** Service whose containers must be healthy. */
 export interface WatchedService {
   name: string;
   /** Containers of the service that exist and must run. */
@@ -28,41 +25,38 @@ export interface WatchedService {
   /** Number of existing containers; `needs` is the required number. */
   has: number;
   needs: number;
-  /** Whether the containers run to completion: they count as healthy once they have exited with code 0. */
+  /** Whether the containers run to completion, and count as healthy once they have exited with code 0. */
   isToEnd?: boolean;
 }
 
 export interface HealthRules {
-  /** Service that must run longer to count as healthy. */
+  /** Service that must run for longer to count as healthy. */
   app: string;
   timeoutMs: number;
-  /** Time in ms for which containers may be missing: another command may be about to create them. */
+  /** Time in ms for which containers may be missing, because another command may be about to create them. */
   missingMs: number;
   /** Starts that were observed before the watch began. */
   starts?: StartTimes;
-  /** Checks whether the health check of a container failed in the same way before the update. */
+  /** Whether the container's health check failed in the same way before the update. */
   failedBefore?: (container: Container) => boolean;
 }
 
 /**
- * Time that a service took to become healthy, for the log: `app healthy after 1.9 s`, or `app healthy` if its start was
- * not observed.
+ * How a service became healthy, for the log: `healthy after 1.9 s`, `up for 15 s without a restart`, or `healthy` if
+ * its start was not observed.
  */
 export interface HealthReport {
   service: string;
   how: string;
-  /**
-   * Reason why the health check shows nothing about the service; null if there is no such reason, or no health check.
-   */
+  /** Why the health check could not verify the service; null if it could, or if there is no health check. */
   doubt: string | null;
 }
 
-/** Result of one inspection of the containers. */
 type HealthVerdict =
   | { kind: 'well'; reports: HealthReport[] }
   /** `dueMs` is the time in ms after which the result may change without an event. */
   | { kind: 'waiting'; sentence: string; dueMs: number }
-  /** A container has exited for good or was removed, or the time is up. The logs of `worst` show the reason. */
+  /** A container has exited permanently or was removed, or the timeout has expired. The logs of `worst` show why. */
   | { kind: 'unwell'; sentence: string; worst: readonly Container[] };
 
 /** Evaluates the health of containers from repeated inspections. */
@@ -74,14 +68,14 @@ export class HealthWatch {
   readonly #steady = new Map<string, { startedAt: string; since: number }>();
   readonly #wellAt = new Map<string, { afterMs: number | null; healthy: boolean }>();
   /**
-   * Last observed exit code by container id. The engine reports no exit code while a container is running between two
-   * crashes.
+   * Last observed exit codes, keyed by container id. The engine reports no exit code while a container is running
+   * between two crashes.
    */
   readonly #lastCode = new Map<string, number>();
   #completeAt: number;
 
   /**
-   * @param beganAt start of the wait, from `performance.now()`, because all waiting uses a clock that cannot be set
+   * @param beganAt start of the wait, from `performance.now()`: all waiting uses a clock that cannot be set
    * (docs/contract.md 2.17)
    */
   constructor(rules: HealthRules, beganAt: number) {
@@ -141,7 +135,7 @@ export class HealthWatch {
       ...pending.flatMap(({ container, steady }) => this.#steadyAt(container, steady)),
     ];
     const latest = Math.max(base, ...limits);
-    // The message names the remaining time and no total limit, because a restart starts the health check, and its time,
+    // The message contains the remaining time, not a total limit: after a restart, the health check gets its full time
     // again.
     const limit = latest > base ? `; this may take up to ${formatSeconds(latest - now)} more` : '';
     const sentence = `waiting because ${names.join(', ')} (${waited}${limit})`;
@@ -154,8 +148,8 @@ export class HealthWatch {
   }
 
   /**
-   * Returns the time at which the wait for a container ends. A health check that is still `starting` has no result yet,
-   * and extends the wait (docs/contract.md 2.13).
+   * Returns the latest time for a container to become healthy. A health check that is still `starting` has no result
+   * yet, so it extends the time (docs/contract.md 2.13).
    */
   #limitOf(container: Container): number {
     const { id, status, health, healthCheck, restartCount } = container;
@@ -168,7 +162,7 @@ export class HealthWatch {
     return this.#showsNothing(container) === null ? base : Math.max(base, seen + appSteadyMs);
   }
 
-  /** Returns the reason why the health check shows nothing about the container; null if there is no such reason. */
+  /** Returns why the health check cannot verify the container; null in all other cases. */
   #doubt(container: Container, now: number): string | null {
     const { health, healthCheck, restartCount } = container;
     const isOverdue = restartCount < maxRestarts && now > this.#limitOf(container);
@@ -190,7 +184,7 @@ export class HealthWatch {
     if (isDown(container)) this.#lastCode.set(id, exitCode);
     if (why !== null) this.#wellAt.delete(id);
     else if (!this.#wellAt.has(id)) {
-      // If the start was not observed, the time counts from the first inspection after the start.
+      // If the start was not observed, the time counts from the first inspection at which the container was running.
       const steadySince = health === 'healthy' ? undefined : this.#steady.get(id)?.since;
       const since = this.#starts.of(container) ?? steadySince;
       const afterMs = since === undefined ? null : now - since;
@@ -198,7 +192,7 @@ export class HealthWatch {
     }
   }
 
-  /** Returns the reason why a container does not count as healthy yet; null if it counts as healthy. */
+  /** Null if the container counts as healthy. */
   #whyUnhealthy(container: Container, now: number, steady: number): string | null {
     const { id, status, health, startedAt } = container;
     if (status !== 'running') return stateOf(container);
@@ -247,29 +241,29 @@ const whyNotEnded = (container: Container): string | null => {
 
 const isDown = ({ status }: Container): boolean => ['restarting', 'exited', 'dead'].includes(status);
 
-/** Checks whether a container has exited for good: no restart policy starts it again. */
+/** Whether a container has exited and its restart policy does not start it again. */
 const hasEnded = (container: Container): boolean =>
   ['exited', 'dead'].includes(container.status) &&
   (container.restartPolicy === 'no' ||
     (container.restartPolicy === 'on-failure' && container.exitCode === 0));
 
-/** Checks whether a container is down after so many restarts that it must be crashing repeatedly. */
 const isCrashing = (container: Container): boolean =>
   isDown(container) && container.restartCount >= maxRestarts;
 
 /**
- * Observed start times of containers, from `performance.now()`. The engine's own times are not used, because they
- * depend on the machine's clock, which may be set at any moment. The start of a container that was already running at
- * the first inspection is unknown.
+ * Observed start times of containers, from `performance.now()`. The engine's times are not used, because they depend on
+ * the machine's clock, which may be set at any moment. The start of a container that was already running at the first
+ * inspection is unknown.
  */
 export class StartTimes {
   /**
-   * Observed time by start, as identified by `startOf`; null for a start before the first inspection of the container.
+   * Observed times, keyed by the result of `startOf`. Null if the container was already running at the first
+   * inspection.
    */
   readonly #starts = new Map<string, number | null>();
 
   /**
-   * Records the starts that have not been recorded yet.
+   * Records new starts.
    * @param at time of the inspection; null if the containers may have been running for a long time
    */
   note(containers: readonly Container[], at: number | null): void {
@@ -279,11 +273,11 @@ export class StartTimes {
     }
   }
 
-  /** Returns the observed time of the container's current start; null if the start was not observed. */
+  /** Returns the time at which the latest start of the container was observed; null if it was not observed. */
   of(container: Container): number | null {
     return this.#starts.get(startOf(container)) ?? null;
   }
 }
 
-/** Returns the key for the current start of a container, because the engine assigns each start its own time. */
+/** Returns a key for the container's latest start. The engine assigns each start a different time. */
 const startOf = ({ id, startedAt }: Container): string => `${id} ${startedAt}`;

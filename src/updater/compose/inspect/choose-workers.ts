@@ -8,11 +8,10 @@ import { addArchiveTarget } from '../../run/release/expected-digests.ts';
 import type { FirstContext, RunContext } from '../../run/run-context.ts';
 import type { ProjectLocation } from './find-project/labelled-project.ts';
 
-/** Value of the role label of a worker. */
 const workerRole = 'worker';
 
 /**
- * Returns the context with the settings from the compose directory's settings file and with the project's workers.
+ * Adds the settings from the compose directory's settings file, and the project's workers.
  * @throws UpdateError settings-invalid, engine-unavailable
  */
 export async function addProjectOptions(
@@ -25,8 +24,8 @@ export async function addProjectOptions(
 }
 
 /**
- * Returns the context with the services whose containers are labeled as workers, unless the operator specifies services
- * (docs/contract.md 2.22). The compose files are read later and usually have the same labels.
+ * Adds the services whose containers are labeled as workers, unless the operator specifies services (docs/contract.md
+ * 2.22). The compose files, which are read later, usually have the same labels.
  * @throws UpdateError engine-unavailable
  */
 export async function addWorkers(context: RunContext, project: string): Promise<RunContext> {
@@ -41,15 +40,14 @@ export async function addWorkers(context: RunContext, project: string): Promise<
   const listed = await engine.listContainers({ label });
   const containers = await engine.inspectContainers(listed.map(({ id }) => id));
   const images = await engine.inspectImages(containers.map(({ imageId }) => imageId));
-  // A container whose image has the worker label is skipped, because the app may use the same image and inherit the
-  // label.
+  // A container is skipped if its image has the worker label: the app may use the same image and inherit the label.
   const own = containers.filter((_, at) => images[at]?.labels[roleLabel] !== workerRole);
   return { ...context, options: { ...options, workers: workersOr(own.map(serviceOf), options) } };
 }
 
 /**
- * Returns the workers according to the labels in compose's model. For a service with a profile, which is not in the
- * model, the label of its containers counts.
+ * Returns the workers labeled in compose's model. For a service that is not in the model, the labels of its containers
+ * count.
  */
 export function workersOf({ services }: ComposeModel, options: UpdateOptions): readonly string[] {
   if (options.servicesNamed) return options.workers;
@@ -61,10 +59,10 @@ export function workersOf({ services }: ComposeModel, options: UpdateOptions): r
   return workersOr([...labelled, ...unseen], options);
 }
 
-/** Returns the default workers, which are used if neither the operator nor a label specifies workers. */
+/** Returns the workers that are used if neither the operator nor a label specifies any. */
 const usualWorkers = ({ product }: UpdateOptions): readonly string[] => product.services.slice(1);
 
-/** Returns these workers, sorted and without the app, or the default workers if none are left. */
+/** Sorts the workers and removes the app. Returns the default workers if none are left. */
 function workersOr(names: readonly string[], options: UpdateOptions): readonly string[] {
   const workers = [...new Set(names)].filter((name) => name !== options.app).sort();
   return workers.length > 0 ? workers : usualWorkers(options);

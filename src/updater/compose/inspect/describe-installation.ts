@@ -23,13 +23,12 @@ export function describeInstallation(installation: Installation, log: Log): void
   const file = basename(files.composeFiles[0]?.path ?? '');
   const pinnedBy = joinWithAnd([...new Set(moved.map(({ pin }) => pin.place.description))]);
   const from = formatRunningVersion(installation);
-  // A variable may contain this version without the variant of the tag. The version is not a secret, so it is not
-  // masked.
+  // A variable may contain this version without the tag's variant. The version is not a secret, so it is not masked.
   log.addMaskRules(() => ({ shown: [from] }));
   const runs = moved.length > 1 ? 'run' : 'runs';
   const { tag } = app.pin;
-  // The message names the version label as its source, because nothing else specifies the version and the image may
-  // have inherited the label.
+  // If only the version label specifies the version, the message mentions the label, because the image may have
+  // inherited it.
   const running = isNumbered(tag) || from === tag.text ? from : `${tag.text} (version label: ${from})`;
   log.info(`${names} ${runs} ${running}, pinned by ${pinnedBy}; ${file} is ${kind}`, { from, kind });
   if (!runningVersion)
@@ -62,7 +61,10 @@ export function describeInstallation(installation: Installation, log: Log): void
   if (followers.length > 1) log.info(`${shared} share a namespace with ${names} and will also be recreated`);
 }
 
-/** Logs the number of containers if a service has several. @param left the stopped containers, which stay stopped */
+/**
+ * Logs the number of containers if a service has several.
+ * @param left stopped containers, which stay stopped
+ */
 function describeReplicas({ name, containers }: ServiceFacts, left: readonly Container[], log: Log): void {
   if (containers.length < 2) return;
   const stopped = left.map((container) => `; ${container.name} is stopped and will not be started`);
@@ -70,8 +72,7 @@ function describeReplicas({ name, containers }: ServiceFacts, left: readonly Con
 }
 
 /**
- * Returns the running version, such as `v1.4.2`. If the version is unknown, or known only from a partial tag, returns
- * the tag.
+ * Returns the running version, such as `v1.4.2`, or the tag if the version is unknown or known only from a partial tag.
  */
 export const formatRunningVersion = ({ runningVersion, prefix, app }: InspectedProject): string => {
   const reference = parseReference(app.containers[0]?.imageReference ?? '');

@@ -12,9 +12,9 @@ import type { DryRun, SentContainer, ServiceFacts } from './installation.ts';
 import { type RecordedWrite, startRecorder, type WriteListener } from './recorder.ts';
 
 /**
- * Determines what `up` would do with these services if their images stayed the same. If the image of a service's
- * containers is no longer on this machine, another local image takes its place, because compose rejects a project whose
- * image it cannot inspect. A service is skipped if no image is left.
+ * Determines what `up` would do with these services if their images stayed the same. A missing image is replaced with
+ * another local image, because compose rejects a project if it cannot inspect an image. A service is skipped if there
+ * is no local image.
  * @throws UpdateError compose-invalid
  */
 export async function dryRunUp(
@@ -47,21 +47,21 @@ interface AskedService {
   name: string;
   /** ID or reference of the local image that the dry run uses instead of the image in the files. */
   image: string;
-  /** Number of containers that the service has. */
+  /** Number of the service's containers. */
   scale: number;
 }
 
-/** Question that compose 2.32 and later asks before it recreates a volume. Its stdin is closed, so the answer is no. */
+/** Prompt of compose 2.32 and later before it recreates a volume. Compose's stdin is closed, which counts as no. */
 const editedVolume = /Volume "([^"]+)" exists but doesn't match configuration/g;
 
 const deadlineMs = 60_000;
-/** Maximum delay of the recorder's response in ms, during which compose's requests for the other containers arrive. */
+/** Maximum time in ms for which the recorder holds back a response while the requests for other containers arrive. */
 const longestHoldMs = 150;
 
 /**
- * Records what `up` would do with each service: compose runs against a socket that forwards no writes, so nothing on
- * the engine changes. A single call for all services takes half the time of separate calls. A service that it does not
- * record, for example because it waits for another service, gets a separate call.
+ * Records what `up` would do with each service. Compose uses a socket that forwards no writes, so nothing on the engine
+ * changes. One call for all services takes half the time of separate calls. A service missing from its result, for
+ * example because it waits for another service, gets a separate call.
  * @throws UpdateError compose-invalid if compose does not request the container of a service; engine-unavailable
  */
 export async function recordUp(
@@ -76,7 +76,7 @@ export async function recordUp(
   };
   const { sent } = recorded;
   const record = (asked: readonly AskedService[]) => recordCall(engine, project, asked, recorded);
-  // An error is ignored here, because it occurs again when each service is recorded separately.
+  // Errors are ignored, because they occur again when the services are recorded separately.
   if (services.length > 1 && areNamedAlike(project, services)) await record(services).catch(() => {});
   const alone = services.filter(({ name }) => !sent.has(name));
   const calls = await Promise.allSettled(
@@ -89,15 +89,13 @@ export async function recordUp(
   return recorded;
 }
 
-/**
- * Whether no service needs the option that selects a naming scheme for containers: the option applies to a whole call.
- */
+/** False if a service needs the option for its container naming scheme, because the option applies to a whole call. */
 const areNamedAlike = (
   { oldNames = [], asksForNames = false }: ComposeProject,
   services: readonly AskedService[],
 ): boolean => !asksForNames && !services.some(({ name }) => oldNames.includes(name));
 
-/** Runs compose for some services and adds the results to `sent`, `removedNetworks` and `editedVolumes`. */
+/** Runs `up` once and adds the result to the last argument. */
 async function recordCall(
   engine: Engine,
   project: ComposeProject,
@@ -133,8 +131,8 @@ async function recordCall(
 }
 
 /**
- * Creates a listener that delays each response to a container request until the requests of all services have arrived,
- * but at most by `longestHoldMs`: compose cancels the other services as soon as one request fails.
+ * Delays each response to a create request until the requests for all services have arrived, but at most by
+ * `longestHoldMs`. Without the delay, compose would cancel the other services after the first failed request.
  */
 function untilAllCame(expected: number): WriteListener {
   const came = new Set<string | undefined>();

@@ -13,11 +13,11 @@ import { imagesOf } from './services/related-services.ts';
 type Context = Pick<RunContext, 'engine' | 'log' | 'options'>;
 type Found = Pick<FoundInstance, 'paths' | 'place' | 'told'>;
 
-/** Returns the last running container, or the last container if none is running. */
+/** Falls back to the last container if none is running. */
 export const lastRunningContainerOf = (containers: readonly Container[]): Container | undefined =>
   containers.findLast(isUp) ?? containers.at(-1);
 
-/** Creates the error for an app without containers. The error lists the services that can be specified instead. */
+/** Creates the error for an app without containers, with the services that can be specified instead. */
 export async function explainMissingApp(
   context: Context,
   found: Found,
@@ -27,7 +27,7 @@ export async function explainMissingApp(
   const { app } = context.options;
   const names = [...new Set(containers.map(serviceOf))].sort().join(', ');
   const choices = await choicesIn(context, found, containers).catch((error): Choice[] => {
-    // The choices are optional, so an error in finding them must not replace the error for the missing app.
+    // The choices are optional: an error here must not replace the error about the missing app.
     if (error instanceof UpdateError && error.outcome === 'refused') return [];
     throw error;
   });
@@ -42,8 +42,8 @@ export async function explainMissingApp(
 }
 
 /**
- * Returns choices of services in a running project that may be updated together. Empty if the app only has to be
- * started. Changes nothing except this container's own file system.
+ * Returns the services of a running project that can be updated together. Empty if the app only has to be started.
+ * Changes only this container's own file system.
  */
 async function choicesIn(
   { engine, log, options: { app } }: Context,

@@ -41,16 +41,15 @@ import { findMigrations } from './services/migrations.ts';
 
 /** Data about the project that is available before its files are read. */
 interface Found {
-  /** Containers that the project has now, without unrelated containers. */
+  /** Current containers of the project, without unrelated containers. */
   containers: readonly Container[];
   wasInterrupted: InterruptionTest;
-  /** Callback that runs as soon as compose has resolved the project, while the dry run of `up` is still in progress. */
+  /** Called as soon as compose has resolved the project, while the dry run of `up` is still in progress. */
   onRead?: (project: InspectedProject) => void;
 }
 
 /**
- * Collects the data about the installation that the plan is based on. Changes nothing except this container's own file
- * system.
+ * Reads everything that the plan is based on. Changes only this container's own file system.
  * @throws UpdateError no-app if the app has no container
  */
 export async function inspectInstallation(
@@ -73,9 +72,8 @@ export async function inspectInstallation(
 }
 
 /**
- * Returns the project with compose's default files if a file from the labels was renamed or deleted after the last
- * `up`; otherwise, returns the project unchanged. Compose updates the file names in a label only when it recreates the
- * container. Drift detection later compares the contents.
+ * Switches to compose's default files if a file from the labels was renamed or deleted after the last `up`: compose
+ * updates the file names in a label only when it recreates the container. Drift detection later compares the contents.
  * @throws UpdateError compose-invalid
  */
 async function withCurrentFiles(
@@ -104,7 +102,7 @@ async function withCurrentFiles(
   });
 }
 
-/** Fills in the compose commands for this project in the advice of an error. */
+/** Fills the project's compose commands into the advice of an error. */
 function withCommandsOf(project: ComposeProject, error: unknown): unknown {
   if (!(error instanceof UpdateError)) return error;
   const { code, message, detail, cause } = error;
@@ -139,8 +137,7 @@ async function inspectProject(
     ...(profiles.length > 0 && { profiles }),
     ...(asksForNames && { asksForNames }),
   });
-  // The early dry run was based on assumptions, so its result cannot be used if the workers, profiles or old names
-  // differ.
+  // The early dry run is repeated if its assumptions about workers, profiles or container names were wrong.
   const isOutdated = profiles.length > 0 || !isAsGuessed || asksForNames;
   const asking = isOutdated ? startEarly(dryRunUp(engine, compose.project, replaced)) : early;
 
@@ -190,8 +187,8 @@ async function inspectProject(
     prefix: findVersionPrefix(pinnedApp.pin, app.containers, product),
   };
   onRead(read);
-  // Since compose 5, the model does not contain the values of env files. The requests of the dry run contain them, so
-  // they are masked here.
+  // Since compose 5, the model does not contain the values of env files. The requests of the dry run do, so these
+  // values are masked here.
   const answer = await asking;
   log.addMaskRules(() => maskRulesOfSent(answer.sent.values()));
   const known = new Set([own, ...containers].map(({ id }) => id));
@@ -203,8 +200,8 @@ async function inspectProject(
 const nameOf = ({ name }: ServiceFacts): string => name;
 
 /**
- * Returns the compose files that the next `docker compose up` uses by default. Empty if they are the files of the last
- * `up`.
+ * Returns the compose files that the next `docker compose up` uses by default. Empty if they are the same as for the
+ * last `up`.
  */
 async function filesOfNextUp(project: ComposeProject, { envFiles }: ProjectFiles): Promise<TextFile[]> {
   if (!hasDefaultFiles(project)) return [];
@@ -214,8 +211,8 @@ async function filesOfNextUp(project: ComposeProject, { envFiles }: ProjectFiles
 }
 
 /**
- * Determines whether the installation is generated, by the marker in `compose.yaml`, or in `compose.cluster.yaml` if
- * that is the only compose file.
+ * An installation is generated if `compose.yaml` has the marker. `compose.cluster.yaml` counts if it is the only
+ * compose file.
  */
 function kindOf(
   { directory }: ComposeProject,

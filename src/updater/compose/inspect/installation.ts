@@ -12,13 +12,13 @@ import type { Json } from '../../../engine/objects/json.ts';
 export interface ServiceFacts {
   name: string;
   /**
-   * All containers of the service, including stopped containers, sorted by number and without compose's leftovers. Only
-   * a migration may have no container.
+   * All containers, including stopped ones, sorted by number. Compose's leftovers are excluded. Only a migration may
+   * have no container.
    */
   containers: readonly Container[];
   /** Number of this service's containers that should be running. */
   running: number;
-  /** Container numbers of the containers that were stopped on purpose and therefore stay stopped. */
+  /** Numbers of the containers that were stopped on purpose and therefore stay stopped. */
   stopped: readonly number[];
   /** Pin of the image, if the service is updated to another release. */
   pin?: Pin;
@@ -29,7 +29,6 @@ export interface PinnedService extends ServiceFacts {
   pin: Pin;
 }
 
-/** A project as the updater and compose have read it. */
 export interface InspectedProject {
   product: Product;
   project: ComposeProject;
@@ -72,25 +71,26 @@ export interface SentContainer {
 /** Requests that `docker compose up` would send, their effects, and the images in use. */
 export interface DryRun {
   /**
-   * Requests by service. A service is missing if it has no container, or if no image of any replaced service is on this
-   * machine.
+   * Requests, keyed by service. A service is missing if it has no container, or if no replaced service has a local
+   * image.
    */
   sent: Map<string, SentContainer>;
   /**
-   * Networks whose definition was edited: compose would disconnect the project's containers from them and remove them.
+   * Networks that compose would disconnect from the project's containers and remove, because their definition was
+   * edited.
    */
   removedNetworks: Set<string>;
   /** Volumes whose definition in the files has changed since their creation. */
   editedVolumes: Set<string>;
-  /** Images that the replaced containers use, if they are on this machine, by ID. */
+  /** Local images of the replaced containers, keyed by ID. */
   imagesInUse: ReadonlyMap<string, Image>;
 }
 
-/** All data about the installation that the plan is based on. Read once and never changed. */
+/** All data that the plan is based on. Read once and never changed. */
 export interface Installation extends InspectedProject, DryRun {
   /** Other compose projects on the engine. */
   beside: readonly ComposeProject[];
-  /** Running containers that do not belong to the project, except the updater. */
+  /** Running containers outside the project, except the updater. */
   outside: readonly Container[];
   /** Compose files that the next `docker compose up` uses by default; empty if the update uses the same files. */
   nextFiles: readonly TextFile[];
@@ -99,23 +99,19 @@ export interface Installation extends InspectedProject, DryRun {
 /** Returns the services that are updated to another release, the app first. */
 export const updatedServicesOf = ({ app, workers }: InspectedProject): PinnedService[] => [app, ...workers];
 
-/** Returns all services whose containers the update replaces. */
 export const replacedServicesOf = (installation: Installation): ServiceFacts[] => [
   ...updatedServicesOf(installation),
   ...installation.followers,
 ];
 
-/**
- * Returns the paths of the compose files and env files. They do not count as data, because the update itself restores
- * them.
- */
+/** The compose files and env files do not count as data, because the update itself restores them. */
 export const ownFiles = ({ directory, files, envFiles }: ComposeProject): string[] => [
   ...files,
   ...envFiles,
   join(directory, '.env'),
 ];
 
-/** Returns the project's containers of services that the update does not replace. */
+/** Returns the containers of services that the update does not replace. */
 export function unchangedContainersOf(installation: Installation): Container[] {
   const replaced = replacedServicesOf(installation).map(({ name }) => name);
   return installation.containers.filter((each) => !replaced.includes(serviceOf(each)));
@@ -127,13 +123,13 @@ export const completedDependencies = (service: ModelService | undefined): string
     condition === 'service_completed_successfully' ? [name] : [],
   );
 
-/** Name of the compose file in a release, which overwrites the same file of a generated installation. */
+/** Compose file of a release. It overwrites the same file of a generated installation. */
 export const composeFile = 'compose.yaml';
-/** Name of the compose file that overrides `compose.yaml` in cluster mode. */
+/** Compose file for the product's cluster mode, used together with `compose.yaml` or alone. */
 export const clusterFile = 'compose.cluster.yaml';
 export const releaseFileNames = [composeFile, clusterFile] as const;
 
-/** Whether a compose file with this text is generated, so that updates overwrite it. */
+/** A generated compose file starts with the product's marker, and updates overwrite it. */
 export const isGenerated = (text: string, { marker }: Product): boolean =>
   text
     .replace(/^\uFEFF/, '')

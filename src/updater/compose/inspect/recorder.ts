@@ -1,5 +1,5 @@
-// The recorder is a socket that compose uses instead of the engine's socket, to determine what `up` would do. It
-// forwards requests that only read, and records all other requests without forwarding them.
+// To determine what `up` would do, compose uses the recorder's socket instead of the engine's. The recorder forwards
+// requests that only read, and records all other requests without forwarding them.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
@@ -33,8 +33,8 @@ export interface Recorder {
 }
 
 /**
- * Callback that is called after a write has been recorded. The response is delayed until the promise resolves, which
- * never rejects.
+ * Called after a write has been recorded. The response is sent once the promise resolves. The promise must never
+ * reject.
  */
 export type WriteListener = (write: RecordedWrite) => Promise<void>;
 
@@ -42,8 +42,8 @@ export type WriteListener = (write: RecordedWrite) => Promise<void>;
 const longestBody = 16 * 1024 * 1024;
 
 /**
- * Headers that apply to a single connection and are not forwarded. After an upgrade in particular, a connection could
- * send writes.
+ * Headers that apply to a single connection and must not be forwarded. An upgraded connection could send writes to the
+ * engine.
  */
 const ofConnection = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te'],
@@ -84,12 +84,12 @@ function handOn(target: EngineTarget, request: IncomingMessage, response: Server
   asked.on('error', () => request.socket.destroy());
   asked.on('response', (answer) => {
     response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers, 'content-length'));
-    // The headers are sent immediately, because a client that follows events waits for them.
+    // Sends the headers immediately, because a client that follows events waits for them.
     response.flushHeaders();
     answer.on('error', () => request.socket.destroy());
     answer.pipe(response);
   });
-  // The `Upgrade` header is not forwarded, so the engine must not upgrade the connection.
+  // The `Upgrade` header is not forwarded, so an upgrade by the engine is an error.
   asked.on('upgrade', (_, socket) => {
     socket.destroy();
     request.socket.destroy();
@@ -131,8 +131,8 @@ function keep(
 }
 
 /**
- * Writes that get a successful response without being executed, so that compose continues until it sends the request
- * that creates the container, which is to be recorded.
+ * Writes that get a successful response without being executed. Otherwise, compose would stop before the request to
+ * create the container, which must be recorded.
  */
 const pretended: readonly [method: string, path: RegExp, status: number][] = [
   ['POST', /^\/containers\/[^/]+\/stop$/, 204],
@@ -148,7 +148,7 @@ function answerTo({ method, path, name, body }: RecordedWrite): [status: number,
   if (status === undefined)
     return [500, { message: `${notExecutedText} ${method} ${path}${name && ` (${name})`}` }];
   if (status !== 201) return [status];
-  // The bodies imitate the engine's responses to the creation of a network or a volume.
+  // Imitates the engine's response after creating a network or a volume.
   if (/^\/networks\//.test(path)) return [status, { Id: '0'.repeat(64), Warning: '' }];
   const Name = body?.Name ?? '';
   return [status, { Name, Driver: 'local', Mountpoint: '', Labels: {}, Options: {}, Scope: 'local' }];

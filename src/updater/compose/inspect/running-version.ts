@@ -8,8 +8,8 @@ import { versionLabel } from '../../../engine/objects/labels.ts';
 import { hasInheritedVersion, isOfProduct } from '../../plan/release-plan.ts';
 
 /**
- * Returns the known versions of the containers, such as `1.4.2`, oldest first. The version of a container is in the
- * release tag of its image, or otherwise in the version label.
+ * Returns the known versions, such as `1.4.2`, oldest first. A container's version comes from the release tag of its
+ * image, or otherwise from the version label.
  */
 export function listRunningVersions(containers: readonly Container[]): string[] {
   const versions = containers.flatMap((container) => {
@@ -25,8 +25,8 @@ export const hasOtherLabel = (container: Container): boolean =>
   hasInheritedVersion(tagOf(container), container.labels);
 
 /**
- * Returns the newest running version, because an update must not install an older version. If no image specifies its
- * version, the newest partial tag, such as `2025.10`, is the lower bound. Null if there is no such tag either.
+ * Returns the newest running version, which is the minimum for an update. If no image specifies its version, returns
+ * the newest partial tag, such as `2025.10`. Null if there is no such tag either.
  */
 export function newestRunningVersionOf(containers: readonly Container[]): string | null {
   const parts = containers.map(tagOf).flatMap((tag) => (tag.kind === 'part' ? [tag.version] : []));
@@ -34,8 +34,8 @@ export function newestRunningVersionOf(containers: readonly Container[]): string
 }
 
 /**
- * Returns the prefix of the product's versions, as in its tags or otherwise in its version label. Null if neither
- * contains a version.
+ * Returns the version prefix in the product's tags, or otherwise in its version label. Null if neither contains a
+ * version.
  */
 export function findVersionPrefix(
   pin: Pin,

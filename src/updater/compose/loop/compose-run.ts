@@ -18,7 +18,7 @@ import {
   toContainersNotRestoredError,
 } from './next-step.ts';
 
-/** Run on a compose project according to its journal: the update to the new version, or the rollback of that update. */
+/** Updates a compose project, or rolls it back. */
 export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
   readonly #work: ComposeWork;
 
@@ -30,10 +30,6 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
     return this.#work.journal;
   }
 
-  /**
-   * Whether another version was started before this run replaced any container. The old version is then not started
-   * again.
-   */
   get isOvertaken(): boolean {
     return this.#work.isOvertaken;
   }
@@ -44,8 +40,8 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
   }
 
   /**
-   * Checks whether the next step depends on the current containers. An update does not need a list of them until it
-   * replaces containers, and a rollback does not need one until data and files are restored.
+   * An update needs the list of containers only once it replaces them. A rollback needs it only once data and files are
+   * restored.
    */
   #needsContainers(goal: Goal): boolean {
     const { state, changeover } = this.journal.data;
@@ -54,7 +50,7 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
     return changeover !== null && (done.has('restore-files') || without.has('restore-files'));
   }
 
-  /** Lists the containers. If the engine does not respond during a rollback, the error is `containers-not-restored`. */
+  /** During a rollback, an engine error becomes `containers-not-restored`. */
   #containers(goal: Goal): Promise<ProjectContainers> {
     return this.#work.containers().catch((error: unknown) => {
       throw goal === 'rollback' ? toContainersNotRestoredError(error, this.journal.data) : error;

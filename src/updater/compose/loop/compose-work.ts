@@ -27,23 +27,23 @@ import type { PreviousTexts } from '../rollback/restore-files-and-tags.ts';
 import type { SavedData } from '../save/save-data.ts';
 import type { Knowledge, StepKind } from './next-step.ts';
 
-/** Maximum age in milliseconds of a list of containers that is reused. */
+/** Time in ms for which a list of containers is reused. */
 const freshMs = 500;
 
 /**
- * Results of the steps of an update before it replaces containers. A run that resumes after a kill has only the
- * journal.
+ * Results that an update collects before it replaces containers. After a kill, they are lost, and only the journal
+ * remains.
  */
 interface UpdatePreparation {
   plan: Plan;
-  /** Compose model of the files with the planned changes; null if the files depend on the pulled images. */
+  /** Compose's model of the new files, requested in advance; null if the files depend on the pulled images. */
   early: Promise<ComposeModel | null>;
-  /** Pending check of the host, which must succeed before a container is stopped. */
+  /** Check of the host, which may still be running. It must succeed before a container is stopped. */
   checked: Promise<void>;
   earlyPull: EarlyPull;
   /** Journal of the previous run; null if there was none. */
   earlier: JournalData | null;
-  /** Unfinished containers that a killed compose command had left when the run began. */
+  /** Unfinished containers of a killed compose command that existed when the run began. */
   debris: readonly Container[];
   prepared?: PreparedPlan;
   changeover?: Changeover;
@@ -57,15 +57,14 @@ export interface WorkOptions {
   facts?: () => OutcomeFacts;
   /** Whether this process rolls back an update whose process was killed. */
   wasKilled?: boolean;
-  /** Steps that this run skips. */
   without?: readonly StepKind[];
 }
 
 /** State that the steps of a run share: the journal, and the results and observations of this process. */
 export class ComposeWork {
-  /** Context for work that a signal, such as SIGTERM, may interrupt. */
+  /** Context for steps that a signal, such as SIGTERM, may interrupt. */
   readonly context: JournaledContext;
-  /** Context for work that no signal may interrupt, because an interruption would leave containers of both versions. */
+  /** Context for steps that no signal may interrupt, because containers of both versions would remain. */
   readonly lasting: JournaledContext;
   readonly journal: Journal;
   readonly #preparation: UpdatePreparation | null;
@@ -75,16 +74,16 @@ export class ComposeWork {
   freed: Promise<UnusedImages | null> = Promise.resolve(null);
   readonly #upTries = new Map<string, UpAttempts>();
   readonly #starts = new StartTimes();
-  /** Counter of the starts of each container while data is restored. */
+  /** Counts the starts of each container while data is restored. */
   readonly startsWhileRestoring = createRestoreStartCounter();
   readonly #wasKilled: boolean;
   #watch: ReturnType<typeof watchStops> | null = null;
   #seen: ProjectObservation | null = null;
-  /** Number of times that another process has started the new version during a restore. */
+  /** How often another process has started the new version during a restore. */
   overtakings = 0;
-  /** Ids of containers whose rights on the host have passed the check. */
+  /** Ids of containers whose privileges on the host have passed the check. */
   readonly #agreed = new Set<string>();
-  /** Facts that determine the next step and are known only to this process. */
+  /** Facts that determine the next step, but are neither in the journal nor reported by the engine. */
   readonly memory = {
     done: new Set<string>(),
     without: new Set<StepKind>(),
@@ -108,14 +107,12 @@ export class ComposeWork {
     this.memory.without = new Set(without);
   }
 
-  /**
-   * Returns the context for a step. Signals may interrupt an update until it replaces containers, but never a rollback.
-   */
+  /** Signals may interrupt an update until it replaces containers, but never a rollback. */
   contextFor(goal: Goal): JournaledContext {
     return goal === 'update' && !isReplacing(this.journal.data.state) ? this.context : this.lasting;
   }
 
-  /** Returns the containers of the project, from a list that is at most 500 ms old. */
+  /** Returns the project's containers, from a list that is at most 500 ms old. */
   async containers(): Promise<ProjectContainers> {
     if (this.#seen !== null && performance.now() - this.#seen.at < freshMs) return this.#seen.found;
     const found = await this.#list(this.#seen?.found.containers ?? []);
@@ -123,11 +120,7 @@ export class ComposeWork {
     return found;
   }
 
-  /**
-   * Lists the containers.
-   * @param earlier containers of the previous list. Unchanged containers of services that this run neither updates nor
-   * saves are taken from that list and not inspected again.
-   */
+  /** Unchanged containers in `earlier` are inspected again only if this run updates or saves their service. */
   #list(earlier: readonly Container[]): Promise<ProjectContainers> {
     const { changeover, point, project } = this.journal.data;
     const moved = changeover?.moved.map(({ name }) => name) ?? [];
@@ -136,8 +129,8 @@ export class ComposeWork {
   }
 
   /**
-   * Lists the containers after a call of `up`, which may have started some of them, and records the list.
-   * @param before containers listed before the call
+   * Lists and records the containers after `up`, which may have started some of them.
+   * @param before containers listed before `up`
    */
   async lookAfterUp(before: ProjectContainers): Promise<void> {
     const found = await this.#list(before.containers);
@@ -146,8 +139,8 @@ export class ComposeWork {
 
   /**
    * Records a list of containers.
-   * @param startedAt time to record for containers that have started since the previous list, from `performance.now()`;
-   * null if the time is unknown
+   * @param startedAt start time of containers that were started since the previous list, from `performance.now()`; null
+   * if unknown
    */
   async saw(seen: ProjectObservation, startedAt: number | null): Promise<void> {
     const { found } = seen;
@@ -168,8 +161,8 @@ export class ComposeWork {
   }
 
   /**
-   * Whether another version was started before this run replaced any container. The old version is then not started
-   * again.
+   * Whether another process started a different version before this run replaced any container. If so, the old version
+   * is not started again.
    */
   get isOvertaken(): boolean {
     return this.memory.done.has('leave-new-version');
@@ -192,7 +185,7 @@ export class ComposeWork {
     return present(this.journal.data.changeover, 'a changeover');
   }
 
-  /** Returns the previous contents of the files that this process overwrites, by path. */
+  /** Returns the previous texts of the files that this process overwrites, keyed by path. */
   oldTexts(): PreviousTexts {
     const { changes = [] } = this.#preparation?.prepared ?? {};
     return new Map(changes.flatMap(({ path, before }) => (before === null ? [] : [[path, before] as const])));
@@ -215,7 +208,7 @@ export class ComposeWork {
     return { ...this.lasting, successors, agreed: this.#agreed, onRebuilt };
   }
 
-  /** Makes the next call of `containers` request a new list. */
+  /** Makes the next `containers` call request a new list. */
   forgetLook(): void {
     if (this.#seen !== null) this.#seen = { ...this.#seen, at: Number.NEGATIVE_INFINITY };
   }
@@ -226,7 +219,8 @@ export class ComposeWork {
   }
 
   /**
-   * Disables cancellation, and watches for stops of the old containers, because containers are replaced from now on.
+   * Called when containers are about to be replaced: disables cancellation, and watches for stops of the old
+   * containers.
    */
   beginReplacing(): void {
     this.context.cancellation.tooLate();
@@ -234,17 +228,17 @@ export class ComposeWork {
     this.#watch ??= watchStops(this.lasting.engine, ids);
   }
 
-  /** Returns the known pending stops. A container that is being stopped is still reported as running until it exits. */
+  /** Returns the stops that are still in progress. The engine reports a container as running until it exits. */
   stopsUnderWay(): PendingStops {
     return { wasKilled: this.#wasKilled, stopping: this.#watch?.underWay() ?? [] };
   }
 
-  /** Records the ids of the containers that exist when the rollback begins to restore containers. */
+  /** Records which containers exist when the rollback begins to restore containers. */
   beginRestoring({ containers, leftovers }: ProjectContainers): void {
     this.memory.before = new Set([...containers, ...leftovers].map(({ id }) => id));
   }
 
-  /** Makes the completed steps of the rollback run again, except for steps of the given kinds. */
+  /** Makes completed rollback steps run again, except for steps of the given kinds. */
   restoreAgain(kept: readonly StepKind[]): void {
     const { done, failures, rebuilt } = this.memory;
     for (const name of [...done]) if (!kept.some((kind) => kind === name)) done.delete(name);
@@ -252,7 +246,9 @@ export class ComposeWork {
     rebuilt.clear();
   }
 
-  /** Records that the container with this old id was recreated. Steps completed for its predecessor must run again. */
+  /**
+   * Records that the container with this old id was recreated. Steps completed for the old container must run again.
+   */
   #rebuilt(id: string): void {
     const { done, rebuilt } = this.memory;
     rebuilt.add(id);

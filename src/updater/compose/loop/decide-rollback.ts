@@ -14,16 +14,16 @@ import { beginRollback, createRollbackImpossibleError, openRestorePoint } from '
 import type { ComposeWork } from './compose-work.ts';
 
 /**
- * Chooses the kind of rollback after an error of the run, and records the rollback in the journal. Returns a function
- * that returns the error of the run once the rollback is complete.
- * @throws the error of the run if a rollback is not possible
+ * Chooses how to roll back after an error, and records the rollback in the journal. The returned function is called
+ * after the rollback, and returns the error with which the run ends.
+ * @throws the final error of a run that cannot be rolled back
  */
 export function decideRollback(work: ComposeWork, error: unknown): Promise<() => unknown> {
   if (error instanceof Interrupted) throw error;
   return isReplacing(work.journal.data.state) ? afterReplacing(work, error) : beforeReplacing(work, error);
 }
 
-/** Chooses the rollback of a run that has not replaced containers yet: no new container should be running. */
+/** No container has been replaced yet, so no new container should be running. */
 async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() => unknown> {
   const { lasting } = work;
   const { engine, log, options, cancellation } = lasting;
@@ -33,10 +33,10 @@ async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() =>
   const failure = isThere && !options.noRollback ? unlessCancelled(error) : null;
   if (failure instanceof UpdateError && (await isOverSaved(lasting)))
     return withData(lasting, { error: failure, record: null });
-  // If a signal has cancelled the run and the engine no longer responds, the engine is shutting down. The engine starts
-  // this container again afterwards, so the run counts as interrupted.
+  // A signal has cancelled the run, and the engine no longer responds because it is shutting down. It will start this
+  // container again, so the run counts as interrupted.
   if (error instanceof Cancelled && !isThere) throw new Interrupted();
-  // If the engine does not respond, the journal gets no outcome, so that a restarted container begins the update again.
+  // If the engine does not respond, no outcome is recorded, so that the restarted container begins the update again.
   if (isThere) {
     const facts = { ...work.facts(), product: options.product };
     await markRollback(lasting, createFailedOutcome(error, facts, log, cancellation.signalNumber));
@@ -45,7 +45,7 @@ async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() =>
   return () => (work.isOvertaken ? new UpdateError('containers-changed', message, { cause: error }) : error);
 }
 
-/** Chooses the rollback of a run that may have replaced containers. */
+/** Containers may have been replaced. If one of the new version has started, a rollback requires the restore point. */
 async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => unknown> {
   const { lasting, journal, record } = work;
   const { engine, log, options } = lasting;
@@ -82,10 +82,7 @@ async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => 
       : failure;
 }
 
-/**
- * Begins a rollback of version, files and data, because the new version has started, at least in part, and the run
- * cannot end as `updated`.
- */
+/** Begins a rollback of version, files and data: the update failed after at least one new container had started. */
 async function withData(
   context: JournaledContext,
   { error, record }: { error: UpdateError; record: RestorePointRecord | null },
@@ -106,12 +103,11 @@ async function withData(
   const rolledBack = createRestorePointRollbackError(point, error.message, { isLogged: true, cause: error });
   const target = { record: found, back: journal.data };
   await beginRollback(context, target, createFailedOutcome(rolledBack, facts, log));
-  // The hashes that this run is already computing are awaited, so that they are not computed again.
+  // Waits for the hashes that are already being computed, so that they are not computed again.
   await record?.hashed(await createDataContext(context)).catch(() => {});
   return () => rolledBack;
 }
 
-/** Builds the error for a run that rolls back to a restore point. */
 export const createRestorePointRollbackError = (
   { version, at }: SavedRestorePoint,
   message: string,
@@ -124,8 +120,8 @@ export const createRestorePointRollbackError = (
   });
 
 /**
- * Converts the error of a data service that did not start after its data was saved. The rollback tries to start the
- * service again, and only that attempt decides whether the service stays down.
+ * A data service failed to start after its data was saved. The rollback will start it again, so the error is
+ * `save-failed` for now.
  */
 const unlessStarted = (error: unknown): unknown =>
   error instanceof UpdateError && error.code === 'containers-not-restored'
@@ -133,8 +129,7 @@ const unlessStarted = (error: unknown): unknown =>
     : error;
 
 /**
- * Converts a cancellation to a failure, because a cancelled run, too, must not leave another version running on the
- * data that was saved.
+ * Converts a cancellation to a failure, which is rolled back if another version was started after the data was saved.
  */
 const unlessCancelled = (error: unknown): unknown =>
   error instanceof Cancelled
@@ -142,8 +137,8 @@ const unlessCancelled = (error: unknown): unknown =>
     : error;
 
 /**
- * Checks whether the new version was started after the data was saved, for example by `docker compose up` from the
- * files that were just written.
+ * Checks whether the new version was started after the data was saved, for example by a concurrent `docker compose up`
+ * that used the new files.
  */
 async function isOverSaved({ engine, journal: { data } }: JournaledContext): Promise<boolean> {
   if (data.changeover === null || data.point?.state !== 'saved') return false;
@@ -153,7 +148,7 @@ async function isOverSaved({ engine, journal: { data } }: JournaledContext): Pro
 
 /**
  * Records in the journal that a rollback has begun.
- * @param ending outcome of the run after the rollback; null if the update then starts over
+ * @param ending outcome to report after the rollback; null if the update then starts over
  */
 export async function markRollback(
   { journal, log }: JournaledContext,

@@ -45,7 +45,7 @@ type Executors = {
   [K in RunStepKind]: (step: StepOf<K>, work: ComposeWork, view: ComposeView) => Promise<void>;
 };
 
-/** Number of starts of the new version during a restore after which the rollback fails. */
+/** The rollback fails once the new version has been started this often during a restore. */
 const rounds = 3;
 
 const executors: Executors = {
@@ -55,7 +55,7 @@ const executors: Executors = {
       await preparation.earlyPull.end();
       throw error;
     });
-    // A run that has nothing to do does not wait for the check of the host, because it stops no container.
+    // If nothing changes, no container is stopped, so the run does not wait for the check of the host.
     if (isUnchanged(preparation.prepared)) return;
     await preparation.checked;
     context.notifier.start(
@@ -86,7 +86,7 @@ const executors: Executors = {
     const changeover = work.planned();
     await writeUpdate(context, work.prepared(), { changeover, saved });
     saved?.endWatch();
-    // If another version was started while the data was saved, the restore point was discarded and is not in the
+    // If another version was started while the data was being saved, the restore point was discarded and is not in the
     // journal.
     work.record = journal.data.point ? (saved?.record ?? null) : null;
     if (look && earlier?.started && isAlreadyReached(changeover, look.found.containers))
@@ -111,8 +111,7 @@ const executors: Executors = {
   'await-healthy': async ({ service: name, dependent }, work) => {
     const replacement = work.replacement();
     replacement.log.info(`waiting for ${name}, which ${dependent} depends on`);
-    // Waits for the service and not for a container id, because another command may replace the container in the
-    // meantime.
+    // Waits for the service, not for a container id, because a concurrent compose command may replace the container.
     const moved = replacement.changeover.moved.filter((each) => each.name === name);
     const changeover = { ...replacement.changeover, moved };
     await awaitServices({ ...replacement, changeover, starts: new StartTimes() }, name);
@@ -124,9 +123,9 @@ const executors: Executors = {
     ),
   verify: async (_, work, { now }) => {
     const { lasting, record } = work;
-    // The hashes of the restore point are computed while the new version starts, and not during the downtime.
+    // Computes the restore point's hashes only now, because computing them earlier would have extended the downtime.
     record?.hash(await createDataContext(lasting));
-    // Unused old images are searched for now, because the engine has time for that while the new version starts.
+    // Finds unused old images now, because the engine has little to do while the new version starts.
     work.freed = startEarly(findUnusedImages(lasting.engine, work.changeover()));
     await verifyReplacement(work.replacement(), now);
   },
@@ -136,7 +135,7 @@ const executors: Executors = {
   'restore-files': (_, work) => restoreFilesAndTags(work.lasting, work.oldTexts()),
   'restore-again': async (_, work) => {
     const { lasting, journal } = work;
-    // The state `saved` makes the next run restore the data again if this run ends here.
+    // If the run is interrupted from now on, the state `saved` makes the next run restore the data again.
     await writeRestorePointState(journal, { state: 'saved' }).catch(throwJournalNotWritten);
     work.restoreAgain([]);
     work.overtakings += 1;
@@ -153,8 +152,8 @@ const executors: Executors = {
     );
   },
   'start-data-services': (_, work) => restartDataServices(work.lasting),
-  // A container that is still being stopped is reported as running, and exits later. The second stop request makes the
-  // run wait, because it returns only when the first stop is complete.
+  // The engine reports a container as running until it exits. A second stop request returns only once the first stop is
+  // complete, so the run waits for it.
   'end-stops': async (_, work, { now }) => {
     work.beginRestoring(now);
     const ending = findStoppingContainers(work.changeover(), now, work.stopsUnderWay());
@@ -185,13 +184,9 @@ async function upOnce(step: StepOf<'up'>, work: ComposeWork, { now }: ComposeVie
 
 export const stepKinds = [...Object.keys(executors), ...Object.keys(restoreExecutors)] as readonly StepKind[];
 
-/**
- * Checks whether a step restores containers. If such a step fails for one service, the other services are still
- * restored.
- */
+/** If such a step fails for one service, the other services are still restored. */
 export const isRestoreStep = (step: ComposeStep): step is RestoreStep => step.kind in restoreExecutors;
 
-/** Executes a step with the executor for its kind, which is in one of the two tables. */
 export function executeStep(step: ComposeStep, work: ComposeWork, view: ComposeView): Promise<unknown> {
   if (isRestoreStep(step)) {
     const execute = restoreExecutors[step.kind] as (step: RestoreStep, work: unknown) => Promise<unknown>;

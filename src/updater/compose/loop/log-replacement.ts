@@ -2,8 +2,8 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { Replacement } from '../replace/replacement.ts';
 
 /**
- * Logs the services that are about to be replaced, or only the phase `verify` if the resumed run was killed in that
- * phase.
+ * Logs which services are about to be replaced. A run that was killed while verifying only enters the `verify` phase
+ * again.
  */
 export function logReplacement({ log, journal, changeover: { moved } }: Replacement): void {
   if (journal.data.state.at === 'verifying') {
@@ -18,7 +18,7 @@ export function logReplacement({ log, journal, changeover: { moved } }: Replacem
   const workers = lasting.filter(({ isApp }) => !isApp).map(({ name }) => name);
   const migrations = moved.flatMap(({ name, runsOnce }) => (runsOnce ? [name] : []));
   const followers = moved.filter(({ follows }) => follows).map(({ name }) => name);
-  // If there is a restore point, the workers were already stopped while the data was saved.
+  // If there is a restore point, the workers were already stopped to save the data.
   const stopping = workers.length > 0 && !journal.data.point ? `stopping ${joinWithAnd(workers)}, then ` : '';
   const running = migrations.length > 0 ? `running ${joinWithAnd(migrations)}, then ` : '';
   const starting = added.length > 0 ? `starting ${joinWithAnd(added)}, then ` : '';

@@ -12,38 +12,36 @@ import {
   restoreOldIds,
 } from '../rollback/list-restore-steps.ts';
 
-/** Step of an update to the new version. */
 type UpdateStep =
-  /** Pulls all images, and verifies the file changes. */
+  /** Pulls all images and verifies the file changes. */
   | { kind: 'pull' }
   /** Copies the data while all services are running. */
   | { kind: 'copy-warm' }
-  /** Records the containers that are about to be replaced. */
+  /** Checks that no other process has replaced the containers, and plans the rollout. */
   | { kind: 'record-containers' }
-  /** Stops the covered services, and copies the data that has changed since `copy-warm`. */
+  /** Stops the services that the restore point covers, and copies the data that has changed since `copy-warm`. */
   | { kind: 'copy-cold' }
   /** Writes the changed project files, and sets the image tags that the pull has not set. */
   | { kind: 'write' }
-  /** Logs the services to be replaced. From now on, no signal ends the run. */
+  /** Logs which services will be replaced. From now on, no signal ends the run. */
   | { kind: 'announce' }
   | ReplaceStep
   | { kind: 'verify' };
 
-/** Step of a rollback. */
 type RollbackStep =
   | { kind: 'restore-data' }
   | { kind: 'restore-files' }
-  /** Repeats the whole restore, because the new version was started on the restored data. */
+  /** Repeats the whole restore, because the new version was started and may have used the restored data. */
   | { kind: 'restore-again' }
   | { kind: 'start-data-services' }
   /** Waits until the containers that the update was stopping have exited. */
   | { kind: 'end-stops' }
   | RestoreStep
-  /** Starts the restore of containers again, because another process has removed old containers during the rollback. */
+  /** Restores the containers again, because another process removed old containers during the rollback. */
   | { kind: 'restore-removed'; names: readonly string[]; failure: unknown }
   /**
-   * Leaves another version running that was started before this run replaced anything: the old version must not use its
-   * data.
+   * Leaves a different version running that was started before this run replaced any container. The old version must
+   * not use the data of that version.
    */
   | { kind: 'leave-new-version' }
   | { kind: 'end-restore-point' };
@@ -52,21 +50,20 @@ export type ComposeStep = UpdateStep | RollbackStep;
 export type StepKind = ComposeStep['kind'];
 export type StepOf<K extends StepKind> = Extract<ComposeStep, { kind: K }>;
 
-/** Facts that are known only to this process: neither the journal contains them, nor does the engine report them. */
+/** Facts known only to this process: they are neither in the journal nor reported by the engine. */
 export interface Knowledge {
   /** Names of completed steps, as returned by `stepName`. */
   done: ReadonlySet<string>;
-  /** Steps that this run skips. */
   without: ReadonlySet<StepKind>;
   /** Changes that the prepared update will make; `nothing` until the update is prepared. */
   found: 'nothing' | 'no change' | 'changes' | 'changes, with data to save';
   /** Ids of the containers that existed when the rollback began to restore containers. */
   before: ReadonlySet<string>;
-  /** Ids of recreated containers, by the ids of the old containers. */
+  /** Ids of recreated containers, keyed by the ids of the old containers. */
   successors: ReadonlyMap<string, string>;
-  /** Old ids of the containers that were recreated since the restore of containers last began. */
+  /** Old ids of containers that were recreated since the last `restore-again` or `restore-removed` step. */
   rebuilt: ReadonlySet<string>;
-  /** Errors by service that could not be restored; the key null is for an error that concerns more than one service. */
+  /** Restore errors, keyed by service; the key is null if an error concerns several services. */
   failures: ReadonlyMap<string | null, unknown>;
 }
 
@@ -76,7 +73,7 @@ export interface ComposeView {
   known: Knowledge;
 }
 
-/** Returns the name of a step, which identifies completed steps so that they are not executed again. */
+/** Identifies a step, so that a completed step is not executed again. */
 export const stepName = (step: ComposeStep): string =>
   [
     step.kind,
@@ -87,7 +84,7 @@ export const stepName = (step: ComposeStep): string =>
       : []),
   ].join(' ');
 
-/** Returns the next step toward the goal, according to the table in docs/design.md. */
+/** Returns the next step toward the goal, according to the table in docs/design.md ("The loop"). */
 export const nextStep = (view: ComposeView, goal: Goal): NextStep<ComposeStep> =>
   goal === 'update' ? nextForward(view) : nextBack(view);
 
@@ -134,7 +131,7 @@ function nextBack(view: ComposeView): NextStep<ComposeStep> {
   const { data, now, known } = view;
   const { state, changeover, point, started } = data;
   const isDone = isDoneOf(known);
-  // The rollback is complete: changes that another process makes after that are not undone.
+  // The rollback is complete. Later changes by other processes are not undone.
   if (known.done.has('end-restore-point')) return done;
   const isOfPoint = state.at === 'restoring' && point != null && changeover !== null;
   if (isOfPoint && point.state !== 'restored') return { kind: 'restore-data' };
@@ -165,8 +162,7 @@ function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep>
   );
   for (const step of listRestoreSteps(changeover, { containers, blueprints }, { rebuilt, started })) {
     const service = 'service' in step ? step.service : null;
-    // If a service cannot be restored, the other services are still started. Steps for several services are then
-    // skipped.
+    // If one service cannot be restored, the others still are. Steps that concern several services are then skipped.
     if (service === null && failures.size > 0) break;
     if (!failures.has(null) && !failures.has(service) && !known.done.has(stepName(step))) return step;
   }
@@ -178,10 +174,7 @@ function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep>
   return names.length > 0 ? { kind: 'restore-removed', names, failure } : { kind: 'blocked', why: failure };
 }
 
-/**
- * Converts an `UpdateError` to the error of a run that could not restore the old containers. Returns other errors as
- * is.
- */
+/** Converts only an `UpdateError`; other errors are returned unchanged. */
 export function toContainersNotRestoredError(error: unknown, { from, state }: JournalData): unknown {
   if (!(error instanceof UpdateError)) return error;
   return new UpdateError('containers-not-restored', error.message, {

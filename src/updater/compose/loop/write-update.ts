@@ -16,8 +16,8 @@ import { prepareRollback } from '../save/prepare-rollback.ts';
 import type { SavedData } from '../save/save-data.ts';
 
 /**
- * Runs the phase `write`: writes the files, sets the image tags that the pull has not set, and records everything
- * required for a rollback.
+ * Runs the `write` phase: writes the files, sets the image tags that the pull has not set, and records everything that
+ * a rollback needs.
  */
 export async function writeUpdate(
   context: JournaledContext,
@@ -40,8 +40,8 @@ export async function writeUpdate(
 }
 
 /**
- * Returns the hashes of the compose files, but not of the env files: a rollback is rejected if a compose file was
- * edited after the update.
+ * Hashes only the compose files: a rollback is refused if a compose file was edited after the update, but not if an env
+ * file was.
  */
 function composeHashes(files: ProjectFiles): Promise<SavedRestorePoint['fileHashes']> {
   const envFiles = listEnvFiles(files);
@@ -60,7 +60,7 @@ async function writeFiles(
   );
   cancellation.signal.throwIfAborted();
   const { run } = journal.data;
-  // The paths of backups are host paths, because a later run may mount the compose directory elsewhere.
+  // Backup paths are host paths, because a later run may mount the compose directory elsewhere.
   const backups = backupDirectoryOf(installation.project.directory);
   if (changes.length > 0) log.enter('write');
   const records = await replaceFiles(changes, {

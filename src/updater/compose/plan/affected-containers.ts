@@ -8,8 +8,8 @@ import { listCandidateFiles } from './files/candidate-files.ts';
 import type { Plan } from './prepared-plan.ts';
 
 /**
- * Returns warnings about running containers that are not updated, but share a namespace or data with an updated
- * container, or mount a file that the update edits.
+ * Warns about running containers that are not updated, but share a namespace or data with an updated container, or
+ * mount a file that the update edits.
  */
 export function affectedContainerWarningsOf(plan: Plan): string[] {
   const { installation } = plan;
@@ -41,7 +41,10 @@ export function affectedContainerWarningsOf(plan: Plan): string[] {
   return [...ofContainers, ...filesOfNextUp(plan)];
 }
 
-/** Returns a warning if the next `docker compose up` uses other files, such as a new override file. */
+/**
+ * Warns if the next `docker compose up` will not use the same files as the update, for example because of a new
+ * override file.
+ */
 function filesOfNextUp({ installation, updates }: Plan): string[] {
   const { files, nextFiles } = installation;
   if (nextFiles.length === 0) return [];
@@ -61,8 +64,8 @@ function filesOfNextUp({ installation, updates }: Plan): string[] {
 }
 
 /**
- * Returns the addresses of updated containers that a reverse proxy may have cached. A container that is not updated,
- * publishes a web port and is in the same network counts as a reverse proxy.
+ * Finds addresses of updated containers that a reverse proxy may have cached. A container counts as a reverse proxy if
+ * it is not updated, publishes a web port and shares a network with an updated container.
  */
 export function findCachedAddresses(installation: Installation) {
   const isWeb = (port: string) => /^(?:80|443|8080|8443)\//.test(port);

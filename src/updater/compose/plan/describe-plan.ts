@@ -41,8 +41,8 @@ export function describePlan(plan: Plan, log: Log): void {
 }
 
 /**
- * Reminds the operator that a new minor or major version may have a new compose file, which the update does not
- * install. The reminder is logged only if services are specified, which is how third-party products are updated.
+ * Reminds the user that a new major or minor version may come with a new compose file, which the update does not
+ * install. Logged only if services are specified, as they are for third-party products.
  */
 export function logComposeFileReminder(
   { installation, from, to }: Pick<Plan, 'installation' | 'from' | 'to'>,
@@ -57,10 +57,7 @@ export function logComposeFileReminder(
   );
 }
 
-/**
- * Describes the change of a pin. A floating default tag is not changed: the variable is set in the env file instead
- * (docs/contract.md 3.4).
- */
+/** A floating default tag is not changed: the variable is set in the env file instead (docs/contract.md 3.4). */
 function describeBump({ pin, tag }: ServiceUpdate, envFile: string): string {
   const { kind, variable, description } = pin.place;
   return kind === 'default' && !isNumbered(pin.tag)

@@ -4,8 +4,8 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
 
 /**
- * Returns warnings about images of running containers that are no longer on this machine. With the containerd store,
- * rebuilding a tag has this effect. Containers cannot be recreated from a missing image.
+ * Warns about images of running containers that are no longer on this machine, because containers cannot be recreated
+ * from them. In the containerd store, rebuilding a tag makes its previous image unavailable.
  */
 export function findMissingImages(installation: Installation): string[] {
   const { imagesInUse, product } = installation;
@@ -18,8 +18,8 @@ export function findMissingImages(installation: Installation): string[] {
 }
 
 /**
- * Returns commands to run before the update so that a rollback is possible. With the containerd store, the ID of an
- * image is its digest in the registry, so the image can be pulled again by its ID.
+ * Returns commands that make a rollback possible if they are run before the update. In the containerd store, the ID of
+ * an image is its digest in the registry, so the image can be pulled again by its ID.
  */
 function remedies([first]: readonly Container[], product: string): string {
   const { imageId = '', imageReference = '', imageManifest = null, name = '' } = first ?? {};

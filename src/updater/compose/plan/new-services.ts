@@ -8,8 +8,8 @@ import type { MovedService } from '../../run/state/rollout.ts';
 import { completedDependencies, type Installation, updatedServicesOf } from '../inspect/installation.ts';
 
 /**
- * Returns the services without a container on which updated services depend, directly or indirectly. Services with 0
- * replicas and provider services do not count, because they never have containers.
+ * Finds services that have no container, but that updated services depend on, directly or indirectly. Services with 0
+ * replicas and provider services are ignored, because they never have containers.
  */
 export function findMissingServices(installation: Installation, { services }: ComposeModel): string[] {
   const known = [...installation.exclude, ...installation.containers.map(serviceOf)];
@@ -17,7 +17,7 @@ export function findMissingServices(installation: Installation, { services }: Co
     (deploy?.replicas ?? scale ?? 1) > 0 && provider === undefined;
   const updated = updatedServicesOf(installation).map(({ name }) => name);
   const missing = new Set(updated);
-  // The set grows during the loop, so that it also contains indirect dependencies.
+  // The loop also visits the names that it adds, and thus finds indirect dependencies.
   for (const name of missing)
     for (const [need, { required }] of Object.entries(services[name]?.depends_on ?? {}))
       if (required !== false && services[need] && hasContainers(services[need]) && !known.includes(need))
@@ -26,8 +26,8 @@ export function findMissingServices(installation: Installation, { services }: Co
 }
 
 /**
- * Describes how a new service of the release is started. `isSeparate` is true if its image is from another publisher
- * and it mounts nothing that another service already mounts.
+ * Describes how a new service of the release is started. `isSeparate` is true if its image is from a different
+ * publisher and it mounts nothing that another service already mounts.
  */
 export function describeAdded(
   name: string,
@@ -46,9 +46,10 @@ export function describeAdded(
 }
 
 /**
- * Rejects the update of a user-written installation if an updated service depends on a service that was never started:
- * the owner decides when to start it. A service that runs to its end may have no container, because its container may
- * have been removed. If no dependency has a container, the project was started with `up --no-deps` and is not rejected.
+ * Only for compose files written by the user: rejects an update if an updated service depends on a service that was
+ * never started, because the user decides when to start it. A service that runs to completion is ignored, because its
+ * container may have been removed. If no dependency has a container, the project was started with `up --no-deps`, and
+ * the update is not rejected.
  * @throws UpdateError missing-service
  */
 export function requireExistingDependencies(installation: Installation): void {

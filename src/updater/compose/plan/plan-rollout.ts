@@ -22,8 +22,8 @@ import {
 } from './version-sentences.ts';
 
 /**
- * Plans which containers are replaced, and creates the messages for the log. Changes nothing.
- * @param containers all containers of the project, as recorded right before the first file is changed
+ * Plans which containers to replace, and prepares the log messages about them. Changes nothing.
+ * @param containers all containers of the project, recorded right before the first file is changed
  */
 export function planRollout(plan: PreparedPlan, containers: readonly ContainerRecord[]): Changeover {
   const { installation, migrations, added, dumpFirst, references, model, images } = plan;
@@ -53,8 +53,8 @@ export function planRollout(plan: PreparedPlan, containers: readonly ContainerRe
   const ready = releaseCommand(plan, images.get(plan.app.to), 'ready');
   return {
     moved: [...inOrder(updatedServicesOf(installation).map(nameOf), plan), ...following].map(moved),
-    // Migrations are recorded as stopped, so that a rollback does not start them: they would run on data of another
-    // version.
+    // Migrations are recorded as stopped, so that a rollback does not start them: they would run on the data of a
+    // different version.
     containers: containers.map((each) =>
       migrations.includes(each.service) ? { ...each, runs: false, well: false } : each,
     ),
@@ -91,8 +91,8 @@ function refuseRunning(migrations: readonly string[], containers: readonly Conta
 }
 
 /**
- * Sorts the services, the app first. A migration or a new service comes before the services that need it, and after its
- * own dependencies.
+ * Sorts the services: the app comes first, but a migration or new service comes before the services that need it, and
+ * after its own dependencies.
  */
 function inOrder(
   moved: readonly string[],
@@ -119,8 +119,8 @@ const movedTo = (reference: string, { id, manifests }: Image): MovedService['ima
 });
 
 /**
- * Returns the running services whose `depends_on` requests a restart (`restart: true`) with a replaced service: the
- * update does not restart them.
+ * Returns the running services that compose would restart with a replaced service (`restart: true` in `depends_on`).
+ * The update does not restart them.
  */
 function restartedByHand(
   installation: Installation,
@@ -135,7 +135,7 @@ function restartedByHand(
   );
 }
 
-/** Returns the migrations of the new version that an updated service waits for but the update does not run. */
+/** Returns the migrations of the new version that an updated service waits for, but that the update does not run. */
 function manualMigrations(
   { installation, model, alsoMoved, migrations }: PreparedPlan,
   running: ReadonlySet<string>,

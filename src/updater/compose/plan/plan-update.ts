@@ -16,7 +16,7 @@ import { hasOtherLabel, listRunningVersions } from '../inspect/running-version.t
 
 /**
  * Plans the update of a compose project (docs/contract.md 3.2). Changes nothing.
- * @throws UpdateError proof-failed if compose's model specifies another image than a pin
+ * @throws UpdateError proof-failed if a pin and compose's model specify different images
  */
 export function planUpdate<I extends InspectedProject>(
   project: I,
@@ -40,10 +40,7 @@ export function planUpdate<I extends InspectedProject>(
   return { ...plan, warnings: [...untrustedLabels(project), ...plan.warnings, ...major] };
 }
 
-/**
- * Returns the update of each service before the actual planning. Empty if the update cannot be planned; planning then
- * reports the error.
- */
+/** Returns the planned update of each service. Empty if planning fails: the actual planning later reports the error. */
 export function updatesOf(project: InspectedProject, request: ReleaseRequest): readonly ServiceUpdate[] {
   try {
     return planUpdate(project, request).updates;
@@ -63,7 +60,7 @@ function untrustedLabels(installation: InspectedProject): string[] {
   return [...new Set(sentences)];
 }
 
-/** Returns a warning if the update changes the major version; empty if a version is unknown. */
+/** Warns about a change of the major version. Empty if either version is unknown. */
 export function findMajorVersionWarnings(prefix: string, from: string | null, to: string | null): string[] {
   if (!from || !to || !isMajorChange(from, to)) return [];
   return [
@@ -74,14 +71,14 @@ export function findMajorVersionWarnings(prefix: string, from: string | null, to
 export const pinsOf = (installation: InspectedProject): Pin[] =>
   updatedServicesOf(installation).map(({ pin }) => pin);
 
-/** Describes the running app of a project, and whether it already runs the pulled image. */
+/** `image` is the pulled image of the app, if there is one. */
 export const runningApp = (project: InspectedProject, image: Image | undefined): RunningApp => ({
   oldestVersion: listRunningVersions(project.app.containers)[0] ?? project.runningVersion,
   isInstalled: project.app.containers.every((container) => isContainerOfImage(container, image)),
   nextTag: (required) => nextTagOf(project, project.app.pin, required),
 });
 
-/** Determines the new tag of a pin for a target; without a target, the tag stays. */
+/** Determines the new tag of a pin. Without a target, the pin keeps its tag. */
 function nextTagOf(installation: InspectedProject, pin: Pin, target: PlannedTarget | null): TagUpdateResult {
   if (target === null) return { kind: 'stays' };
   if (installation.kind === 'generated' && !isOverride(installation, pin)) {
@@ -92,7 +89,7 @@ function nextTagOf(installation: InspectedProject, pin: Pin, target: PlannedTarg
   return planTagUpdate(pin.tag, target);
 }
 
-/** Whether the pin of a generated installation is in a user's file, which releases do not overwrite. */
+/** Whether a pin of a generated installation is in one of the user's own files, which releases do not overwrite. */
 export function isOverride(installation: InspectedProject, pin: Pin): boolean {
   if (pin.place.kind === 'variable') return pin.place.variable !== installation.versionVariable;
   const { directory } = installation.project;

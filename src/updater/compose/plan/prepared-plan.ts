@@ -7,10 +7,7 @@ import type { ExpectedDigests } from '../../run/release/expected-digests.ts';
 import type { Recalls } from '../../run/release/recalls.ts';
 import type { Installation } from '../inspect/installation.ts';
 
-/**
- * An update as planned before the pull. The `plan` command prints it, and the `update` command executes it. It is plain
- * data that never changes.
- */
+/** An update as planned before the pull: `plan` prints it, and `update` executes it. Never modified. */
 export interface Plan extends ReleasePlan {
   installation: Installation;
   /** Digests that images and files must have; null if nothing is verified. */
@@ -25,9 +22,9 @@ export interface Plan extends ReleasePlan {
   point: PlannedRestorePoint | null;
 }
 
-/** The plan after the pull: the new files are drafted and compose has resolved them, but nothing has changed yet. */
+/** The plan after the pull. Compose has resolved the new files, but they have not been written. */
 export interface PreparedPlan extends Plan {
-  /** Local images by the references of the plan. */
+  /** Local images, keyed by the references in the plan. */
   images: ReadonlyMap<string, Image>;
   /** Version label of the new app image, such as `1.5.0`; null if there is none. */
   version: string | null;
@@ -38,17 +35,17 @@ export interface PreparedPlan extends Plan {
   model: ComposeModel;
   /** Migrations in the model of the new files. */
   migrations: readonly string[];
-  /** Image references of the updated services, migrations and new services, in the model of the new files. */
+  /** New image references of updated services, migrations and new services, keyed by service. */
   references: ReadonlyMap<string, string>;
-  /** Other services that share a pin with an updated service, and are updated when they are next recreated. */
+  /** Other services that share a pin with an updated service. They change version when they are next recreated. */
   alsoMoved: readonly string[];
-  /** New services that updated services depend on, and that are started before them. */
+  /** New services that updated services depend on. They are started first. */
   added: readonly string[];
   /** Other services that are new in the compose files; they are not started. */
   newServices: readonly string[];
   /** Services that the new files change but the update does not recreate. */
   changedServices: readonly string[];
-  /** Warnings about services whose data must be dumped before they are recreated, a sentence for each service. */
+  /** Warnings about services whose data must be dumped before they are recreated, one for each service. */
   dumpFirst: readonly string[];
   /** Warnings that depend on the pulled images or on the new files. */
   laterWarnings: readonly string[];

@@ -1,5 +1,5 @@
-// Data that the new container of a service would lose (docs/contract.md 4.12). Compose reuses the unnamed volumes of
-// the old container only at paths that the new image declares with exactly the same spelling, or that the files mount.
+// Data that the new container of a service would lose (docs/contract.md 4.12). Compose reuses the old container's
+// unnamed volumes only at paths that the files mount, or that the new image declares with exactly the same spelling.
 
 import { join, relative } from 'node:path';
 import { stringify } from 'yaml';
@@ -28,8 +28,7 @@ export interface UnmountedData {
 }
 
 /**
- * Finds the data of a service that a new container of this image would lose. Unnamed volumes in the result may be
- * empty.
+ * Finds data that a service would lose in a new container of this image. Unnamed volumes in the result may be empty.
  */
 export function findUnmountedData(plan: PreparedPlan, service: string, image: Image): UnmountedData[] {
   const { containers, outside, imagesInUse, project } = plan.installation;
@@ -82,8 +81,8 @@ export function describeUnmountedData(left: UnmountedData, reference: string): s
 
 /**
  * Returns lines for a compose file that mount the data at its old path and at each new path.
- * @param existing the new paths that already exist in the old container, such as `app:/data/files`. If such a path is
- * below the old path, only the corresponding part of the data is mounted at it.
+ * @param existing new paths that exist in the old container, such as `app:/data/files`. If such a path is below the old
+ * path, only the matching part of the data is mounted there.
  */
 export function mountLinesFor(
   left: readonly UnmountedData[],

@@ -7,13 +7,13 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { Plan, PreparedPlan } from './prepared-plan.ts';
 
 /**
- * Returns the name of the version before the update. This is the tag if the old and the new image have the same version
- * label, because such a label does not follow the releases.
+ * Returns the version before the update. If the old and the new image have the same version label, the label was not
+ * updated for the release, so the tag is returned.
  */
 export const previousVersionNameOf = (plan: PreparedPlan): string =>
   isInherited(plan) ? plan.app.pin.tag.text : plan.from;
 
-/** Whether the new image of a floating tag has the same version label as the running image. */
+/** Whether a floating tag's new image differs from the running image, but has the same version label. */
 function isInherited({ app, installation, images, version }: PreparedPlan): boolean {
   const image = images.get(app.to);
   const { containers } = installation.app;
@@ -25,7 +25,9 @@ function isInherited({ app, installation, images, version }: PreparedPlan): bool
   );
 }
 
-/** Returns the version of the app after the update; for a floating tag, the tag with the version of its image. */
+/**
+ * Returns the version of the app after the update. For a floating tag, this is the tag and the version of its image.
+ */
 export const reachedVersionNameOf = (plan: PreparedPlan): string => reachedBy(plan, plan.app, plan.version);
 
 function reachedBy(plan: PreparedPlan, update: ServiceUpdate, version: string | null): string {
@@ -36,14 +38,14 @@ function reachedBy(plan: PreparedPlan, update: ServiceUpdate, version: string | 
   return !isWrong ? `${update.tag} (${prefix}${version})` : update.tag;
 }
 
-/** Describes the version of each service after the update, without services that remain stopped. */
+/** Describes each service's version after the update, except for services that remain stopped. */
 export function describeRunningServices(plan: PreparedPlan, stopped: readonly string[] = []): string {
   const updates = plan.updates.filter(({ service }) => !stopped.includes(service));
   const word = (update: ServiceUpdate) => reachedBy(plan, update, versionOf(update, plan));
   return [...Map.groupBy(updates, word)].map(runs).join(', ');
 }
 
-/** Returns warnings about tags and labels with another version than the target, once for each image. */
+/** Warns about tags and labels whose version differs from the target. */
 export function findVersionWarnings(plan: PreparedPlan): string[] {
   const { release, to, prefix } = plan;
   if (release === null) return [];
@@ -62,8 +64,8 @@ export function findVersionWarnings(plan: PreparedPlan): string[] {
 }
 
 /**
- * Whether a version label is wrong: it is older than the target, although `checkStaleTags` has found the image of the
- * floating tag under the target's tag.
+ * Whether a version label must be wrong: it is older than the target, although `checkStaleTags` has found that the
+ * floating tag points to the target's image.
  */
 const isDisproved = ({ release, app }: Plan, update: ServiceUpdate, version: string): boolean =>
   (update === app || floats(update)) &&

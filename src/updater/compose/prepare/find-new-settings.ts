@@ -15,7 +15,7 @@ const generators = {
 };
 
 /**
- * Returns the new settings of a release, from its `release.json` or from a label of its app image. The label is known
+ * Reads new settings from the `release.json` of a release, or from a label of its app image. The label is available
  * only after the pull.
  */
 export function findNewSettings(plan: Plan, image?: Image): { settings: NewSetting[]; warnings: string[] } {
@@ -37,7 +37,7 @@ export function findNewSettings(plan: Plan, image?: Image): { settings: NewSetti
   return { settings, warnings: unused(installation, settings) };
 }
 
-/** Returns a warning about settings that a user-written compose file does not pass to any service. */
+/** Warns about new settings that a compose file written by the user passes to no service. */
 function unused({ kind, files }: Installation, settings: readonly NewSetting[]): string[] {
   const texts = [...files.composeFiles, ...(files.linkedFiles ?? [])].map(({ text }) => text);
   const isUsed = (name: string) => texts.some((text) => text.includes(name) || text.includes('env_file'));

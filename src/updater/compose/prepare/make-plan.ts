@@ -19,8 +19,8 @@ import { findNewSettings } from './find-new-settings.ts';
 import { readModelEarly } from './prepare-files.ts';
 
 /**
- * Creates, checks and logs the plan before the pull. `early` is compose's model of the new files, which compose
- * computes during the checks.
+ * Creates, checks and logs the plan before the pull. `early` is compose's model of the new files, requested in parallel
+ * with the checks.
  */
 export async function makePlan(
   context: RunContext,

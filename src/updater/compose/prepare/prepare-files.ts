@@ -34,30 +34,27 @@ import { resolveProposedModel } from '../verify-edit/resolve-proposed-model.ts';
 import { findNewSettings } from './find-new-settings.ts';
 import { takeReleaseFiles } from './take-release-files.ts';
 
-/** Requests compose's model of the new files while images are being pulled. Null if the files depend on the images. */
+/** Requests compose's model of the new files before the pull. Null if the files depend on the pulled images. */
 export async function readModelEarly(plan: Plan): Promise<ComposeModel | null> {
   if (needsImages(plan)) return null;
   const { draft } = draftFiles(plan);
   return modelOf(plan.installation, draft);
 }
 
-/**
- * Drafts the new files and checks compose's model of them. Nothing on disk changes.
- * @param pulled the pulled images, and results of previous steps
- */
+/** Drafts the new files and checks compose's model of them. Nothing on disk changes. */
 export async function prepareFiles(
   engine: Engine,
   plan: Plan,
   pulled: {
-    /** Local images by the references of the plan. */
+    /** Local images, keyed by the references in the plan. */
     images: ReadonlyMap<string, Image>;
-    /** Whether to skip the check for stale tags, as before a pull and for images from an archive. */
+    /** Whether to skip the check for stale tags, as `plan` does, and `update` for images from an archive. */
     skipLag?: boolean;
     /** Path of the backup directory, for messages. */
     backup: string;
-    /** Result of `readModelEarly`. If the pull also fails, only the failed pull is reported. */
+    /** Result of `readModelEarly`, awaited only after the pull. If both fail, the error of the pull is reported. */
     early: Promise<ComposeModel | null>;
-    /** Digests (`sha256:…`) of the release's files by name, if they must be verified. */
+    /** Digests (`sha256:…`) that the release's files must have, keyed by file name. */
     proven?: ReadonlyMap<string, string> | undefined;
     /** Log in which the secrets of the new files are masked. */
     log: Pick<Log, 'addMaskRules'>;
@@ -86,8 +83,7 @@ export async function prepareFiles(
   if (draft.changes.length > 0) {
     await maskFileSecrets(log, draft.files, (path) => installation.paths.fromHost(path));
   }
-  // Compose may reject the files of a release if its new settings are missing, so the model without them is not
-  // requested.
+  // Compose may reject a release's files if its new settings are missing, so the model without them is not requested.
   const isWhole = draft !== unsetDraft && installation.kind === 'generated';
   const unset = isWhole ? null : ((await early) ?? (await modelOf(installation, unsetDraft, taken.texts)));
   const model = unset && draft === unsetDraft ? unset : await modelOf(installation, draft, taken.texts);
@@ -132,7 +128,7 @@ async function networksInQuestion(
   return new Set(made.flatMap(({ name, hash }) => (hash === null ? [] : [name])));
 }
 
-/** Returns the locations of services that a message of compose mentions and that the owner's own files define. */
+/** Returns the places where the user's own files define the services in compose's error message. */
 function ownUses(files: ProjectFiles, directory: string, message: string): string[] {
   const shipped = releaseFileNames.map((name) => join(directory, name));
   const all = [...files.composeFiles, ...(files.linkedFiles ?? [])];
@@ -146,7 +142,7 @@ function ownUses(files: ProjectFiles, directory: string, message: string): strin
   );
 }
 
-/** Requests compose's model of the draft, or returns the current model if nothing changes. */
+/** Returns the current model if the draft changes no file. */
 async function modelOf(
   installation: Installation,
   draft: ProjectDraft,

@@ -19,11 +19,11 @@ import {
 
 const maxBytes = 1024 * 1024;
 
-/** Returns the directory in an image that contains the compose files of the release. */
+/** Returns the directory in the image that contains the release's compose files. */
 export const releaseDirectoryOf = (labels: Readonly<Record<string, string>>, product: Product): string =>
   labels[filesLabelOf(product)] || product.releaseDirectory;
 
-/** Reads the compose files of a release and plans which files they overwrite. */
+/** Reads a release's compose files from its image, and plans which files they overwrite. */
 export async function takeReleaseFiles(
   engine: Engine,
   installation: Installation,
@@ -47,7 +47,7 @@ export async function takeReleaseFiles(
   return compareReleaseTexts(installation, fresh, shipped ?? null, backup);
 }
 
-/** Requires that the release's files match their verified digests. @throws UpdateError not-proven */
+/** @throws UpdateError not-proven if a file does not match its verified digest */
 function requireShipped(fresh: ShippedFiles, proven: ReadonlyMap<string, string>): void {
   for (const [name, text] of fresh) {
     const is = `sha256:${createHash('sha256').update(text).digest('hex')}`;
@@ -57,8 +57,8 @@ function requireShipped(fresh: ShippedFiles, proven: ReadonlyMap<string, string>
 }
 
 /**
- * Reads compose files from an image without running it: a container is created, copied from and removed. Only regular
- * UTF-8 files of at most 1 MiB with the marker in their first line are accepted.
+ * Reads compose files from an image without running it: creates a container, copies the files and removes the
+ * container. Only regular UTF-8 files of at most 1 MiB with the marker in their first line are accepted.
  * @throws UpdateError release-file, no-marker
  */
 async function readReleaseFiles(

@@ -37,9 +37,9 @@ export async function checkSpace(
 }
 
 /**
- * Returns the total size of images in bytes: the sizes of their layers, each counted once. If the layers of an image
- * are unknown, the size of the running image is used, or 0 if that is unknown too.
- * @param layers sizes of layers in bytes by digest, for each service or repository
+ * Returns the total size of images in bytes, counting each layer once. If the layers of an image are unknown, the size
+ * of the running image is used, or 0 if that is unknown too.
+ * @param layers layer sizes in bytes, keyed by digest, for each service or repository
  */
 export function computeRequiredBytes(
   images: readonly Pick<ServiceUpdate, 'service' | 'to'>[],

@@ -9,9 +9,9 @@ import { type PullLog, pullImages } from './pull-images.ts';
 type References = ReadonlyMap<string, string>;
 
 /**
- * A pull that runs during the dry run of `up` and the checks of the update, and is canceled if the update is refused.
- * It starts only if none of the references has a local image, so no tag has to be recorded or restored
- * (docs/contract.md 2.8).
+ * Background pull: it begins while the dry run of `up` and other checks are running, and is cancelled if the update is
+ * refused. It starts only if none of its images is local, so no tag has to be recorded or restored (docs/contract.md
+ * 2.8).
  */
 export class EarlyPull {
   readonly #context: RunContext;
@@ -26,8 +26,8 @@ export class EarlyPull {
   }
 
   /**
-   * Starts the pull if images can already be pulled. Reasons to refuse the update are ignored here, because planning
-   * reports them.
+   * Begins the pull if its images can be pulled in the background. Does not check whether the update must be refused,
+   * because planning does.
    * @param fits result of `checkSpace`, which rejects if the images do not fit on the disk
    */
   begin(project: InspectedProject, updates: readonly ServiceUpdate[], fits: Promise<void>): void {
@@ -47,15 +47,15 @@ export class EarlyPull {
     this.#pulled = startEarly(pull());
   }
 
-  /** Returns the references of this pull, none of which had a local image; empty if nothing is pulled. */
+  /** Returns the references that are pulled, none of which had a local image. Empty if nothing is pulled. */
   async references(): Promise<ReadonlySet<string>> {
     return new Set((await this.#isNew) ? this.#wanted.values() : []);
   }
 
   /**
-   * Waits for the images and logs the progress of the pull. Returns false if the early pull was not started with these
-   * images.
-   * @param wanted references by service
+   * Waits until these images are pulled, and logs the progress. Returns false if the background pull has other images
+   * or did not start.
+   * @param wanted references, keyed by service
    * @throws UpdateError pull-…
    */
   async has(wanted: References, log: PullLog): Promise<boolean> {
@@ -71,7 +71,7 @@ export class EarlyPull {
     return true;
   }
 
-  /** Cancels the pull and waits until it has ended. Removes the pulled tags if images must be verified. */
+  /** Cancels the pull and waits until it has stopped. If images must be verified, also removes the pulled tags. */
   async end(): Promise<void> {
     this.#stop.abort(new Cancelled());
     await this.#pulled.catch(() => {});
@@ -83,8 +83,8 @@ export class EarlyPull {
 }
 
 /**
- * Returns the references for the early pull, by service. Empty if any tag stays the same or must not be pulled, if the
- * space is needed for a restore point, or if images come from an archive.
+ * Returns the references to pull in the background, keyed by service. Empty if a tag stays the same or must not be
+ * pulled, if a restore point needs the disk space, or if the images are in an archive.
  */
 function wantedOf(updates: readonly ServiceUpdate[], { options }: RunContext): References {
   if (options.data.restorePoint || options.proof.archive !== null) return new Map();

@@ -6,7 +6,7 @@ import { classifyPullFailure } from '../../../engine/registry/classify-pull-fail
 import type { RegistryCredentials } from '../../../engine/registry/registry-credentials.ts';
 import type { EngineContext } from '../../run/run-context.ts';
 
-/** Image to which a tag points in the registry, and the credentials that the registry has accepted. */
+/** Image that a tag points to in the registry, and the credentials that the registry accepted. */
 export interface PublishedImage extends RemoteImage {
   reference: string;
   login: RegistryCredentials | null;
@@ -15,8 +15,7 @@ export interface PublishedImage extends RemoteImage {
 const pausesMs = [2_000, 5_000, 10_000];
 
 /**
- * Requests from the registry the image to which a reference points. The registry's response is logged as the cause of a
- * failure.
+ * Asks the registry which image a reference points to. Temporary failures are retried.
  * @throws UpdateError pull-…, engine-version
  */
 export async function fetchPublishedImages(
@@ -30,7 +29,7 @@ export async function fetchPublishedImages(
   }
   const login = await engine.ownLogin(repository);
   for (let attempt = 0; ; attempt++) {
-    // The engine waits for the registry, so a timeout of the engine is a timeout of the registry.
+    // The engine waits for the registry, so if the engine times out, the registry is the cause.
     const told = await engine.inspectRemoteImage(reference, login).catch((error) => {
       const cause = findEngineError(error);
       if (cause === null || cause.code === 'unsupported') throw error;
@@ -42,7 +41,10 @@ export async function fetchPublishedImages(
   }
 }
 
-/** Waits before the next try if another try may help; otherwise, throws the error. @throws UpdateError pull-… */
+/**
+ * Waits before the next try. Throws the error if another try would not help, or if this was the last try.
+ * @throws UpdateError pull-…
+ */
 export async function awaitRetry(
   { said, status }: { said: string; status: number | null },
   { reference, attempt, engine, log }: EngineContext & { reference: string; attempt: number },

@@ -3,8 +3,8 @@ import type { ErrorCode } from '../../../core/errors/update-error.ts';
 import { classifyPullFailure } from '../../../engine/registry/classify-pull-failure.ts';
 
 /**
- * Returns the references that failed to be pulled: those in messages with the code of the failure, or otherwise those
- * in any message. Returns all references if no message contains any.
+ * Finds the references whose pull failed: those in messages with this error code, or otherwise those in any message.
+ * Returns all references if no message contains one.
  */
 export function findFailedImages(
   references: Iterable<string>,
@@ -30,7 +30,7 @@ function repositoryForm(reference: string): RegExp {
   return standing(canonicalRepository(repository), String.raw`[\w./-]`);
 }
 
-/** Matches the text as a whole name, but not as a part of another name. */
+/** Matches a whole name, not a part of a longer name. */
 const standing = (text: string, notAfter: string): RegExp =>
   new RegExp(
     `(?:^|[^\\w./-]|docker\\.io/(?:library/)?)${text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?!${notAfter})`,

@@ -4,7 +4,7 @@ import { listProjectContainers } from '../../../engine/containers/project-contai
 import { hasStarted, type Image } from '../../../engine/objects/container.ts';
 import type { Log } from '../../run/log/run-log.ts';
 
-/** Returns the local images of these references. References without a local image are omitted. */
+/** Returns local images, keyed by reference. References without a local image are omitted. */
 export async function findLocalImages(
   engine: Engine,
   references: Iterable<string>,
@@ -20,13 +20,13 @@ export interface PreviousTag {
   imageId: string;
 }
 
-/** Returns the image that each reference points to now. References without a local image are omitted. */
+/** Returns the image that each reference currently points to. References without a local image are omitted. */
 export async function readPreviousTags(engine: Engine, references: Iterable<string>): Promise<PreviousTag[]> {
   const images = [...(await findLocalImages(engine, references))];
   return images.map(([reference, { id }]) => ({ reference, imageId: id }));
 }
 
-/** Points the tags of an update to their new images, which were pulled without changing tags. */
+/** Points local tags to their new images, which were pulled without changing tags. */
 export async function updateTags(
   { engine }: { engine: Engine },
   images: ReadonlyMap<string, Pick<Image, 'id'>>,
@@ -40,8 +40,8 @@ export async function updateTags(
 }
 
 /**
- * Points tags to the images that they pointed to before the pull, so that the next `up` does not start a new image. A
- * tag is not restored if a container of its new image was started, because that image cannot be rolled back.
+ * Points tags back to their images from before the pull, so that the next `up` does not start the new version. A tag is
+ * not restored if a container of its new image was started, because that image cannot be rolled back.
  */
 export async function restoreTags(
   engine: Engine,
@@ -66,8 +66,8 @@ export async function restoreTags(
 }
 
 /**
- * Removes tags that the run has added to images. Errors are ignored and signals do not stop the removal, so that
- * neither hides the original error.
+ * Removes tags that this run added. Errors are ignored, and signals do not interrupt the removal, because either would
+ * hide the original error.
  */
 export async function removeNames(engine: Engine, references: Iterable<string>): Promise<void> {
   const lasting = engine.uncancellable();

@@ -15,17 +15,16 @@ import {
   type TagNotes,
 } from './pull-updates.ts';
 
-/** Journal, and work that was started before the pull. */
 interface BeforePull {
   early: Promise<ComposeModel | null>;
-  /** Journal of the run; null for a prefetch, which must not change local tags. */
+  /** Null for a prefetch, which must not change local tags. */
   journal: TagNotes | null;
   earlyPull?: EarlyPull;
 }
 
 /**
- * Runs the phase `pull`: pulls all images and checks the planned file changes. Nothing in the compose directory
- * changes.
+ * Runs the `pull` phase: pulls all images and checks the planned file changes. Changes nothing in the compose
+ * directory.
  */
 export async function pullAndPrepare(
   context: RunContext,

@@ -13,8 +13,8 @@ import type { RunContext } from '../../run/run-context.ts';
 import { findFailedImages } from './find-failed-images.ts';
 
 /**
- * Pauses in ms before the second, third and fourth try. With the containerd store, each try of the engine sends five
- * requests to a registry that may limit requests.
+ * Pauses in ms before the second, third and fourth try. With the containerd store, each try sends five requests, which
+ * count towards a registry's rate limit.
  */
 const pausesMs: Readonly<Record<RetryPolicy, readonly number[]>> = {
   never: [],
@@ -24,29 +24,26 @@ const pausesMs: Readonly<Record<RetryPolicy, readonly number[]>> = {
 };
 const progressEveryMs = 1_000;
 /**
- * Size in bytes of the smallest pull whose progress is logged: a smaller pull finishes before its progress can be read.
+ * Minimum size in bytes of a pull whose progress is logged. A smaller pull finishes before its progress can be read.
  */
 const tellingBytes = 1_000_000;
 
 export type PullLog = Pick<Log, 'info' | 'warn' | 'progress'>;
 
 interface PullOptions {
-  /**
-   * Whether to report percentages. False for images that are pulled after the others, because the percentage must not
-   * decrease within the phase.
-   */
+  /** Whether to log percentages. False for later pulls of a phase, because its percentage must not decrease. */
   percent?: boolean;
-  /** Deadline for all pulls of the run, in ms of `performance.now()`. */
+  /** Deadline shared by all pulls of the run, as a `performance.now()` time in ms. */
   deadline: number;
-  /** Platform to mention in the advice of errors, such as `linux/amd64`. */
+  /** Platform that the advice of errors mentions, such as `linux/amd64`. */
   platform?: string;
-  /** Compose's model of the current files. */
+  /** Model of the current files, which sets the platforms of the services. */
   model?: ComposeModel;
 }
 
 /**
- * Pulls the images of services with compose. An override file contains the references, so no file is changed. Temporary
- * failures are retried at most three times. If a registry limits requests, images are pulled one after the other.
+ * Pulls images with compose. A temporary override file contains the references, so no project file changes. Temporary
+ * failures are retried up to three times. If a registry limits requests, images are pulled one at a time.
  * @throws UpdateError pull-…
  */
 export async function pullImages(
@@ -55,8 +52,8 @@ export async function pullImages(
   references: ReadonlyMap<string, string>,
   { model, ...options }: PullOptions,
 ): Promise<void> {
-  // Services are pulled in groups by platform: if several services have the same image, a single compose call pulls it
-  // only for the platform of the first service.
+  // Services are pulled in one group for each platform: if services share an image, one compose command pulls it only
+  // for the first service's platform.
   const chosen = Map.groupBy(references, ([service]) => model?.services[service]?.platform ?? '');
   let percent = options.percent ?? true;
   for (const group of chosen.values()) {
@@ -126,9 +123,8 @@ async function pullTogether(
 }
 
 /**
- * Returns the text of the override file. It removes `pre_start` hooks, because compose 5.3 and later also pull the
- * images of the hooks in the current files, which the registry may not have. Except for the `!reset` tag, the text is
- * JSON, which is also YAML.
+ * Creates the override file. It removes `pre_start` hooks: compose 5.3 and later would also pull the hook images in the
+ * current files, which may not be in any registry. Apart from the `!reset` tag, the text is JSON, which is valid YAML.
  */
 function overrideWith(references: ReadonlyMap<string, string>): string {
   const services = [...references].map(
@@ -141,10 +137,7 @@ function overrideWith(references: ReadonlyMap<string, string>): string {
 export const createPullTimeoutError = (names: string) =>
   new UpdateError('pull-timeout', `pulling ${names} took longer than allowed`);
 
-/**
- * Creates a function that logs the progress of a pull: at most one line per second, and only if the progress has
- * changed.
- */
+/** Creates a function that logs at most one line per second, and only if the progress has changed. */
 export function createPullReporter(
   names: string,
   log: PullLog,

@@ -18,21 +18,18 @@ import { findLocalImages, type PreviousTag, readPreviousTags, removeNames } from
 import { pullImages } from './pull-images.ts';
 import { requireNamed, requireVerified, serviceOfKey } from './require-verified.ts';
 
-/** Record of the images that tags pointed to before the pull, so that the tags can be restored. */
+/** Images that tags pointed to before the pull, recorded so that the tags can be restored. */
 export interface TagNotes {
   readonly data: { run: string; tags: readonly PreviousTag[] };
   write(changes: { tags: readonly PreviousTag[] }): Promise<void>;
 }
 
 interface Obtaining {
-  /** Deadline for all pulls of the run together, in ms of `performance.now()`. */
+  /** Deadline shared by all pulls of the run, as a `performance.now()` time in ms. */
   deadline: number;
-  /** Record of the tags before the pull; null for a prefetch. */
+  /** Null for a prefetch, which must not change local tags. */
   journal: TagNotes | null;
-  /**
-   * Whether local tags must not change yet. If a reference has a local image, the new image is then pulled by its
-   * digest.
-   */
+  /** Whether local tags must not change yet. A new image whose tag already exists locally is then pulled by digest. */
   keepTags: boolean;
   earlyPull?: EarlyPull | undefined;
 }
@@ -40,7 +37,7 @@ interface Obtaining {
 const referencesOf = (updates: readonly ServiceUpdate[]): ReadonlyMap<string, string> =>
   new Map(updates.map(({ service, to }) => [service, to] as const));
 
-/** Pulls the images of the plan and returns them by reference. */
+/** Pulls the images in the plan. Returns the local images, keyed by reference. */
 export async function pullUpdates(context: RunContext, plan: Plan, obtaining: Obtaining) {
   const { updates, expected, unconfirmed } = plan;
   const isLoaded = context.options.proof.archive !== null;
@@ -57,15 +54,15 @@ export async function pullUpdates(context: RunContext, plan: Plan, obtaining: Ob
     const codes: ErrorCode[] = ['pull-unknown', 'pull-denied', 'pull-unreachable'];
     if (!(error instanceof UpdateError) || !codes.includes(error.code)) throw error;
     const failed = findFailedImages(named.values(), [...error.detail, error.message], error.code);
-    // An image that the owner may have built gets its own error: no registry has an image with a custom name.
+    // The owner may have built this image under a name that no registry has, so its failed pull has its own error.
     const own = updates.find(({ service, to }) => unconfirmed.includes(service) && failed.includes(to));
     throw own === undefined ? error : createLocalBuildError(plan, own, `its pull failed: ${error.message}`);
   }
 }
 
 /**
- * Pulls the images that only the new files contain. Images that belong to the release are also verified.
- * @param added references by service
+ * Pulls images that only the new files use, and verifies those that belong to the release.
+ * @param added references, keyed by service
  */
 export async function pullAdded(
   context: RunContext,
@@ -82,10 +79,9 @@ export async function pullAdded(
 }
 
 /**
- * Pulls images, or loads them from the archive. If an image cannot be verified, the tags that the pull added are
- * removed.
- * @param wanted references to pull, by service
- * @param named references to verify, by service
+ * Pulls images, or loads them from the archive. If an image cannot be verified, removes the tags that the pull added.
+ * @param wanted references to pull, keyed by service
+ * @param named references to verify, keyed by service
  * @throws UpdateError pull-…, not-proven
  */
 async function obtain(
@@ -120,7 +116,7 @@ async function obtain(
 }
 
 /**
- * Loads images from the archive. Images that the archive does not contain must be on this machine.
+ * Loads images from the archive. Any image that is not in the archive must already be on this machine.
  * @throws UpdateError not-proven, pull-…
  */
 async function loadAll(
@@ -146,8 +142,8 @@ async function loadAll(
 }
 
 /**
- * Returns the references by which images are pulled while local tags must not change. A tag with a local image is
- * replaced by the digest to which the tag points in the registry now.
+ * For each reference with a local image, returns the reference with its current digest in the registry: a pull by
+ * digest changes no local tag.
  */
 async function formsFor(
   context: RunContext,
@@ -166,9 +162,7 @@ async function formsFor(
 const inForms = (wanted: ReadonlyMap<string, string>, forms: ReadonlyMap<string, string>) =>
   new Map([...wanted].map(([service, reference]) => [service, forms.get(reference) ?? reference] as const));
 
-/**
- * Adds the references without a tag. They mean `latest`, whose image is already local and is not pulled a second time.
- */
+/** Adds each reference without a tag if its `latest` image has been pulled, so that the image is not pulled twice. */
 export function addUntaggedReferences(
   images: ReadonlyMap<string, Image>,
   references: Iterable<string>,
@@ -183,8 +177,8 @@ export function addUntaggedReferences(
 }
 
 /**
- * Returns the images that services mount (`type: image`) and that belong to the release or are not local, by keys such
- * as `app.volume0`. Compose pulls only the images of services, so `up` would fail without these images.
+ * Finds mounted images (`type: image`) to pull: those that are missing or belong to the release, with keys such as
+ * `app.volume0`. Compose pulls only the images of services, so `up` would fail without the mounted images.
  */
 export async function findMountedImages(
   engine: Engine,
@@ -203,13 +197,13 @@ export async function findMountedImages(
 }
 
 /**
- * Whether an image must be verified because it belongs to the release.
- * @param key the service, or the key of an image that a service mounts
+ * Whether an image belongs to the release, and must therefore be verified.
+ * @param key a service, or a mounted image such as `app.volume0`
  */
 export const isProvable = (key: string, to: string, updates: readonly ServiceUpdate[]): boolean =>
   serviceOfKey(key) === key ? updates.some(({ service }) => service === key) : isOfRelease(to, updates);
 
-/** Whether a mounted image has the publisher and the tag of an updated image. */
+/** Whether a mounted image has the same publisher and tag as an updated image. */
 const isOfRelease = (source: string, updates: readonly ServiceUpdate[]): boolean =>
   updates.some(({ to }) => {
     const [own, moved] = [parseReference(source), parseReference(to)];
@@ -217,8 +211,8 @@ const isOfRelease = (source: string, updates: readonly ServiceUpdate[]): boolean
   });
 
 /**
- * Pulls missing images that are used only by `pre_start` hooks. Compose would not pull them, and would fail after it
- * has removed the old container.
+ * Pulls missing images of `pre_start` hooks. Compose would not pull them, and would fail only after removing the old
+ * container.
  */
 export async function pullHookImages(
   context: RunContext,
@@ -241,9 +235,9 @@ export async function pullHookImages(
 }
 
 /**
- * Pulls the image of a service again if it was removed from this machine, for example by `docker image prune`. Returns
- * whether the image was missing.
- * @throws UpdateError pull-…; recreate-failed if the reference now points to another image
+ * Pulls a service's image again if the image was removed, for example by `docker image prune`. Returns whether the
+ * image was missing.
+ * @throws UpdateError pull-…; recreate-failed if the reference now points to a different image
  */
 export async function pullMissingImage(
   { engine, log, options }: Pick<RunContext, 'engine' | 'log' | 'options'>,
@@ -264,9 +258,9 @@ export async function pullMissingImage(
 }
 
 /**
- * Returns the local images of all references.
- * @param forms the reference by which to find an image, if it differs from the image's own reference
- * @throws UpdateError pull-failed
+ * Returns the local image of every reference.
+ * @param forms reference to look up instead of an original reference, such as a digest instead of a tag
+ * @throws UpdateError pull-failed if an image is missing
  */
 async function requireLocal(
   engine: Engine,

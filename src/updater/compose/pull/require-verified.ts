@@ -4,10 +4,10 @@ import type { Image } from '../../../engine/objects/container.ts';
 import type { ExpectedDigests } from '../../run/release/expected-digests.ts';
 
 /**
- * Requires that local images have verified digests. Depending on the engine, the digest of an image is that of its
- * index, or of its manifest or configuration for this platform.
- * @param named references by service
- * @param images local images by reference
+ * Requires that local images have verified digests. Depending on the engine, an image's digest is that of its index, of
+ * its manifest for this platform, or of its configuration.
+ * @param named references, keyed by service
+ * @param images local images, keyed by reference
  * @throws UpdateError not-proven
  */
 export function requireVerified(
@@ -32,7 +32,7 @@ export function requireVerified(
 
 /**
  * Requires that a verified digest is known for every image.
- * @param named references by service
+ * @param named references, keyed by service
  * @throws UpdateError not-proven
  */
 export function requireNamed(named: ReadonlyMap<string, string>, expected: ExpectedDigests['images']): void {
@@ -43,10 +43,10 @@ export function requireNamed(named: ReadonlyMap<string, string>, expected: Expec
   }
 }
 
-/** Returns the service of a key: `app` for `app.volume0`, the key of an image that `app` mounts. */
+/** Returns the service in a key, such as `app` in `app.volume0`, the key of an image that `app` mounts. */
 export const serviceOfKey = (key: string): string => key.replace(/\.volume\d+$/, '');
 
-/** Returns the verified digests of a service's image, by service name or by repository. */
+/** Returns the digests that are verified for a service, or for the repository of its image. */
 export function verifiedImagesFor(
   service: string,
   reference: string,
@@ -57,8 +57,8 @@ export function verifiedImagesFor(
 }
 
 /**
- * Whether an image is verified. All local manifests of an index must be verified, because a container may be created
- * from any of them.
+ * Whether an image is verified: by its own digest, or by the digests of all its local manifests, because a container
+ * may be created from any of them.
  */
 function isProven({ id, digests, manifests }: Image, proven: ReadonlySet<string>): boolean {
   const isOne = (digest: string) => proven.has(digest.slice(digest.indexOf('@') + 1));

@@ -8,13 +8,13 @@ import { restorePointsPath, stateDirectoryOf } from '../../run/state/state-direc
 import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
 import { parseLabelPaths } from '../inspect/find-project/labelled-project.ts';
 
-// The owner of the directory and root can write the journal. They can also write backups, and thereby the compose
-// files. These checks ensure that a journal that they have written can have no more effects than the compose files.
+// The directory's owner and root can write the journal. They can also write backups, and through them the compose
+// files. These checks ensure that a journal written by them can do no more than the compose files.
 
 /**
- * Checks that compose would be called as a user has called it before: for a project in this directory, and with files
- * that are in the labels of the project's containers, or in this directory or a directory above it. Only users who may
- * write compose files can write in these directories.
+ * Checks that the journal's project is in this directory, and that each of its files is listed in labels of the
+ * project's containers, or is in this directory or a directory above it. Only users who may write compose files can
+ * write to these directories.
  * @throws UpdateError unexpected-file
  */
 export function checkProject(
@@ -56,10 +56,10 @@ export function checkFiles(
 }
 
 /**
- * Checks that the restore point is in a restore point directory of this instance: apps may also have directories in the
- * compose directory, and may write there as root. A restore point outside the compose directory is accepted, because a
- * user has mounted its directory for this run.
- * @param asked restore point directory according to the options of this run
+ * Checks that a restore point inside the compose directory is in a restore point directory: apps may also have
+ * directories there, and write to them as root. A restore point outside the compose directory is accepted, because a
+ * user mounted its directory for this run.
+ * @param asked restore point directory in the options of this run
  * @throws UpdateError unexpected-file
  */
 export function checkRestorePoints(

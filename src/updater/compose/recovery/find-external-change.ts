@@ -14,24 +14,23 @@ import { isBeforeReplacing, rollbackOf, stageOf } from '../../run/state/run-stat
 export interface Remains {
   files: readonly { path: string; state: FileState }[];
   /**
-   * Containers of the project, without compose's leftovers: an unfinished container that never ran is no sign of a
+   * Containers of the project, without compose's leftovers: an unfinished container that never ran does not indicate a
    * change.
    */
   containers: readonly Container[];
-  /** Local images, by the references that the run was to install. */
+  /** Local images, keyed by the references that the run was to install. */
   images: ReadonlyMap<string, LocalImage>;
 }
 
 /**
- * Finds a change that another process must have made after the run. Returns the change as the beginning of a sentence;
- * null if there is no such change.
+ * Finds a change that another process must have made after the run. Returns the beginning of a sentence; null if there
+ * is no such change.
  */
 export function findLaterChange(data: JournalData, now: Remains): string | null {
   const { changeover, state } = data;
   const stage = stageOf(state);
   const isGoingBack = rollbackOf(state) !== null;
-  // A restore of data is always completed, whatever has changed. Containers that were started in the meantime are
-  // stopped.
+  // A data restore is always completed, whatever has changed. It stops containers that were started in the meantime.
   if (stage === 'restoring') return null;
   const other = now.files.find(({ state }) => state === 'other');
   if (other) return `${other.path} matches neither the original file nor the file that the update wrote`;
@@ -47,7 +46,7 @@ export function findLaterChange(data: JournalData, now: Remains): string | null 
   }
   const strange = now.containers.find((each) => !couldBeLeft(changeover, each, isGoingBack));
   if (strange) return `${strange.name} was created by another process`;
-  // During a rollback, and in the phases `save` and `write`, files may be old or new, and tags may still be old.
+  // During a rollback, and in the `save` and `write` phases, files may be old or new, and tags may still be old.
   if (isGoingBack || isBeforeReplacing(state)) return null;
   const old = now.files.find(({ state }) => state === 'before');
   if (old) return `${old.path} was changed back to its original contents`;

@@ -20,8 +20,8 @@ import { findLaterChange } from './find-external-change.ts';
 import { maxAttempts, type PreviousRunFacts } from './plan-recovery.ts';
 
 /**
- * Collects the state that an interrupted run has left, and masks its secrets from now on. The returned `rejection` is
- * the reason why compose rejects the current files; null if compose accepts them.
+ * Collects the facts about an interrupted run, and masks its secrets in the log from now on. `rejection` is the error
+ * with which compose rejects the current files; null if compose accepts them.
  */
 export async function gatherPreviousRunFacts(
   { engine, log, options }: RunContext,
@@ -48,12 +48,12 @@ export async function gatherPreviousRunFacts(
     { app, container: isNamed ? options.container : null },
     data,
   );
-  // The environment of removed containers is masked, too, because an old password may still be valid somewhere.
+  // Also mask the environment of removed containers, because an old password may still be valid somewhere.
   log.addMaskRules(() => maskRulesOfSent(data.blueprints.map(({ config }) => ({ body: config }))));
   await linkProjectPaths(project, paths, log);
   const about = { containers, services };
-  // If only some files were written, compose may reject them. This is not an error yet, because the files may have to
-  // be restored before compose reads them again.
+  // If only some of the files were written, compose may reject them. This is not an error yet, because the files may
+  // have to be restored before compose reads them again.
   const rejection = await viewProject(new Compose(engine, project), paths, about, log).then(
     () => null,
     (error: unknown) => {
@@ -71,8 +71,8 @@ export async function gatherPreviousRunFacts(
   }
   const isNewThere = changeover !== null && hasNewVersionStarted(changeover, containers);
   const { attempt } = countStart(data);
-  // The starts of another updater container also count if the new version has interrupted it too often, because the new
-  // version would interrupt this container, too.
+  // Starts of another updater container count only if the new version has interrupted that container too often, because
+  // the new version would also interrupt this container.
   const isCounted = isOwn || (attempt > maxAttempts && (data.started || isNewThere));
   return {
     files,
@@ -89,8 +89,8 @@ export async function gatherPreviousRunFacts(
 }
 
 /**
- * Adapts a file record to the mounts of this container: the directory may be mounted elsewhere than in the run that
- * wrote the record. The directories of temporary files and backups are not taken from the record.
+ * Adapts a file record to this container, in which the directory may be mounted at a different path than during the
+ * run. The directories of temporary files and backups are computed, not taken from the record.
  */
 export async function relocateFileRecord(
   record: FileRecord,
@@ -98,8 +98,7 @@ export async function relocateFileRecord(
 ): Promise<FileRecord> {
   const { path, before, backup } = record;
   const real = before === null ? path : await realpath(path).catch(() => path);
-  // A rollback to a restore point uses the backups of the run that wrote the files. Their folder has the name of that
-  // run.
+  // A rollback to a restore point uses the backups of the run that wrote the files. Their folder has that run's name.
   const folder = basename(dirname(backup ?? ''));
   const backups = join(backupDirectoryOf(project.directory), runNamePattern.test(folder) ? folder : run);
   const here = backup === null ? null : join(backups, basename(backup));

@@ -4,31 +4,28 @@ import type { Changeover } from '../../run/state/rollout.ts';
 import { endingOfState, isReplacing, rollbackOf, stageOf } from '../../run/state/run-state.ts';
 
 /**
- * Maximum number of starts of one updater container in the same state of a run. The restart policy of the launcher
- * allows the same number.
+ * How often one updater container may be started in the same state of a run. The launcher's restart policy allows the
+ * same number.
  */
 export const maxAttempts = 4;
 
-/** Facts about a previous run with unfinished work. */
 export interface PreviousRunFacts {
-  /** Whether the previous run is a run of this updater container, which has been restarted. */
+  /** Whether the previous run was started by this updater container, which has been restarted since. */
   isOwn: boolean;
-  /** Number of starts of this container for the previous run, including the current start. */
+  /** How often this container has been started for the previous run, including this time. */
   attempt: number;
-  /** Whether this run has the same request as the previous run. */
   sameRequest: boolean;
   /**
-   * Whether the engine reports that a container of the new version has started. The run may have been killed before it
-   * recorded this in the journal.
+   * Whether a container of the new version has started, according to the engine. The run may have been killed before it
+   * recorded the start in the journal.
    */
   newHasStarted: boolean;
   /** Change that another process made after the run, as the beginning of a sentence; null if there is none. */
   laterChange: string | null;
-  /** Whether a rollback is allowed, because `--no-rollback` was not given. */
+  /** False if `--no-rollback` was given. */
   mayRollBack: boolean;
 }
 
-/** Step that deals with an interrupted run. */
 export type RecoveryStep =
   | { kind: 'start-over' }
   /** Files or containers were changed after the run, so nothing is undone. */
@@ -39,24 +36,24 @@ export type RecoveryStep =
    * The new version has started and cannot be rolled back: its update is completed before the requested update begins.
    */
   | { kind: 'complete'; changeover: Changeover }
-  /** The new version has started, and its update cannot be attempted again: the restore point is restored. */
+  /** The new version has started, but its update must not be attempted again: the restore point is restored. */
   | { kind: 'roll-back' }
   /**
-   * The new version has started, its update cannot be attempted again, and a rollback is not possible or not allowed.
+   * The new version has started, its update must not be attempted again, and a rollback is impossible or not allowed.
    */
   | { kind: 'give-up' };
 
 type AfterUndo =
   | { kind: 'start-over' }
-  /** The outcome of the run was already known when its rollback was interrupted, and is reported again. */
+  /** The run's outcome was already known when its rollback was interrupted. The outcome is reported again. */
   | { kind: 'repeat'; ending: RunOutcome }
   /** The run was interrupted too often to be attempted again: the old version keeps running. */
   | { kind: 'give-up' };
 
-/** Plans the step that deals with a run with unfinished work (docs/contract.md 5.4); changes nothing. */
+/** Decides how to recover from an interrupted run (docs/contract.md 5.4). Changes nothing. */
 export function planRecovery(data: JournalData, now: PreviousRunFacts): RecoveryStep {
   if (now.laterChange !== null) return { kind: 'leave', because: now.laterChange };
-  // A run with the outcome `broken` needs a person, so it is not resumed automatically.
+  // A run with the outcome `broken` requires manual action, so it is not resumed automatically.
   if (!isHalfDone(data)) return { kind: 'start-over' };
   const { changeover, started, state } = data;
   const wayBack = rollbackOf(state);
@@ -64,8 +61,8 @@ export function planRecovery(data: JournalData, now: PreviousRunFacts): Recovery
   // If the updater has crashed, another attempt would crash in the same step.
   const hasCrashed = wayBack === null && endingOfState(state)?.outcome === 'crashed';
   const isNewThere = started || now.newHasStarted;
-  // As long as the new version has not started, the old version may have been started after the interruption. The
-  // restore point then lacks the data that the old version has written since.
+  // If the new version has not started, the old version may have been started after the interruption, and may have
+  // written data that is not in the restore point.
   const isStale = data.point != null && !isNewThere;
   if (changeover !== null && wayBack === null && isReplacing(state)) {
     const isStuck = exhausted || hasCrashed;
@@ -75,7 +72,8 @@ export function planRecovery(data: JournalData, now: PreviousRunFacts): Recovery
       return { kind: data.point?.state === 'saved' && now.mayRollBack ? 'roll-back' : 'give-up' };
     }
   }
-  // Before `recreate`, the undo starts the services that were stopped to save data, and the update starts over.
+  // Before the `recreate` phase, undoing starts the services that were stopped to save data. The update then starts
+  // over.
   return { kind: 'undo', afterwards: afterUndo(data, now.isOwn, exhausted || (hasCrashed && now.isOwn)) };
 }
 

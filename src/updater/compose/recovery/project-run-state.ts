@@ -20,13 +20,11 @@ export interface LockedInstance {
   lock: Lock;
 }
 
-/**
- * State of a run so far. It is required for the cleanup, and for the last log line, which may be written at any moment.
- */
+/** State of a run so far, for the cleanup and for the last log line, which may have to be written at any moment. */
 export interface ProjectRunState {
   instance: FoundInstance | null;
   lock: Lock | null;
-  /** Interrupted previous run, and whether its changes are still in place; null if there was none. */
+  /** Interrupted previous run, and whether its changes are still in place; null if no run was interrupted. */
   earlier: { data: JournalData; stands: boolean } | null;
   installation: Installation | null;
   /** Journal of this run, or of the run that it resumes. */
@@ -70,7 +68,7 @@ export function projectOutcomeFactsOf({ earlier, installation, journal }: Projec
     : { ...journalOutcomeFactsOf(earlier.data, halfDone), touched: false };
 }
 
-/** Returns the services that can be recreated without a dump of their data; null if no service needs a dump. */
+/** Returns the services that can be recreated without dumping their data first; null if no service needs a dump. */
 function safeServices(installation: Installation): string[] | null {
   const { containers, model } = installation;
   const names = [...new Set(containers.map(serviceOf))].filter((name) => name in model.services).sort();

@@ -38,8 +38,8 @@ import { maxAttempts, planRecovery } from './plan-recovery.ts';
 import type { LockedInstance, ProjectRunState } from './project-run-state.ts';
 
 /**
- * Completes or undoes the unfinished work of a previous run according to its journal, or returns that work as the run
- * to resume. From now on, the log is also written to the state directory.
+ * Completes or undoes an interrupted run according to its journal, or returns it as the run to resume. From now on, the
+ * log is also written to the state directory.
  * @throws UpdateError files-not-restored, containers-not-restored, killed-repeatedly, broken
  */
 export async function recoverPreviousRun(
@@ -67,8 +67,8 @@ export async function recoverPreviousRun(
       containerId: instance.own.id,
       ...countStart(data),
       attempt: facts.attempt,
-      // If the step is `roll-back`, the journal keeps the outcome: a kill before the rollback begins must not hide that
-      // the updater has crashed.
+      // A `roll-back` keeps the outcome in the journal, so that a crash stays recorded if this run is killed before the
+      // rollback begins.
       ...(step.kind !== 'roll-back' && { state: openOf(data.state) ?? data.state }),
     });
   }
@@ -77,10 +77,10 @@ export async function recoverPreviousRun(
     case 'start-over':
       return fresh;
     case 'leave': {
-      // Services that the interrupted run has stopped to save their data must not stay stopped.
+      // Services that the interrupted run stopped to save their data must be started again.
       if (isBeforeReplacing(data.state)) {
-        // Ports are read in a helper container with the image of the updater container in the journal. That container
-        // may have been removed, so it is replaced with this container.
+        // Ports are read in a helper container, which uses the image of the updater container in the journal. That
+        // container may have been removed, so this container is recorded instead.
         await journal.note({ containerId: instance.own.id });
         const without = ['restore-files', 'end-restore-point'] as const;
         const run = new ComposeRun(context, journal, { wasKilled: true, without });
@@ -115,7 +115,7 @@ export async function recoverPreviousRun(
         return { kind: 'ended', ending: logLastLine(step.afterwards.ending, log) };
       }
       if (step.afterwards.kind === 'give-up') {
-        // The error is the outcome of this run: this container reports the error again if it is restarted.
+        // The error is this run's outcome: if this container is restarted, it reports the error again.
         soFar.journal = journal;
         throw new UpdateError('killed-repeatedly', whyStuck(data));
       }
@@ -145,15 +145,15 @@ export async function recoverPreviousRun(
 }
 
 /**
- * For a new version that has started, checks whether the data must be restored together with the files. This is
- * required if another process has started the version from the written files before the run replaced containers.
+ * Whether a rollback of a new version that has started must also restore data. It must if another process started the
+ * new version from the written files before the interrupted run replaced containers.
  */
 const isOvertaken = ({ options }: RunContext, { state }: JournalData): boolean =>
   rollbackOf(state) === null && isBeforeReplacing(state) && !options.noRollback;
 
 /**
- * Begins a rollback to the restore point. Returns the outcome of the run after the rollback; null if the record of the
- * restore point is missing.
+ * Begins a rollback to the restore point. Returns the outcome that the run will have after the rollback; null if the
+ * restore point's record is missing.
  * @throws UpdateError broken
  */
 async function restorePoint(context: JournaledContext, why: string): Promise<RunOutcome | null> {
@@ -175,7 +175,7 @@ async function restorePoint(context: JournaledContext, why: string): Promise<Run
 }
 
 /**
- * Starts the data services again if data was saved: a run that was killed on a full disk may have stopped all services
+ * Starts the data services again if data was saved. A run that was killed on a full disk may have stopped all services
  * for a rollback that is not in the journal.
  */
 async function startSaved(context: JournaledContext): Promise<void> {
@@ -191,7 +191,7 @@ const warnOf =
     for (const line of [...detail, message]) log.warn(line);
   };
 
-/** Reads the journal of a previous run. A malformed journal is moved to another location, and counts as missing. */
+/** Reads the journal of a previous run. A malformed journal is moved to the backups and treated as missing. */
 async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | null> {
   const earlier = await readJournal(state);
   if (earlier === null || !('unreadable' in earlier)) return earlier;
@@ -203,14 +203,13 @@ async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | nul
 const whyStuck = ({ state }: JournalData): string =>
   `this updater ${endingOfState(state)?.outcome === 'crashed' ? 'crashed' : `was interrupted ${maxAttempts} times`} during the ${loggedPhaseOf(state)} phase and will not try again automatically`;
 
-/** Completes the update of all services to a version that has already started, without verifying that it is healthy. */
+/** Completes the interrupted update to a version that has already started, without verifying that it is healthy. */
 async function completeUpdate(context: JournaledContext, changeover: Changeover): Promise<void> {
   const { log, journal } = context;
   const { goal } = changeover.words;
   const names = changeover.moved.map(({ name }) => name);
   log.info(`${goal} has already started; completing the interrupted update of ${joinWithAnd(names)} first`);
-  // A container that exits during this attempt must be started by the next run, which requires `started` in the
-  // journal.
+  // If a container exits during this attempt, the next run must start it. For that, it needs `started` in the journal.
   await journal.note({ started: true });
   await startSaved(context);
   const run = new ComposeRun(context, journal, { without: ['announce', 'verify'] });

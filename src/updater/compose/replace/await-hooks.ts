@@ -6,9 +6,9 @@ import { composeLabels } from '../../../engine/objects/labels.ts';
 import { withHeartbeat } from '../../run/log/heartbeat.ts';
 import type { Log } from '../../run/log/run-log.ts';
 
-// The `pre_start` hooks of compose 5.3 and later: compose runs these commands with the new image, in a separate
-// container, before it starts the service. The service is unavailable during a hook, and the changes that a hook makes
-// cannot be undone (docs/contract.md 5.8).
+// `pre_start` hooks (compose 5.3 and later) are commands that compose runs with the new image, in a separate container,
+// before it starts the service. The service is unavailable during a hook, and a hook's changes cannot be undone
+// (docs/contract.md 5.8).
 
 const lookEveryMs = 100;
 const mostMs = 900_000;
@@ -24,7 +24,7 @@ async function isHookRunning(engine: Engine, { project, name }: Service): Promis
 }
 
 /**
- * Waits for a hook that a killed compose command has started: another `up` would run a second hook at the same time.
+ * Waits for a hook of a killed compose command: another `up` would start a second hook at the same time.
  * @throws UpdateError recreate-failed if the hook does not finish
  */
 export async function awaitHooks(engine: Engine, service: Service, log: Log): Promise<void> {
@@ -47,10 +47,10 @@ export async function awaitHooks(engine: Engine, service: Service, log: Log): Pr
   await withHeartbeat(log, sentence, ended);
 }
 
-/** Message of compose about a failed hook. Since compose 5.5, the message contains the id of the hook's container. */
+/** Compose's message about a failed hook. Since compose 5.5, it contains the id of the hook's container. */
 const failure = /pre_start\[(\d+)\] exited with code (\d+)(?:.*hook container (\w+) retained)?/s;
 
-/** Returns the error for a failed hook; null if the messages do not report a failed hook. */
+/** Returns null if the messages report no failed hook. */
 export function createHookError(service: string, messages: readonly string[]): UpdateError | null {
   const said = messages.map((message) => failure.exec(message)).find((match) => match !== null);
   if (!said) return null;

@@ -11,27 +11,24 @@ import { awaitHooks, createHookError } from './await-hooks.ts';
 import type { ReplaceStep } from './replace-steps.ts';
 import type { Replacement } from './replacement.ts';
 
-/**
- * Time limit in ms for a call of `up`, without the grace periods of the containers that compose stops during the call.
- */
+/** Time limit in ms for an `up` command, excluding the grace periods of containers that compose stops. */
 const upDeadlineMs = 900_000;
 
 /**
- * Messages of the engine while it is still busy with work that a killed compose command or a killed engine had begun.
+ * Errors that the engine returns while it is still finishing work that compose or the engine had begun before being
+ * killed.
  */
 const stillBusy =
   /is already in use by container|removal of container \S+ is already in progress|No such container|is marked for removal|cannot stop container/i;
 
-/**
- * Message about a task that a killed engine has left behind. The container can no longer start and must be recreated.
- */
+/** Error about a task left behind by a killed engine. Its container can no longer start and must be recreated. */
 const stuck = /task \S+ already exists/i;
 
-/** Results of earlier calls of `up` for a service. */
+/** Results of earlier `up` commands for a service. */
 export interface UpAttempts {
   /**
-   * Reason of the failure to report. A message of a busy engine does not replace a real reason, because a later call
-   * may fail only because of the leftovers of an earlier call.
+   * Failure to report. An error of a busy engine does not replace a real cause: a later command may fail only because
+   * of the leftovers of an earlier command.
    */
   cause?: string | undefined;
   isCauseOfBusy?: boolean;
@@ -39,9 +36,9 @@ export interface UpAttempts {
 }
 
 /**
- * Makes compose replace the containers of a service in a single call of `up`.
- * @param before containers of the project, listed before the call
- * @param look lists the containers of the project after the call
+ * Replaces the containers of a service with a single `up` command.
+ * @param before containers of the project before the command
+ * @param look lists the containers of the project after the command
  * @throws TryAgain; UpdateError recreate-failed
  */
 export async function replaceService(
@@ -52,7 +49,7 @@ export async function replaceService(
   const { engine, compose, changeover, journal, log } = work;
   const { service } = step;
   await checkFiles(work, service);
-  // The changes that the hook of the new version makes cannot be undone, so the new version counts as started.
+  // Changes made by the new version's hook cannot be undone, so the new version counts as started.
   if (step.hook && !journal.data.started) await journal.write({ started: true });
   const deadlineMs = computeUpTimeoutMs(service, before);
   if (step.hook) {
@@ -65,7 +62,8 @@ export async function replaceService(
   await look();
   if (result.exitCode === 0) return;
   const messages = parseComposeMessages(result.stderr);
-  // A failed hook is not tried again: it would fail again, and may have done half of its work. Its author must decide.
+  // A failed hook is not retried: it would fail again, and may have done half of its work. Its author must decide what
+  // to do.
   const failed = step.hook ? createHookError(service, messages) : null;
   if (failed) throw failed;
   const isLost = isConnectionLost(result.stderr);
@@ -93,7 +91,7 @@ export async function replaceService(
 }
 
 /**
- * Requires that no user has edited the files so that the next `up` would use other images than those of this run.
+ * Fails if a user has edited the files and the next `up` would therefore use different images from those of this run.
  * @throws UpdateError recreate-failed
  */
 async function checkFiles({ engine, journal }: Replacement, service: string): Promise<void> {
@@ -105,10 +103,7 @@ async function checkFiles({ engine, journal }: Replacement, service: string): Pr
   );
 }
 
-/**
- * Returns the time limit in ms for a call of `up`; infinite if a running container of the service has an unlimited
- * grace period.
- */
+/** Infinite if a running container of the service has an unlimited grace period. */
 export function computeUpTimeoutMs(service: string, containers: readonly Container[]): number {
   return containers
     .filter((container) => serviceOf(container) === service && isUp(container))

@@ -11,38 +11,37 @@ import {
   shouldStayStopped,
 } from '../../run/state/rollout.ts';
 
-/** Step that replaces containers. */
 export type ReplaceStep =
   | { kind: 'remove-leftovers'; containers: readonly Container[] }
   /**
-   * New containers that still need their final names, because an `up` was killed after it had removed the old
-   * containers. They are kept, because they have the anonymous volumes.
+   * New containers without their final names: an `up` was killed after it had removed the old containers. The new
+   * containers are kept, because they have the anonymous volumes.
    */
   | { kind: 'give-name'; containers: readonly Container[] }
   | { kind: 'stop'; service: string; containers: readonly Container[] }
-  /** If `hook` is set, compose runs commands of the new image before it starts a container. */
+  /** With `hook`, compose runs commands with the new image before it starts a container. */
   | { kind: 'up'; service: string; scale: number; start: boolean; force: boolean; hook?: true }
-  /** The service runs to completion before any later step. */
+  /** The service must run to completion before the next step. */
   | { kind: 'run-once'; service: string; scale: number; hook?: true }
   | { kind: 'await-healthy'; service: string; dependent: string }
   /** Containers of a service that the release no longer has. */
   | { kind: 'remove-old'; service: string; containers: readonly Container[] }
-  /** Containers that must be stopped again, because `up` has started all containers of their service. */
+  /** Containers that must be stopped again, because `up` started all containers of their service. */
   | { kind: 'stop-again'; service: string; containers: readonly Container[] };
 
 /**
- * Maximum grace period in seconds of a container that compose may stop. A proxy between compose and the engine may cut
- * off a longer request; compose 5 may then continue as if the request had succeeded, and forcibly remove a container
- * that is still running. Containers with a longer grace period are stopped by this run, which repeats the request.
+ * Longest grace period in seconds with which compose may stop a container. A proxy between compose and the engine may
+ * cut off a longer request. Compose 5 may then continue as if the request had succeeded, and remove a running container
+ * by force. Containers with a longer grace period are stopped by this run, which repeats the request.
  */
 const longestStopOfCompose = 30;
 
 /**
- * Plans the remaining steps from the containers that exist `now`: all steps in an ordinary run, the rest after a kill.
- * Added services start first, and old workers stop while the old app still responds. Then follow migrations, the app,
+ * Plans the remaining steps for the containers that exist `now`: all steps in an ordinary run, the rest after a kill.
+ * Added services start first, and old workers stop while the old app still responds. Then come the migrations, the app,
  * the workers, and the services in their namespaces. Services that the release no longer has are removed last. This
- * order minimizes the downtime of the app, and leaves nothing of the new version running if the new app cannot even
- * start. Compose stops an old container only after it has created the new container.
+ * order minimizes the app's downtime, and no new worker is running if the new app cannot even start. Compose stops an
+ * old container only after it has created the new container.
  * @param isReplaced whether this process has already replaced all containers of a service
  */
 export function listReplaceSteps(
@@ -53,8 +52,8 @@ export function listReplaceSteps(
   const undone = changeover.moved.filter(
     (moved) => !isReplaced(moved.name) && !isDone(changeover, moved, now.containers),
   );
-  // If only migrations are incomplete, nothing is pending: a migration is not run again only because its container was
-  // removed.
+  // If only migrations are incomplete, nothing is pending: a migration must not run again just because its container
+  // was removed.
   const pending = undone.some(({ runsOnce }) => !runsOnce) ? undone : [];
   const names = new Set(pending.map(({ name }) => name));
   const own = now.containers.filter((container) => names.has(serviceOf(container)));
@@ -66,8 +65,8 @@ export function listReplaceSteps(
     const containers = now.containers.filter(isExtra);
     if (containers.length > 0) steps.push({ kind: 'stop-again', service: name, containers });
   }
-  // Leftovers are removed only from services that compose will still replace. Leftovers of other services belong to
-  // another compose command, which is about to remove the old container.
+  // Only leftovers of services that compose still has to replace are removed. Other leftovers belong to another compose
+  // command, which is about to remove the old container.
   const leftovers = now.leftovers.filter((container) => names.has(serviceOf(container)));
   if (leftovers.length > 0) steps.push({ kind: 'remove-leftovers', containers: leftovers });
   const nameless = own.filter(hasTemporaryName);
@@ -107,14 +106,14 @@ export function listReplaceSteps(
       service: moved.name,
       scale: requiredContainerCountOf(changeover, moved),
       start,
-      // Force is required for a service in another service's namespace, because compose would not replace the service
-      // if its own definition is unchanged. A service without old containers is only started.
+      // Force is required for a service in the namespace of another service: compose does not replace a service whose
+      // own definition is unchanged. A service without old containers is only started.
       force: moved.follows && oldOf(moved).length > 0,
       ...(start && moved.hasStartHook && { hook: true }),
     });
   };
   const lasting = pending.filter(({ isRemoved }) => !isRemoved);
-  // Services that the release adds are started and become healthy before anything stops, unless they need a migration.
+  // Services added by the release start and become healthy before anything is stopped, unless they need a migration.
   const at = lasting.findIndex(({ added }) => added === undefined);
   const later = at < 0 ? [] : lasting.slice(at);
   const isThere = (service: string) =>

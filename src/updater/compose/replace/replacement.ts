@@ -4,7 +4,6 @@ import type { Journal } from '../../run/state/journal.ts';
 import type { Changeover } from '../../run/state/rollout.ts';
 import type { StartTimes } from '../health/health-watch.ts';
 
-/** Context of a run, with the journal of the run. */
 export interface JournaledContext extends RunContext {
   journal: Journal;
 }

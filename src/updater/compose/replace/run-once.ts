@@ -10,10 +10,10 @@ import type { Replacement } from './replacement.ts';
 
 /**
  * Runs a service to completion, such as a migration that other services depend on (docs/contract.md 2.11). If a killed
- * run has already started the service, waits for it and accepts its result. Never stops the service, because its work
- * would be left half done.
+ * run has already started the service, waits for it to finish and accepts the result. Never stops the service, because
+ * its work would be left half done.
  * @param bringUp starts the service
- * @throws UpdateError migration-failed, also if the service has not finished in time
+ * @throws UpdateError migration-failed, also if the service does not finish before the timeout
  */
 export async function runOnceService(
   { service: name, scale }: Extract<ReplaceStep, { kind: 'run-once' }>,
@@ -58,7 +58,7 @@ export async function runOnceService(
   log.info(`${name} finished successfully after ${formatSeconds(performance.now() - beganAt, 1)}`);
 }
 
-/** Describes the states of the services that do not run once, such as `app is running v1.5.0`. */
+/** Describes the states of the services that keep running, such as `app is running v1.5.0`. */
 function standing(changeover: Changeover, now: readonly Container[]): string {
   const names = changeover.moved.filter(({ runsOnce }) => !runsOnce).map(({ name }) => name);
   const isUpNow = (name: string) => now.filter((each) => serviceOf(each) === name && isUp(each));

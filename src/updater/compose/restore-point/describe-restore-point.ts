@@ -10,14 +10,14 @@ interface Using {
   /** All containers of the project, and all running containers on the engine. */
   containers: readonly Container[];
   updated: readonly string[];
-  /** ID of the image of the updater and its helper containers. */
+  /** Image ID of the updater and its helper containers. */
   toolsImage: string;
 }
 
 /**
  * Returns the running containers that use one of the services but are not updated, such as `report-1 (db)`. A container
- * of the project uses a service if it depends on the service; any other container, if it shares a network with the
- * service.
+ * of the project uses the services that it depends on. Any other container uses the services with which it shares a
+ * network.
  */
 export function usersOf(
   services: readonly string[],
@@ -47,7 +47,7 @@ export function usersOf(
 }
 
 /**
- * Returns the log lines about the restore point, which both `plan` and `update` print.
+ * Returns the log lines about the restore point, for both `plan` and `update`.
  * @param users the result of `usersOf`
  * @param name the name of the product
  */
@@ -88,11 +88,11 @@ export function formatEstimate([least, most]: Estimate): string {
   return from === to ? `about ${to} ${unit}` : `${from} to ${to} ${unit}`;
 }
 
-/** Downtime in seconds above which a warning is logged if `--max-downtime` is not set. */
+/** A downtime longer than this, in seconds, causes a warning if `--max-downtime` is not set. */
 const longDowntimeSeconds = 15 * 60;
 
 /**
- * Returns a warning about a long downtime; empty if the downtime is short.
+ * Warns about a long downtime; empty if the downtime is short.
  * @param limit the value of `--max-downtime` in seconds; null if it is not set
  * @param name the name of the product
  * @throws UpdateError data-unsupported if even the shortest estimate exceeds the limit

@@ -28,7 +28,7 @@ import { type Installation, ownFiles, replacedServicesOf } from '../inspect/inst
 import { describeRestorePoint, formatDowntimeWarning, usersOf } from './describe-restore-point.ts';
 
 /**
- * Plans the data in the restore point of the run, checks that it can be saved, and logs the result. If no restore point
+ * Plans which data the restore point contains, checks that it can be saved, and logs the result. If no restore point
  * was requested, returns null and logs which existing restore point becomes unusable.
  * @throws UpdateError engine-version
  */
@@ -39,7 +39,7 @@ export async function planRestorePoint(
 ): Promise<PlannedRestorePoint | null> {
   if (!options.data.restorePoint) {
     const { project } = installation;
-    // The record of the existing restore point is only used for a log line, so errors are ignored.
+    // The existing restore point is read only for this log line, so errors are ignored.
     const lost = await readUsableRecord(restorePointsPath(project.directory), project).catch(() => null);
     if (lost !== null)
       log.info(
@@ -112,9 +112,7 @@ async function earlierPoints(
   return { earlier, used };
 }
 
-/**
- * Returns the downtime and the amount of data of the newest restore point with a known downtime; null if there is none.
- */
+/** Returns the downtime and data size of the newest restore point whose downtime is known; null if there is none. */
 function lastTime(points: readonly SavedRestorePoint[]): LastTime | null {
   const timed = points.find(({ downtimeSeconds }) => downtimeSeconds !== null);
   return timed ? { bytes: bytesToReadOf(timed.mounts), seconds: timed.downtimeSeconds ?? 0 } : null;
@@ -131,7 +129,7 @@ async function existing(host: string, paths: HostPaths): Promise<string> {
   return host;
 }
 
-/** Returns the operator's data settings, and the facts about the installation with which they are compared. */
+/** Returns the user's data settings, and the facts about the installation with which they are compared. */
 export const dataFactsOf = (installation: Installation, { said }: DataOptions): DataFacts => ({
   ...installation,
   updated: replacedServicesOf(installation).map(({ name }) => name),

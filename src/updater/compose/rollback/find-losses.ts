@@ -5,8 +5,8 @@ import type { Json } from '../../../engine/objects/json.ts';
 import type { ContainerRecord } from '../../run/state/rollout.ts';
 
 /**
- * Returns the differences between a restored container and its state before the update (docs/contract.md 5.16), one
- * sentence each.
+ * Describes how a restored container differs from its state before the update (docs/contract.md 5.16), one difference
+ * per string.
  * @param blueprint container snapshot from before the update, if the journal has it
  */
 export function findLosses(
@@ -35,7 +35,7 @@ export function findLosses(
   return losses;
 }
 
-/** Returns the requested mounts that have a source, which are binds and named volumes. */
+/** Returns the requested mounts that have a source: binds and named volumes. */
 function mountsAsked({ Binds, Mounts }: Json): { source: string; target: string }[] {
   const binds = ((Binds ?? []) as string[]).map((bind) => bind.split(':'));
   return [
@@ -47,7 +47,7 @@ function mountsAsked({ Binds, Mounts }: Json): { source: string; target: string 
   ].filter(({ source, target }) => source !== '' && target !== '');
 }
 
-/** Checks whether a container has a mount. A bind is identified by the requested path, a volume by its name. */
+/** A bind is identified by the requested path, a volume by its name. */
 const hasMount = ({ mounts, requestedMounts }: Container, source: string, target: string): boolean =>
   [...mounts, ...requestedMounts].some(
     (mount) => mount.source === source && cleanPath(mount.destination) === cleanPath(target),

@@ -3,13 +3,13 @@ import { markUsed, readRestorePoint, restorePointLocation } from '../../data/res
 import type { JournaledContext } from '../replace/replacement.ts';
 import { dropRestorePoint } from '../save/save-data.ts';
 
-/** Removes a restore point whose data was not restored, unless it is the only copy of some data. */
+/** Removes the run's restore point if its data was not restored, unless it is the only copy of some data. */
 export async function finishRestorePoint(context: JournaledContext, isOvertaken: boolean): Promise<void> {
   const { journal } = context;
   const { point, state, project } = journal.data;
   if (!point) return;
   const place = restorePointLocation(point.directory, project);
-  // A restore point whose data was restored is kept, marked as used, until the next update saves data.
+  // If the data was restored, the restore point is marked as used and kept until the next update saves data.
   if (state.at === 'restoring') {
     await markUsed(place).catch(() => {});
     await journal.note({ point: null });

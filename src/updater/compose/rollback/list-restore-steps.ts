@@ -8,27 +8,22 @@ import {
   recordsOf,
 } from '../../run/state/rollout.ts';
 
-/** Step that restores the old containers. */
 export type RestoreStep =
-  /**
-   * New containers, which are removed to free their names. They may be removed, because nothing of the new version has
-   * started.
-   */
+  /** New containers, removed to free their names. This is safe, because the new version has not been started. */
   | { kind: 'remove-new'; containers: readonly Container[] }
   /**
-   * The container uses a namespace of a removed container, and must be recreated in the namespace of that container's
-   * successor.
+   * The container must be recreated: the engine cannot start it, or it uses a namespace of a container that was
+   * recreated.
    */
   | { kind: 'remove-orphan'; service: string; record: ContainerRecord }
   | { kind: 'rebuild'; service: string; record: ContainerRecord }
-  /** The container no longer exists, and its configuration is not in the journal. */
+  /** The container must be recreated, but its configuration is not in the journal. */
   | { kind: 'give-up'; service: string; record: ContainerRecord }
   /** The container exists, but is no longer connected to these networks. */
   | { kind: 'connect'; service: string; record: ContainerRecord; networks: readonly string[] }
   | { kind: 'start'; service: string; record: ContainerRecord }
   /**
-   * The container must be stopped: another `up` has started it, or it must leave the namespace of a restarted
-   * container.
+   * The container must be stopped: another `up` has started it, or it is in the old namespace of a restarted container.
    */
   | { kind: 'stop-old'; service: string; record: ContainerRecord }
   /** Containers that were running and healthy before the update. */
@@ -37,7 +32,7 @@ export type RestoreStep =
   | { kind: 'compare'; records: readonly ContainerRecord[] };
 
 /**
- * Plans the remaining steps until the old containers are restored: unchanged, reconnected, started, or recreated.
+ * Plans the remaining steps that restore the old containers. Each is left unchanged, reconnected, started or recreated.
  * @param now containers of the project, including compose's leftovers, and the container snapshots in the journal
  * @param own old ids of the containers that this process has recreated, and of those that it has started
  */
@@ -83,11 +78,11 @@ export function listRestoreSteps(
         if (isRunning) steps.push({ kind: 'stop-old', service, record });
         continue;
       }
-      // A restarted container has a new namespace. A service that shares it must restart, or it would stay in the old
+      // A restarted container has a new namespace. Services that share it must restart, or they would stay in the old
       // namespace.
       const isStale: boolean = follows && isAnyStarted && isRunning && !own.started.has(record.id);
       if (isStale) steps.push({ kind: 'stop-old', service, record });
-      // A start follows each reconnection, because a container that cannot be reconnected is recreated, and is then not
+      // Each reconnection is followed by a start: a container that cannot be reconnected is recreated, and is then not
       // running.
       const isStarted: boolean = !isRunning || isStale || networks.length > 0;
       if (isStarted) steps.push({ kind: 'start', service, record });
@@ -108,22 +103,22 @@ const missingNetworks = (
 ): string[] =>
   Object.keys(blueprint?.networks ?? {}).filter((network) => !container?.networks.includes(network));
 
-/** Stops that the run being rolled back has begun, as far as they are known. */
+/** Stops that were begun by the run that is being rolled back, as far as known. */
 export interface PendingStops {
   /**
-   * Whether the run was killed: it may have requested a stop of any running container, and the engine does not report
-   * such requests.
+   * Whether the run was killed. It may then have requested a stop of any running container, and the engine does not
+   * report such requests.
    */
   wasKilled?: boolean;
-  /** Ids of containers that are stopping according to events of the engine. */
+  /** Ids of containers that are being stopped, according to engine events. */
   stopping?: readonly string[];
 }
 
 /**
- * Returns the running old containers that may have been requested to stop. They may exit at any moment, and an
- * inspection does not show the request. After a kill, these are all running old containers except migrations.
- * Otherwise, they are the workers, which are stopped first, the containers of services that compose has partly
- * replaced, and containers that are stopping according to events. A paused container was not requested to stop.
+ * Finds running old containers for which a stop may have been requested. They may exit at any moment, and an inspection
+ * does not show the request. After a kill, these are all running old containers except migrations. Otherwise, they are
+ * the workers, which are stopped first, the containers of partly replaced services, and those that are being stopped
+ * according to events. No stop was requested for a paused container.
  */
 export function findStoppingContainers(
   changeover: Changeover,
@@ -150,7 +145,7 @@ export function findStoppingContainers(
   );
 }
 
-/** Returns the containers of the project, with the old id for a container that was recreated. */
+/** Returns the project's containers. A recreated container gets the id of the container that it replaces. */
 export function restoreOldIds(
   { containers, leftovers }: ProjectContainers,
   successors: ReadonlyMap<string, string>,
@@ -163,7 +158,7 @@ export function restoreOldIds(
 }
 
 /**
- * Returns the names of old containers that existed when the restore began, and that have been removed since or are
+ * Returns the names of old containers that existed when the restore began, and that have since been removed or are
  * being removed.
  * @param there ids of the containers that existed when the restore began
  */

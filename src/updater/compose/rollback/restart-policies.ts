@@ -5,8 +5,8 @@ import { type JournaledRestorePoint, writeRestorePointState } from '../data-serv
 import type { JournaledContext } from '../replace/replacement.ts';
 
 /**
- * Replaces restart policies with `unless-stopped`, because the replaced policies make the engine start stopped
- * containers when the engine restarts.
+ * Replaces restart policies with `unless-stopped`: with their own policies, stopped containers would be started when
+ * the engine restarts.
  */
 export async function deferRestarts(
   context: JournaledContext,
@@ -20,15 +20,15 @@ export async function deferRestarts(
     return policy === 'no' || policy === 'unless-stopped' ? [] : [{ id: String(Id), policy }];
   });
   if (policies.length === 0) return;
-  // All policies are set again, but only new ones are recorded: a policy that was recorded before a kill, or in an
-  // earlier round, may still apply.
+  // All policies are replaced, but only new ones are recorded: a policy that was recorded before a kill, or in an
+  // earlier round, may not have been replaced yet.
   const added = policies.filter(({ id }) => !known.has(id));
   if (added.length > 0)
     await writeRestorePointState(context.journal, { policies: [...point.policies, ...added] });
   for (const { id } of policies) await setPolicy(context, { id, policy: 'unless-stopped' });
 }
 
-/** Sets a restart policy. Ignores a removed container, because it is recreated with its policy. */
+/** Ignores a removed container, because it is recreated with its policy. */
 export async function setPolicy(
   { engine, log }: Pick<JournaledContext, 'engine' | 'log'>,
   { id, policy }: JournaledRestorePoint['policies'][number],

@@ -14,11 +14,11 @@ import { findLosses } from './find-losses.ts';
 import type { RestoreStep } from './list-restore-steps.ts';
 
 export interface RestoreContext extends JournaledContext {
-  /** Ids of recreated containers, by the ids of the old containers. */
+  /** Ids of recreated containers, keyed by the ids of the old containers. */
   successors: Map<string, string>;
-  /** Ids of containers whose rights were checked, so that the containers may be recreated from the journal. */
+  /** Ids of containers whose privileges were checked, so that they may be recreated from the journal. */
   agreed: Set<string>;
-  /** Called with the id of the old container after the container was recreated. */
+  /** Called with the old id of each recreated container. */
   onRebuilt(id: string): void;
 }
 
@@ -49,7 +49,8 @@ export const restoreExecutors: Executors = {
   start: async ({ record }, work) => {
     const start = () => work.engine.startContainer(idNow(record, work));
     await start().catch(async (error: unknown) => {
-      // A network that was removed and recreated has a new id. A container that still has the old id must be recreated.
+      // A network that was removed and recreated has a new id. A container that still uses the old id must be
+      // recreated.
       const isLost = /network \S+ not found/.test(findEngineError(error)?.message ?? '');
       if (!isLost || work.successors.has(record.id)) throw error;
       await remake(record, work);
@@ -79,7 +80,7 @@ export const restoreExecutors: Executors = {
   },
 };
 
-/** Returns the id of the old container, or of the container that was recreated in its place. */
+/** Returns the id of the old container, or of its recreated successor. */
 const idNow = ({ id }: ContainerRecord, { successors }: RestoreContext): string => successors.get(id) ?? id;
 
 const standIn = (record: ContainerRecord, work: RestoreContext) => ({ ...record, id: idNow(record, work) });
@@ -100,7 +101,7 @@ async function rebuild(record: ContainerRecord, work: RestoreContext): Promise<v
 }
 
 /**
- * Checks the rights of a container before it is removed and recreated, because the engine cannot report the rights of a
+ * Checks the privileges of a container before it is removed and recreated, because the engine cannot report those of a
  * removed container.
  */
 async function agree(record: ContainerRecord, work: RestoreContext): Promise<void> {
@@ -113,7 +114,7 @@ async function agree(record: ContainerRecord, work: RestoreContext): Promise<voi
   agreed.add(record.id);
 }
 
-/** Recreates an existing container that cannot be repaired. */
+/** Recreates an existing container that cannot be reconnected or started. */
 async function remake(record: ContainerRecord, work: RestoreContext): Promise<void> {
   await agree(record, work);
   await stopAndRemove(work, [standIn(record, work)]);

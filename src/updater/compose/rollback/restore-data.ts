@@ -45,7 +45,7 @@ import { stopAndRemove } from '../replace/stop-containers.ts';
 import { deferRestarts, setPolicy } from './restart-policies.ts';
 
 const tries = 3;
-/** Number of starts of one container that are tolerated while data is restored. */
+/** How often one container may be started while data is being restored. */
 const rounds = 3;
 
 /** Opens the record of a run's restore point; null if there is no restore point, or if it is incomplete. */
@@ -91,9 +91,9 @@ const persistently = <T>(doors: DataContext, work: () => Promise<T>): Promise<T>
   );
 
 /**
- * Begins a rollback with data, and stops everything that could write to the data. After a kill, the next run continues
- * the rollback.
- * @param target restore point, and the journal of the run that is undone in `back`. `isChecked` is true if the restore
+ * Begins a rollback that restores data, and stops everything that could write to the data. After a kill, the next run
+ * continues the rollback.
+ * @param target restore point. `back` is the journal of the run that is undone; `isChecked` is true if the restore
  * point has just been checked.
  * @throws UpdateError no-space
  */
@@ -118,8 +118,8 @@ export async function beginRollback(
     },
   });
   await stopWriters(context);
-  // If the journal could not be written, only the part of the reserve for the journal is deleted. The larger part is
-  // for the engine, and is deleted once the journal contains the rollback.
+  // If the journal could not be written, only the journal's part of the reserve is deleted. The larger part is for the
+  // engine, and is deleted once the rollback is in the journal.
   if (failure === null) return;
   await removeReserveFiles(project.directory, ['journal']);
   await freeOldReserve(place);
@@ -127,7 +127,7 @@ export async function beginRollback(
 }
 
 /**
- * Ends a rollback because the journal cannot be written. Everything stays stopped.
+ * Ends a rollback because the journal cannot be written. All services stay stopped.
  * @throws UpdateError; any other error unchanged
  */
 export function throwJournalNotWritten(cause: unknown): never {
@@ -136,20 +136,20 @@ export function throwJournalNotWritten(cause: unknown): never {
 }
 
 /**
- * Stops all containers that can write to the data. This is the first step, because it needs no disk space, unlike all
- * other steps, and the new version may have filled the disk.
+ * Stops all containers that can write to the data. This is the first step: the new version may have filled the disk,
+ * and only this step needs no disk space.
  */
 async function stopWriters(context: JournaledContext): Promise<void> {
   await stopInOrder(context, await listCoveredContainers(context.engine, context.journal.data));
 }
 
-/** Deletes the reserve that an earlier release put into each restore point. */
+/** Deletes the reserve file that an earlier release of the updater put into each restore point. */
 const freeOldReserve = ({ directory }: RestorePointLocation): Promise<void> =>
   rm(join(directory, 'reserve'), { force: true }).catch(() => {});
 
 /**
- * Builds the error for a rollback that lacks disk space. The rollback is incomplete, and everything stays stopped for
- * the next run.
+ * Creates the error for a rollback that lacks disk space. The rollback is incomplete, and all services stay stopped
+ * until the next run.
  */
 const notEnoughSpace = (cause: UpdateError): UpdateError =>
   new UpdateError('no-space', cause.message, {
@@ -158,9 +158,9 @@ const notEnoughSpace = (cause: UpdateError): UpdateError =>
   });
 
 /**
- * Restores the data once, and compares it with the restore point. No covered service runs from the first stop until the
- * data services are started again. Can be called again in any state.
- * @param starts counter of the starts of each container while data is restored
+ * Restores the data once, and compares it with the restore point. No covered service runs between the first stop and
+ * the start of the data services. Can be repeated in any state.
+ * @param starts counts how often each container is started while data is being restored
  * @throws TryAgain; UpdateError data-not-restored
  */
 export async function restoreData(context: JournaledContext, starts: RepeatedStarts): Promise<void> {
@@ -180,8 +180,8 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
   await stopWriters(context);
   await removeReserveFiles(project.directory);
   await freeOldReserve(place);
-  // Journals of an earlier release do not have `isChecked`: that release checked the restore point before it wrote the
-  // rollback to the journal.
+  // Journals of earlier updater releases have no `isChecked`. Those releases checked the restore point before they
+  // wrote the rollback to the journal.
   if (point.isChecked === false) await requireUsable(context, { doors, found });
   log.info(`restoring the data of ${version}: ${joinWithAnd(mounts.map(({ where }) => where)) || 'no data'}`);
   const watch = await createDataWatch(doors, journal, mounts);
@@ -194,8 +194,8 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
     });
     const started = await watch.started();
     if (started.length > 0) await stopStarted(context, { started, starts });
-    // If the started container is not listed, it had exited before the watch began. The copy that its start has aborted
-    // is repeated.
+    // If the started container is not listed, it had exited before the watch began. Its start aborted the copy, so the
+    // copy is repeated.
     if (failure instanceof SomethingStarted)
       throw new TryAgain('restore after a start', dataNotRestored(failure.message), {
         tries: Number.POSITIVE_INFINITY,
@@ -216,8 +216,8 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
 }
 
 /**
- * Stops containers that were started during the restore and may have written to the data, so that the data is restored
- * again.
+ * Stops containers that were started during the restore. They may have written to the data, so the data must be
+ * restored again.
  * @throws TryAgain; UpdateError data-not-restored
  */
 async function stopStarted(
@@ -244,7 +244,7 @@ const dataNotRestored = (message: string, cause?: UpdateError): UpdateError =>
     ? notEnoughSpace(cause)
     : new UpdateError('data-not-restored', message, { ...(cause && { detail: cause.detail, cause }) });
 
-/** Error codes after which no later run could restore the data. */
+/** Codes of errors after which later runs cannot restore the data either. */
 const unusableCodes: readonly ErrorCode[] = [
   'restore-point-damaged',
   'restore-point-unreadable',
@@ -252,8 +252,7 @@ const unusableCodes: readonly ErrorCode[] = [
 ];
 
 /**
- * Checks the restore point before any data is changed. If it cannot be used, everything that was stopped is started
- * again.
+ * Checks the restore point before any data is changed. If it cannot be used, starts everything that was stopped.
  * @throws UpdateError
  */
 async function requireUsable(
@@ -275,7 +274,7 @@ async function requireUsable(
   await writeRestorePointState(journal, { isChecked: true });
 }
 
-/** Builds the error for a rollback that is not possible. The new version is left unchanged. */
+/** Creates the error for an impossible rollback. The new version stays in place. */
 export const createRollbackImpossibleError = (cause: Error): UpdateError =>
   new UpdateError('broken', `cannot roll back: ${cause.message}`, {
     state: `the new version is unhealthy; it was not rolled back, because ${cause.message}`,
@@ -299,10 +298,7 @@ const shouldRun = (changeover: Changeover | null, service: string): boolean =>
   recordsOf(changeover, service).some(({ runs }) => runs) ||
   changeover?.moved.some(({ name, added }) => name === service && added !== undefined) === true;
 
-/**
- * Returns the counter of starts for one rollback. The counter limits how often a container may be started while data is
- * restored.
- */
+/** Limits how often a container may be started while data is being restored, for one rollback. */
 export const createRestoreStartCounter = (): RepeatedStarts => new RepeatedStarts(rounds);
 
 async function restoreOnce(
@@ -320,8 +316,8 @@ async function restoreOnce(
 }
 
 /**
- * Stops all containers of the covered services, and removes the new containers of the updated services. If the engine
- * restarts, it does not start the stopped containers; a user still can.
+ * Stops all containers of the covered services, and removes the new containers of the updated services. A restarted
+ * engine does not start the stopped containers, but a user still can.
  */
 export async function stopCoveredServices(context: JournaledContext): Promise<void> {
   const { engine, journal } = context;
@@ -340,7 +336,7 @@ export async function stopCoveredServices(context: JournaledContext): Promise<vo
 }
 
 /**
- * Restores the restart policies that the rollback has changed, starts the data services, and restarts services that
+ * Restores the restart policies that the rollback changed, and starts the data services. Also restarts services that
  * keep a queue only in memory: jobs from the failed version must not be processed.
  * @throws UpdateError containers-not-restored
  */
@@ -349,8 +345,8 @@ export async function restartDataServices(context: JournaledContext): Promise<vo
   const { point, state, project, changeover } = journal.data;
   if (!point) return;
   for (const each of point.policies) await setPolicy(context, each);
-  // A stop that a killed run has requested continues, and would end a service after it was found running, so it is
-  // completed first.
+  // A stop requested by a killed run may still be in progress, and would stop a service that was found running, so the
+  // stop is completed first.
   if (state.at !== 'restoring' && point.state === 'saving') {
     const { containers } = await listProjectContainers(engine, project.name);
     const groups = await listCoveredContainers(engine, journal.data);

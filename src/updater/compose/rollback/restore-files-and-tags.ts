@@ -4,7 +4,7 @@ import { readUserEdits } from '../concurrent-changes/find-user-edits.ts';
 import { restoreTags } from '../pull/local-tags.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 
-/** Previous contents of the files that a run writes, by path. */
+/** Previous contents of the files that a run writes, keyed by path. */
 export type PreviousTexts = ReadonlyMap<string, string>;
 
 /**

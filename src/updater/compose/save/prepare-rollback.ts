@@ -7,8 +7,8 @@ import type { Changeover } from '../../run/state/rollout.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 
 /**
- * Writes everything required for a rollback to the journal before containers are replaced. A run that has saved data
- * has already written the container snapshots.
+ * Writes everything required for a rollback to the journal before containers are replaced. If data was saved, the
+ * journal already contains the container snapshots.
  */
 export async function prepareRollback(
   context: JournaledContext,
@@ -25,7 +25,7 @@ export async function prepareRollback(
 }
 
 /**
- * Takes the snapshots required to recreate the containers of these services, if possible while the containers are
+ * Takes snapshots from which the containers of these services can be recreated, if possible while the containers are
  * running.
  */
 export async function fetchContainerSnapshots(

@@ -41,9 +41,9 @@ import {
 import type { JournaledContext } from '../replace/replacement.ts';
 import { fetchContainerSnapshots } from './prepare-rollback.ts';
 
-/** Number of starts of one container that are tolerated while data is copied. */
+/** How often one container may be started while data is being copied. */
 const repeats = 2;
-/** A container that starts again within this many milliseconds of its stop is considered to be in a restart loop. */
+/** A container that starts again within this many milliseconds of its stop counts as being in a restart loop. */
 const restlessMs = 10_000;
 
 /** Restore point to create, and the services to stop for it. */
@@ -60,7 +60,7 @@ interface SaveWork extends JournaledContext, ToSave {
   record: RestorePointRecord;
 }
 
-/** Result of saving data. The old version must not run on the data again before its containers are replaced. */
+/** Result of saving data. The old version must not change the data again before its containers are replaced. */
 export interface SavedData {
   record: RestorePointRecord;
   /**
@@ -68,12 +68,12 @@ export interface SavedData {
    * @throws UpdateError save-failed
    */
   hold(): Promise<void>;
-  /** Stops watching for starts of the old version, because the phase `recreate` replaces it from now on. */
+  /** Stops watching for starts of the old version, which the `recreate` phase is about to replace. */
   endWatch(): void;
 }
 
 /**
- * Runs the first half of the phase `save`: copies the data while all services are running.
+ * Runs the first half of the `save` phase: copies the data while all services are running.
  * @throws UpdateError save-failed, no-space; Cancelled
  */
 export async function saveWhileRunning(
@@ -84,7 +84,7 @@ export async function saveWhileRunning(
   log.enter('save');
   const doors = await createDataContext(context);
   const { project } = journal.data;
-  // A restore point that a rollback has used is no longer needed, because it contains the current data.
+  // A restore point that a rollback has used is no longer needed: its data became the current data.
   await discardRestorePoints(doors, planned.directory, project, { onlyUsed: true });
   const place = await createRestorePointDirectory(planned.directory, project, startedAt);
   await journal.write({
@@ -110,7 +110,7 @@ export const emptyRestorePoint = {
 } as const satisfies Partial<JournalData['point']>;
 
 /**
- * Runs the second half of the phase `save`: stops the covered services, copies the changes, and starts the data
+ * Runs the second half of the `save` phase: stops the covered services, copies the changes, and starts the data
  * services again. Returns null if another version was started in the meantime: the update then continues without a
  * restore point.
  * @throws UpdateError save-failed, no-space, containers-not-restored; Cancelled
@@ -170,8 +170,7 @@ export async function saveDataBeforeRollback(context: JournaledContext, asked: T
 }
 
 /**
- * Writes the record of the restore point, and everything required to start the services again, to the disk before the
- * first stop.
+ * Before the first stop, writes to disk the restore point's record and everything required to start the services again.
  */
 async function prepare(
   context: JournaledContext,
@@ -188,8 +187,8 @@ async function prepare(
   const place = restorePointLocation(journal.data.point.directory, project);
   await noteCovered(work);
   const old = journal.data.blueprints.map(({ imageId }) => imageId);
-  // The updater's own image is also retained: when a newer updater is pulled, this image loses its tag, but a restore
-  // cannot run without it.
+  // The updater's own image is also retained: a restore needs this image, which loses its tag when a newer updater is
+  // pulled.
   const images = [...new Set([...old, doors.toolsImage])];
   await retainImages(engine, project.name, place, images);
   if (kind === 'update') {
@@ -208,7 +207,7 @@ async function prepare(
   return { ...work, place, record };
 }
 
-/** Writes everything required to start the services again to the journal before the first stop. */
+/** Before the first stop, writes to the journal everything required to start the services again. */
 async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<void> {
   const { engine, log, journal, changeover, point, installation, doors } = work;
   const names = [...changeover.moved.map(({ name }) => name), ...point.services];
@@ -243,8 +242,7 @@ const syncCopies = ({ log, place }: SaveWork): Promise<void> =>
   withHeartbeat(log, 'writing the restore point to disk', syncFileSystems([place.directory]));
 
 /**
- * Stops the services and saves their data. Returns false if another version was started: the restore point is then
- * dropped.
+ * Stops the services and saves their data. If another version was started, drops the restore point and returns false.
  */
 async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> {
   const { log, journal, point, record, options } = work;
@@ -268,7 +266,7 @@ async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> 
 
 /**
  * Stops the workers, the app and the data services, each with its grace period. Returns the time at which the downtime
- * begins: after the last worker has stopped, and before the app stops.
+ * begins (`performance.now()`): after the last worker has stopped, and before the app stops.
  */
 async function stopCovered(work: SaveWork): Promise<number> {
   const { log, engine, journal, changeover } = work;
@@ -292,7 +290,7 @@ async function stopCovered(work: SaveWork): Promise<number> {
 
 /**
  * Stops the covered services and copies the changes. Returns the time at which the downtime began; null if another
- * version was started. Starts are counted by container, because a single `docker compose up` may start several
+ * version was started. Starts are counted for each container, because one `docker compose up` may start several
  * containers one after the other.
  * @throws UpdateError save-failed if a container is started repeatedly
  */
@@ -374,7 +372,7 @@ async function forgo(work: SaveWork): Promise<void> {
   await dropRestorePoint(work);
 }
 
-/** Removes the restore point that this run has begun. A second call is harmless. */
+/** Removes the restore point that this run began. A second call is harmless. */
 export async function dropRestorePoint(context: JournaledContext): Promise<void> {
   const { journal } = context;
   const { point, project } = journal.data;

@@ -9,18 +9,17 @@ import { displayPathOf, listProjectFiles, type ProjectFiles } from '../../../cor
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 
-/** Changes that the edits are expected to make in compose's model. */
 export interface ExpectedModelChanges {
-  /** Full image reference that each service must have, by service. */
+  /** Full image references that the services must have, keyed by service. */
   images: ReadonlyMap<string, string>;
   /**
-   * Old and new values of the changed variables. Other values in the model may contain these variables and then change
-   * too.
+   * Old and new values of the changed variables. Other values in the model may contain these variables, and change with
+   * them.
    */
   substitutions: readonly Substitution[];
-  /** Locations of these variables, such as `SVC_VERSION in .env line 1`. */
+  /** Locations of the changed variables, such as `SVC_VERSION in .env line 1`. */
   places: readonly string[];
-  /** Whether a service has the same pin as an updated service. */
+  /** Whether a service shares its pin with an updated service. */
   shares: (service: string) => boolean;
 }
 
@@ -30,15 +29,17 @@ interface Substitution {
 }
 
 interface Proof {
-  /** Changes that are not planned; empty if the edit is verified. */
+  /** Unplanned changes; empty if the edit is verified. */
   unexpected: string[];
-  /** Changes of other values than versions that contain the version variable, such as a data path or another image. */
+  /**
+   * Changed values that contain the version variable but are not versions, such as a data path or an unrelated image.
+   */
   otherMeanings: string[];
   /** Other services whose image changes because they share the pin of an updated service. */
   alsoMoved: string[];
 }
 
-// Keys of a service whose change may cost the service its data, a port or a network.
+// Service keys whose change may cost the service its data, a port or a network.
 const holds = new Set([
   ...['volumes', 'volumes_from', 'tmpfs', 'devices', 'configs', 'secrets', 'env_file'],
   ...['ports', 'expose', 'networks', 'network_mode', 'links', 'external_links', 'extra_hosts'],
@@ -72,8 +73,8 @@ export function compareModels(
     if (comesAlong && isSame && movesAlong(from, to, moves)) {
       if (!expected.images.has(service)) proof.alsoMoved.push(service);
     } else if (isExtension(section) || (section === 'services' && isExtension(key))) {
-      // An extension field (`x-…`) does not change a service by itself. It may differ if it contains the YAML anchor of
-      // an updated image.
+      // An extension field (`x-…`) has no effect on services. It may differ if it contains the YAML anchor of an
+      // updated image.
       if (!comesFromVariable && !moves.some((move) => move.from === from && move.to === to)) {
         proof.unexpected.push(says);
       }
@@ -128,7 +129,6 @@ function isText([section = '', , key = '']: readonly string[]): boolean {
   return isExtension(section) || ((section === 'configs' || section === 'secrets') && key === 'content');
 }
 
-/** Returns the locations of the edits that change variables. */
 export const listVariableLocations = (files: ProjectFiles, edits: readonly Edit[]): string[] =>
   edits.flatMap(({ variable, file, line }) =>
     variable ? [`${variable} in ${displayPathOf(files, file)} line ${line}`] : [],
@@ -159,19 +159,19 @@ function follows(from: string, to: string, change: Substitution): boolean {
 }
 
 /**
- * Whether only the version of an image changes and the image has the publisher of an updated image: both images then
- * belong to the same release.
+ * Whether only the version of an image changes, and the image has the same publisher as an updated image. Both images
+ * then belong to the same release.
  */
 function movesAlong(from: string, to: string, moves: readonly Substitution[]): boolean {
   const [old, now] = [parseReference(from), parseReference(to)];
   if (!old || !now || old.repository !== now.repository) return false;
-  // If the tag changes but the digest does not, the digest belongs to another release than the tag.
+  // If the tag changes but the digest does not, the tag and the digest belong to different releases.
   if (old.digest !== null && old.digest === now.digest) return false;
   return moves.some((move) => {
     const planned = parseReference(move.from);
     if (planned === null) return false;
-    // A database must have the repository of the updated image: otherwise, its next recreation would start another
-    // version with the data of the old version.
+    // A database must have the repository of the updated image. Otherwise, it would be a different version, which would
+    // start with the data of the old version when it is next recreated.
     return isDatabase(old) ? isSameRepository(planned, old) : isSamePublisher(planned, old);
   });
 }

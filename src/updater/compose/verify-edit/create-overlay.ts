@@ -13,9 +13,10 @@ import type { YamlDocument } from '../../../core/compose/yaml-document.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 
 /**
- * Creates an overlay directory under `stage` that contains the texts of the project's files at their original paths.
- * Everything else next to these files, up to the root, is a symbolic link to the original. Therefore, `include` and
- * `extends` find the new texts, and relative paths still point to the original files. Returns the overlay directory.
+ * Creates an overlay directory under `stage`, which contains the new texts of the project's files at their original
+ * paths. Everything else in their directories and all parent directories is a symbolic link to the original. `include`
+ * and `extends` therefore find the new texts, and relative paths still point to the original files. Returns the overlay
+ * directory.
  */
 export async function createOverlay(stage: string, directory: string, files: ProjectFiles): Promise<string> {
   const root = overlayPathOf(stage);
@@ -39,7 +40,10 @@ export async function createOverlay(stage: string, directory: string, files: Pro
 
 export const overlayPathOf = (stage: string): string => join(stage, 'shadow');
 
-/** Prefixes absolute paths in links with the overlay directory: otherwise, they would point to the unchanged files. */
+/**
+ * Prefixes absolute paths in links with the overlay directory, because they would otherwise point to the unchanged
+ * files.
+ */
 function intoShadow(root: string, { path, text }: TextFile, layers: readonly ComposeSource[]): string {
   const reads = layers.filter(({ file }) => file.file.path === path);
   const [first] = reads;
@@ -88,7 +92,10 @@ const extendsPlaces = (yaml: YamlDocument, services: Node | null): LinkPlace[] =
     .keys(services)
     .flatMap((name) => placesIn(yaml, yaml.get(yaml.get(yaml.get(services, name), 'extends'), 'file')));
 
-/** Finds the positions of a path, or of all paths in a list. A path is either a text or the `path` of a mapping. */
+/**
+ * Finds the position of a path, or the positions of all paths in a list. A path is a string, or the `path` of a
+ * mapping.
+ */
 function placesIn(yaml: YamlDocument, node: unknown): LinkPlace[] {
   const found = yaml.follow(node);
   if (isSeq(found)) return found.items.flatMap((item) => placesIn(yaml, item));

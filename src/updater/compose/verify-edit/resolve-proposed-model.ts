@@ -15,13 +15,12 @@ import { createOverlay, overlayPathOf } from './create-overlay.ts';
 export interface Placeholders {
   composeFiles: readonly string[];
   envFiles: readonly string[];
-  /** Whether to also reject a project that only `up` would reject. */
+  /** Whether to reject a project that `config` accepts but `up` would reject. */
   isStrict?: boolean;
 }
 
 /**
- * Requests compose's model of the project with the contents in `files`. The new contents of the `changed` paths are not
- * on the disk yet.
+ * Has compose resolve the project with the contents in `files`. Those of the `changed` paths are not on disk yet.
  * @throws UpdateError compose-invalid
  */
 export async function resolveProposedModel(
@@ -77,8 +76,8 @@ export async function resolveProposedModel(
 }
 
 /**
- * Replaces temporary paths in compose's error by the original paths, because the temporary files are deleted before the
- * error is printed.
+ * Replaces temporary paths in compose's error with the original paths, because the temporary files are deleted before
+ * the error is printed.
  */
 function inOwnPaths(error: UpdateError, paths: ReadonlyMap<string, string>): UpdateError {
   const own = (text: string) => [...paths].reduce((done, [from, to]) => done.replaceAll(from, to), text);

@@ -29,17 +29,18 @@ import type { Replacement } from '../replace/replacement.ts';
 import { removeLeftovers, renameContainers, startContainers } from '../replace/stop-containers.ts';
 
 /**
- * Time in ms for which containers may be missing: a process that removes a container may be about to create another.
+ * Time in ms for which containers may be missing: a process that removes a container may be about to create its
+ * replacement.
  */
 const missingMs = 10_000;
-/** Number of attempts to wait for services whose containers other commands replace in the meantime. */
+/** How often to wait for services whose containers other commands keep replacing. */
 const tries = 5;
 
 /**
- * Waits until every updated service has all its containers, healthy and with their final names, and no other command is
- * replacing them. Returns the health reports and the list of containers that meets these conditions.
+ * Waits until all containers of the updated services exist, are healthy and have their final names, and no other
+ * command is replacing them. Returns the health reports, and the list of containers for which this is true.
  * @param app service that must run longer to count as healthy
- * @param first containers listed just now
+ * @param first containers of the project, just listed
  * @throws TryAgain; UpdateError broken
  */
 export async function awaitServices(
@@ -64,8 +65,8 @@ export async function awaitServices(
   const look = async () => {
     if (!isNew) found = await list(found.containers);
     isNew = false;
-    // If a later command is replacing containers, or was killed while doing so, they do not become healthy by waiting:
-    // the step is tried again.
+    // If a later command is replacing containers, or was killed while doing so, waiting does not make them healthy. The
+    // step is tried again.
     if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw othersAtWork(app);
     return listWatchedServices(changeover, found.containers);
   };
@@ -75,7 +76,7 @@ export async function awaitServices(
   return { reports, found };
 }
 
-/** Builds the error for another compose command that has begun to replace the awaited services. */
+/** Creates the error for another compose command that has begun to replace the awaited containers. */
 const othersAtWork = (app: string) =>
   new TryAgain(
     `wait for ${app}`,
@@ -95,9 +96,9 @@ const isMoved = ({ moved }: Changeover, container: Container): boolean =>
 
 /**
  * Waits for a concurrent compose command that is replacing new containers. This run creates no more containers, so it
- * also cleans up after a killed command: it starts the containers that the command had stopped, or had created and not
- * started (docs/contract.md 2.18). Returns whether a command is still active, and the last list of containers, or null
- * if containers were renamed or started after that list.
+ * also cleans up after a killed command: it starts containers that the command stopped, or created but did not start
+ * (docs/contract.md 2.18). Returns whether a command is still active, and the last list of containers; null if
+ * containers were renamed or started after they were listed.
  */
 async function endOthers(
   work: Replacement,
@@ -135,7 +136,7 @@ async function endOthers(
   return { seen: nameless.length + toStart.length > 0 ? null : seen, isBusy: quiet === null };
 }
 
-/** Returns, for each updated service, the containers that must run, and how many containers exist and are required. */
+/** For each updated service, returns the containers that must run, and how many containers exist and are required. */
 export function listWatchedServices(changeover: Changeover, now: readonly Container[]): WatchedService[] {
   const ids = requiredContainerIdsOf(changeover, now);
   const lasting = changeover.moved.filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);

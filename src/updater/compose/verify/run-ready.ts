@@ -16,9 +16,9 @@ const connectionLost = /^(?:error during connect|(?:cannot|failed to) connect to
 const noTimeout = /exec: "timeout"|executable file [`'"]?timeout/;
 
 /**
- * Runs the ready command of the release in a container of the app (docs/contract.md 2.27). The program `timeout` in the
+ * Runs the release's ready command in a container of the app (docs/contract.md 2.27). The program `timeout` in the
  * container limits the time, because killing the docker command would leave the ready command running.
- * @param verifyBy end of `--wait-timeout`, from `performance.now()`
+ * @param verifyBy end of `--wait-timeout`, as a `performance.now()` time in ms
  * @throws UpdateError broken; TryAgain if the container was restarted and must be verified again
  */
 export async function runReady(
@@ -61,8 +61,8 @@ export async function runReady(
   const how = isLate ? `did not finish within ${limit} s${still}` : `failed with exit code ${exitCode}`;
   const message = [`the ready command in ${name} ${how}`, ...lines.slice(-1)].join(': ');
   const failure = new UpdateError('broken', message, { detail: lines });
-  // The result is unclear if the engine may have been restarted, or the container stopped: the engine may report the
-  // end of the command before the end of its container.
+  // The result is unclear if the engine may have restarted or the container may have been stopped: the engine may
+  // report the end of the command before the end of its container.
   const isUnclear = (isKilled && !isLate) || connectionLost.test(lines.at(-1) ?? '');
   throw isUnclear ? new TryAgain('unclear', failure) : failure;
 }

@@ -17,11 +17,11 @@ import type { Replacement } from '../replace/replacement.ts';
 import { containerNamesOf, renameContainers, startContainers } from '../replace/stop-containers.ts';
 
 /**
- * Starts containers of services that this run does not update, if another docker compose command was replacing the
- * containers and left them stopped. Such a command fails as a whole if it conflicts with this run at one service.
- * Containers that were stopped on purpose stay stopped. Returns whether such a command was found, because it may also
- * have changed the services of this run.
- * @param first containers of the project listed just now
+ * Starts containers of services outside this update that another docker compose command left stopped while replacing
+ * them. Such a command fails as a whole if it conflicts with this run in one service. Containers that were stopped on
+ * purpose stay stopped. Returns whether such a command was found, because it may also have changed services in this
+ * update.
+ * @param first containers of the project, just listed
  */
 export async function startInterrupted(work: Replacement, first: ProjectContainers): Promise<boolean> {
   if (findInterruptedStarts(work.changeover, first).length === 0) return false;
@@ -55,8 +55,8 @@ export async function startInterrupted(work: Replacement, first: ProjectContaine
 }
 
 /**
- * Returns containers of services that this run does not update. The containers were up before the update, and another
- * compose command has begun to replace them and has not started them again.
+ * Finds containers of services outside this update that were running before the update. Another compose command has
+ * begun to replace them and has not started them again.
  */
 export function findInterruptedStarts(
   { moved, containers: records }: Changeover,

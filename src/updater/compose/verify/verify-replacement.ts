@@ -12,9 +12,9 @@ import { runReady } from './run-ready.ts';
 import { startInterrupted } from './start-interrupted.ts';
 
 /**
- * Runs the phase `verify`: checks that the containers are healthy and run the pulled images, and warns if another
+ * Runs the `verify` phase: checks that the containers are healthy and run the pulled images, and warns if another
  * process has changed containers of the project.
- * @param seen containers of the project listed just now; null if there is no such list
+ * @param seen containers of the project if they were just listed, otherwise null
  * @throws UpdateError broken; TryAgain
  */
 export async function verifyReplacement(work: Replacement, seen: ProjectContainers | null): Promise<void> {
@@ -59,8 +59,8 @@ export async function verifyUnchanged(
 ): Promise<void> {
   const verifyBy = performance.now() + context.options.limits.waitTimeoutMs;
   context.log.enter('verify');
-  // The containers are removed from the journal, because no later run may treat them as stopped by this run, which has
-  // not changed them.
+  // The containers are removed from the journal: this run does not change them, so no later run may assume that this
+  // run stopped them.
   await context.journal.note({ containers: [] });
   const up = services.flatMap(({ name: service, containers }) =>
     containers.filter(isUp).map(({ id }) => ({ service, id })),
@@ -74,7 +74,7 @@ export async function verifyUnchanged(
   });
 }
 
-/** Checks whether a replaced container runs another image than the pulled image. */
+/** Checks whether a container of an updated service has a different image from the one that was pulled. */
 export const hasUnexpectedImage = ({ moved }: Changeover, container: Container): boolean => {
   const image = moved.find(({ name }) => name === serviceOf(container))?.image;
   return image !== null && image !== undefined && !isContainerOfImage(container, image);
@@ -95,7 +95,7 @@ export function formatAddressWarning({ words }: Changeover, now: readonly Contai
   );
 }
 
-/** Returns the names of containers of other services that another process has replaced, added or removed. */
+/** Returns the names of containers outside the updated services that another process has replaced, added or removed. */
 export function findChangedContainers(
   { moved, containers }: Changeover,
   now: readonly Container[],

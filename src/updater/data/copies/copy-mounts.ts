@@ -20,17 +20,13 @@ import { createDataHelper, type HelperCall, runHelperContainer } from './run-hel
 
 const progressEveryMs = 1_000;
 
-/** Mounts of one service. */
 interface Share {
   mounts: readonly SavedMount[];
-  /** Directory of the service in the restore point. */
+  /** The service's directory in the restore point. */
   folder: string;
 }
 
-/**
- * Groups mounts by service. The mounts of a service are adjacent in the given list, so results in the order of the
- * groups are also in the order of the mounts.
- */
+/** The given mounts of a service are adjacent, so grouping them does not change their order. */
 function sharesOf(place: RestorePointLocation, mounts: readonly SavedMount[]): Share[] {
   const services = [...Map.groupBy(mounts, ({ service }) => service)];
   return services.map(([service, own], at) => ({
@@ -40,8 +36,7 @@ function sharesOf(place: RestorePointLocation, mounts: readonly SavedMount[]): S
 }
 
 /**
- * Returns a mount of a helper container in the format of the Engine API. The engine does not fill an empty volume with
- * files of the image.
+ * Uses the format of the Engine API. With `NoCopy`, the engine does not fill an empty volume with files of the image.
  */
 export const createHelperMount = (
   { volume, path, subpath }: Pick<SavedMount, 'volume' | 'path' | 'subpath'>,
@@ -69,7 +64,7 @@ const askTools = <V extends HelperVerb>(
 ): Promise<HelperResult<V>> => runHelperContainer<V>(doors, toolsCall(share, call));
 
 /**
- * Creates the helper containers of a rollback ahead of time, while there is space for them. @throws UpdateError
+ * Creates the helper containers for a rollback ahead of time, while the disk has space for them. @throws UpdateError
  * no-space, engine-unavailable
  */
 export async function prepareRestore(
@@ -96,8 +91,8 @@ function toolsCall<V extends HelperVerb>(
       mounts: mounts.map(({ isFile, root, device, excluded, hasRsyncAttributes = false }) => ({
         ...{ isFile, excluded, hasRsyncAttributes },
         root: needsData ? root : null,
-        // The device is checked only while a restore point is created, because the kernel may assign another device
-        // number to a disk after a reboot.
+        // Check the device only while a restore point is created: after a reboot, the kernel may assign a different
+        // device number to the disk.
         device: writesPoint(verb) ? device : null,
       })),
     },
@@ -111,7 +106,7 @@ function toolsCall<V extends HelperVerb>(
 }
 
 /**
- * Copies all data while it is in use, so that little is left to copy while services are stopped.
+ * Copies the data while services use it, so that little remains to be copied while they are stopped.
  * @throws UpdateError save-failed
  */
 export async function copyMountsWhileRunning(
@@ -125,9 +120,9 @@ export async function copyMountsWhileRunning(
 }
 
 /**
- * Compares all contents and copies the differences, for all services at once. Does not sync the copies to the disk.
- * Logs no percentage, because a percentage must not decrease within a phase.
- * @param stopped resolves once nothing writes to the data any more; the helper containers are started before that
+ * Compares all contents and copies the differences, for all services in parallel. Does not sync the copies to disk.
+ * Logs no progress, because its percentage must not decrease within a phase.
+ * @param stopped fulfilled when nothing writes to the data any more; the helper containers are started before
  * @throws UpdateError save-failed; the signal's reason
  */
 export async function copyMountsWhileStopped(
@@ -139,7 +134,7 @@ export async function copyMountsWhileStopped(
   await requireVolumes(doors, mounts, 'save-failed');
   const call = { verb: 'cold', stopped, signal } as const;
   const copies = sharesOf(place, mounts).map((share) => copy(doors, share, call));
-  // Wait for all copies, even if one of them fails, so that no helper container is still running.
+  // Wait for all copies even if one fails, so that no helper container is still running afterwards.
   await Promise.allSettled(copies);
   await Promise.all(copies);
 }
@@ -155,14 +150,14 @@ async function copy(
     });
     await askTools(doors, share, { ...call, code: 'save-failed' });
   } catch (error) {
-    // The failure is reported as `save-failed` even if the helper container was killed. If the engine itself is
-    // unavailable, the next steps detect it.
+    // Report `save-failed` even if the helper container was killed. If the engine is unavailable, the next steps detect
+    // it.
     throw requireUpdateError(error, 'no-space', 'engine-unavailable').withCode('save-failed');
   }
 }
 
 /**
- * Requires that all volumes exist, because the engine would create a missing volume. @throws UpdateError with the given
+ * Checks that all volumes exist, because the engine would create a missing volume. @throws UpdateError with the given
  * code
  */
 async function requireVolumes(
@@ -183,7 +178,7 @@ export async function findMissingVolumes(
   return mounts.filter(({ volume }) => volume !== '' && !there.has(volume));
 }
 
-/** Returns a hash of each copy, in the order of the mounts. @throws UpdateError restore-point-unreadable */
+/** Hashes each copy, in the order of the mounts. @throws UpdateError restore-point-unreadable */
 export async function hashCopies(
   doors: DataContext,
   place: RestorePointLocation,
@@ -218,7 +213,7 @@ export async function checkCopies(
   );
 }
 
-/** Inspects the current mounts and returns the results in their order. @throws UpdateError modified-since */
+/** Inspects the current mounts and returns the results in the same order. @throws UpdateError modified-since */
 async function lookAt(doors: DataContext, mounts: readonly SavedMount[]): Promise<MountInspection[]> {
   const code = 'modified-since';
   await requireVolumes(doors, mounts, code);
@@ -229,8 +224,8 @@ async function lookAt(doors: DataContext, mounts: readonly SavedMount[]): Promis
 }
 
 /**
- * Requires that the current mounts are the saved mounts, and that their disks have enough space for the restore. The
- * space of the current files counts as free, because the restore replaces or removes them.
+ * Checks that the current mounts are the saved mounts, and that their disks have enough space for a restore. The space
+ * used by current files counts as free, because the restore replaces or removes them.
  * @throws UpdateError no-space, modified-since
  */
 export async function requireRestoreSpace(doors: DataContext, { mounts }: SavedRestorePoint): Promise<void> {
@@ -257,7 +252,7 @@ export async function requireRestoreSpace(doors: DataContext, { mounts }: SavedR
 }
 
 /**
- * Makes the data equal to the copies, and requires that both are equal afterwards. Can be called again after a failure.
+ * Restores the data from the copies, and checks that both are equal afterwards. Can be called again after a failure.
  * @throws UpdateError data-not-restored; the signal's reason
  */
 export async function restoreCopies(
@@ -282,7 +277,10 @@ export async function restoreCopies(
   }
 }
 
-/** Returns functions that log the progress over all mounts, at most once a second. */
+/**
+ * Returns a function that creates a progress callback for each service. Progress over all mounts is logged at most once
+ * a second.
+ */
 function reporter(
   { log }: DataContext,
   mounts: readonly SavedMount[],

@@ -11,8 +11,8 @@ import {
 import { hashCopies } from './copy-mounts.ts';
 
 /**
- * Record of a restore point that a run completes step by step. Only this object writes the record, one write after the
- * other.
+ * Record of a restore point, which a run completes step by step. Only this object writes the record, one write at a
+ * time.
  */
 export class RestorePointRecord {
   readonly place: RestorePointLocation;
@@ -32,7 +32,7 @@ export class RestorePointRecord {
   }
 
   /**
-   * Opens the record of an earlier process; null if there is none. @throws UpdateError restore-point-damaged,
+   * Opens an existing record; null if there is none. @throws UpdateError restore-point-damaged,
    * restore-point-unreadable, unexpected-file
    */
   static async open(place: RestorePointLocation): Promise<RestorePointRecord | null> {
@@ -53,20 +53,17 @@ export class RestorePointRecord {
     return write;
   }
 
-  /**
-   * Starts to compute the hashes of the copies in the background while the run continues. Later calls have no effect.
-   */
+  /** Starts to hash the copies in the background. Further calls have no effect. */
   hash(doors: DataContext): void {
     this.#hashing ??= this.#compute(doors);
   }
 
   /**
-   * Waits until the hashes are in the record, and computes them now if they were not started or have failed. @throws
+   * Waits until the record contains the hashes. Computes them now if this was not started or has failed. @throws
    * UpdateError
    */
   async hashed(doors: DataContext): Promise<void> {
-    // If the hashes failed in the background, for example because the engine was restarted, they are computed again
-    // below.
+    // If hashing failed in the background, for example because the engine was restarted, it is repeated below.
     await this.#hashing?.catch(() => {});
     if (this.#point.hashes !== null) return;
     this.#hashing = this.#compute(doors);
@@ -90,8 +87,8 @@ export class RestorePointRecord {
 }
 
 /**
- * Finds the newest restore point that a rollback can use, with the run that the rollback undoes; null if there is none.
- * Skips incomplete restore points, data that a rollback replaced, and restore points that a rollback has already used.
+ * Finds the newest restore point that a rollback can use, and the journal of the run to undo; null if there is none.
+ * Skips restore points that are incomplete, were already used, or contain data that a rollback replaced.
  * @throws UpdateError restore-point-damaged, restore-point-unreadable, unexpected-file
  */
 export async function readUsableRecord(directory: string, project: RestorePointOwner) {

@@ -1,6 +1,6 @@
-// Runs `tools.ts` in a helper container from the updater's image, with the mounts of other containers. The container
-// has no network, a read-only root file system, and only those capabilities of root that concern files. The updater
-// holds the standard input of the container open; when it closes, the container exits.
+// Runs the helper program (`helper-program/main.ts`) in a helper container, with the mounts of other containers. The
+// container has no network, a read-only root file system, and only the root capabilities that concern files. It exits
+// when its standard input closes, which the updater keeps open.
 
 import { createHash } from 'node:crypto';
 import { PassThrough } from 'node:stream';
@@ -28,34 +28,34 @@ export interface HelperCall<V extends HelperVerb> {
   asked: HelperRequest;
   /** Mounts in the format of the Engine API. */
   mounts: readonly Json[];
-  /** Container whose network namespace the helper container joins, for `ports`. */
+  /** For `ports`: container whose network namespace the helper container joins. */
   networkOf?: string;
   /** Additional access to the host, in the format of the Engine API. */
   hostConfig?: Json;
   onProgress?: (bytes: number) => void;
   /**
-   * Promise that makes `cold` begin when it is fulfilled. If it is rejected, the caller must end the container through
-   * `signal`.
+   * For `cold`: copying begins when this promise is fulfilled. If it is rejected, the caller must abort `signal` to end
+   * the container.
    */
   stopped?: Promise<unknown>;
   /** Ends the container when aborted. */
   signal?: AbortSignal;
-  /** Error code for all failures of `tools.ts` except missing space. */
+  /** Error code for all failures of the helper program except missing space. */
   code: ErrorCode;
 }
 
 const rights = ['DAC_OVERRIDE', 'DAC_READ_SEARCH', 'CHOWN', 'FOWNER', 'FSETID', 'SETFCAP', 'MKNOD'];
 const memory = 1024 ** 3;
-/** Maximum number of characters of a result, which is one line and may list the mounts of all processes. */
+/** Maximum characters of a result, which is a single line and may contain the mount tables of all processes. */
 const longestResult = 16 * 1024 ** 2;
 const pauseMs = 100;
-/** Label of a container that was created ahead of time. Its value is the hash of the container's definition. */
+/** Label of helper containers that were created ahead of time. Its value is the hash of the container's definition. */
 const preparedLabel = 'svc-updater.prepared';
 
 /**
- * Runs `tools.ts` in a helper container until it exits, which may take hours, and returns its result.
- * @throws UpdateError no-space; the code of the call if `tools.ts` fails; engine-unavailable if the container was ended
- * from outside; Cancelled; the signal's reason
+ * Runs the helper program to completion, which may take hours, and returns its result.
+ * @throws UpdateError no-space; the call's code if the helper program fails; engine-unavailable if the container was
+ * killed or removed; Cancelled; the signal's reason
  */
 export async function runHelperContainer<V extends HelperVerb>(
   doors: DataContext,
@@ -74,10 +74,10 @@ export async function runHelperContainer<V extends HelperVerb>(
     throw ofFullDisk(error);
   } finally {
     const uncancelled = doors.engine.uncancellable();
-    // The removal is not awaited: this helper container changes no files, and an unreachable network share could delay
+    // Do not await this removal: the helper container changes no files, and an unreachable network share could delay
     // the removal forever.
     if (call.verb === 'tables') removeHelperContainer(uncancelled, id).catch(() => {});
-    // Only a container that was created ahead of time and has succeeded is kept for another call.
+    // Keep only a container that was created ahead of time and has succeeded. Another call may reuse it.
     else if (!isKept) await remove(uncancelled, id);
   }
 }
@@ -87,10 +87,10 @@ async function findPrepared(doors: DataContext, call: HelperCall<HelperVerb>): P
   const { engine, toolsImage } = doors;
   const label = [`${preparedLabel}=${hashOf(toolsImage, definitionOf(call))}`];
   const found = await engine.listContainers({ label });
-  // Containers of compose projects are ignored, because a compose file can set any label on them.
+  // Ignore containers of compose projects, because a compose file can set any label on them.
   const own = found.find(({ labels }) => !(composeLabels.project in labels));
   if (own === undefined) return null;
-  // The container may still be running, because an updater that was killed a moment ago may have started it.
+  // The container may still be running if the updater that started it has just been killed.
   await engine.stopContainers([own.id]);
   return own.id;
 }
@@ -101,10 +101,9 @@ const hashOf = (image: string, definition: object): string =>
     .digest('hex');
 
 /**
- * Creates a helper container.
- * @param holder label by which a container that is created ahead of time is removed. On a full disk, the engine may
- * still have enough space to start a container, but not to create one. Equal calls reuse this container as long as it
- * succeeds.
+ * @param holder label of a container that is created ahead of time, by which the container is removed. It helps on a
+ * full disk, where the engine may still be able to start a container, but not to create one. Equal calls reuse the
+ * container as long as it succeeds.
  */
 export async function createDataHelper(
   { engine, project, toolsImage }: DataContext,
@@ -127,7 +126,7 @@ export async function createDataHelper(
   return id;
 }
 
-/** Returns the definition of the helper container for a call, in the format of the Engine API. */
+/** Uses the format of the Engine API. */
 const definitionOf = ({ verb, asked, mounts, networkOf, hostConfig = {} }: HelperCall<HelperVerb>) => ({
   config: {
     Entrypoint: helperCommand,
@@ -147,7 +146,7 @@ const definitionOf = ({ verb, asked, mounts, networkOf, hostConfig = {} }: Helpe
     CapAdd: networkOf === undefined ? rights : [],
     SecurityOpt: ['no-new-privileges', 'label=disable'],
     ReadonlyRootfs: true,
-    // The helper container sees the file owners of the host, even if the engine maps the users of its containers.
+    // With this mode, the container sees the file owners of the host, even if the engine maps users.
     UsernsMode: 'host',
     Memory: memory,
     MemorySwap: memory,
@@ -159,7 +158,8 @@ const definitionOf = ({ verb, asked, mounts, networkOf, hostConfig = {} }: Helpe
 });
 
 /**
- * Converts an error about a full disk to `no-space`. The engine and rsync report a full disk only in their messages.
+ * Changes the code of an error about a full disk to `no-space`. The engine and rsync report a full disk only in the
+ * text of their messages.
  */
 function ofFullDisk(error: unknown): unknown {
   if (!(error instanceof UpdateError)) return error;
@@ -192,7 +192,7 @@ async function run<V extends HelperVerb>(
   const state = await endOf(engine, id);
   const told = last as HelperMessage | null;
   const exitCode = Number(state.ExitCode);
-  // `tools.ts` exits with 0 or 1; other codes come from the engine or from a signal.
+  // The helper program exits with 0 or 1; other codes come from the engine or from a signal.
   if (told === null || exitCode > 1 || state.OOMKilled === true) {
     const why = state.OOMKilled === true ? 'out of memory' : `exit code ${exitCode}`;
     const reason = lastLine(stderr);
@@ -213,8 +213,8 @@ async function run<V extends HelperVerb>(
 }
 
 /**
- * Waits until the container has exited, and returns its state. The container also exits if the connection to it is
- * lost, but not at once.
+ * Waits until the container has exited, and returns its state. If the connection to the container is lost, the
+ * container exits, too, but not at once.
  */
 function endOf(engine: Engine, id: string): Promise<Json> {
   const observe = async () => {
@@ -228,8 +228,8 @@ function endOf(engine: Engine, id: string): Promise<Json> {
 }
 
 /**
- * Removes the container and waits until it can no longer change files. If the engine does not respond, the container
- * exits when the connection closes.
+ * Waits until the container is gone and can no longer change files. Errors are ignored: if the engine does not respond,
+ * the container exits when the connection closes.
  */
 async function remove(engine: Engine, id: string): Promise<void> {
   try {

@@ -19,21 +19,21 @@ import {
 import { createHelperMount } from './copy-mounts.ts';
 import { runHelperContainer } from './run-helper-container.ts';
 
-/** Restore point that a run will create, with the fields of its record. */
+/** Fields of the future restore point's record that are known in advance. */
 export interface PlannedRestorePoint
   extends Pick<SavedRestorePoint, 'services' | 'inMemory' | 'mounts' | 'excluded' | 'bytes'> {
   /** Host directory of the project's restore points. */
   directory: string;
 }
 
-/** Estimated minimum and maximum in seconds. Both are equal if they are based on the last restore point. */
+/** Minimum and maximum in seconds; equal if they are based on the last restore point. */
 export type Estimate = readonly [least: number, most: number];
 
 interface PointFacts {
   doors: DataContext;
   around: MountContext;
   updated: readonly string[];
-  /** All containers of the project, and all running containers of the engine. */
+  /** All containers of the project, and all other running containers. */
   containers: readonly Container[];
   /** Existing host directory on the disk that will contain restore points. */
   above: string;
@@ -45,7 +45,7 @@ export interface RestorePointSurvey {
   point: PlannedRestorePoint;
   /** Expected downtime of covered services in seconds. */
   seconds: Estimate;
-  /** Hosts of databases outside the project that the settings file sets to `none`. */
+  /** Hosts of external databases that are set to `none` in the settings file. */
   outside: DataDeclaration['outside'];
   notSaved: readonly string[];
   warnings: readonly string[];
@@ -55,12 +55,9 @@ export interface RestorePointSurvey {
 }
 
 const bytesPerFile = 4_096;
-/** Share of the restore points' disk that must stay free. */
+/** Share of the disk that must stay free. */
 const freeShare = 0.05;
-/**
- * Number of free inodes for other files of the updater and the engine, such as the reserve, the record, backups and
- * containers.
- */
+/** Free inodes reserved for other files of the updater and the engine: the reserve, the record, backups, containers. */
 const otherFiles = 1_000;
 
 /**
@@ -154,8 +151,8 @@ async function lookAtEach(
       asked: {
         mounts: own.map(({ excluded }) => ({ isFile: false, root: null, device: null, excluded })),
       },
-      // With a user mapping, the mounts are writable, because the kernel shows unmapped owners only in a writable
-      // mount.
+      // If users are mapped, the mounts must be writable, because the kernel shows unmapped owners only in writable
+      // mounts.
       mounts: own.map((mount, at) => createHelperMount(mount, at, readUserMapping() === null)),
     }).catch((error) => {
       throw missingSource(own, error) ?? error;
@@ -165,10 +162,7 @@ async function lookAtEach(
   return seen;
 }
 
-/**
- * Returns the error about a missing source if the engine's message shows that the engine could not mount one; null for
- * any other failure.
- */
+/** If the engine could not mount a missing source, returns an error that explains it; null for any other failure. */
 function missingSource(mounts: readonly UncheckedMount[], error: unknown): UpdateError | null {
   if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') return null;
   const text = [error.message, ...error.detail].join('\n');
@@ -180,7 +174,7 @@ function missingSource(mounts: readonly UncheckedMount[], error: unknown): Updat
   return new UpdateError('data-unsupported', message, { cause: error, detail: [text] });
 }
 
-/** Finds the mount whose source occurs in a message of the engine; prefers the longest source. */
+/** Finds the mount whose source path occurs in a message of the engine; prefers the longest path. */
 export const findMountInText = <M extends Pick<UncheckedMount, 'path'>>(
   text: string,
   mounts: readonly M[],
@@ -214,7 +208,7 @@ export function listInspectionErrors(
 }
 
 /**
- * Removes mounts whose files are also saved through another mount or, because of a symbolic link, under another path.
+ * Removes mounts whose files are also saved through another mount, or under another path because of a symbolic link.
  */
 export const removeAliasedMounts = (mounts: readonly SavedMount[]): SavedMount[] => {
   const real = mounts.map((mount) => ({
@@ -225,7 +219,7 @@ export const removeAliasedMounts = (mounts: readonly SavedMount[]): SavedMount[]
   return outermostMountsOf(real).map(({ mount }) => mount);
 };
 
-/** Requires enough free bytes and inodes for a restore point. @throws UpdateError no-space */
+/** Requires enough free bytes and inodes. @throws UpdateError no-space */
 export function requireSpace(
   { bytes, files }: { bytes: number; files: number },
   { size: all, free, freeFiles }: Pick<Probe, 'size' | 'free' | 'freeFiles'>,
@@ -244,10 +238,7 @@ export function requireSpace(
   );
 }
 
-/**
- * Returns the number of bytes to read when the mounts are saved, including holes, because copying takes time for holes,
- * too.
- */
+/** Includes holes, because copying them takes time, too. */
 export const bytesToReadOf = (mounts: readonly SavedMount[]): number =>
   sum(mounts.map(({ bytes, length = bytes }) => length));
 
@@ -258,14 +249,14 @@ export interface LastTime {
   seconds: number;
 }
 
-/** Time in seconds that stopping and starting services takes, regardless of the size of the data. */
+/** Time in seconds for stopping and starting services, which does not depend on the amount of data. */
 const fixedSeconds = 1;
-/** Minimum size in bytes of a restore point whose duration shows the speed of the disk. */
+/** From this size in bytes, the duration of a restore point shows the speed of the disk. */
 const tellingBytes = 50_000_000;
 
 /**
- * Estimates the downtime from the last restore point if possible; otherwise with a speed between 2 GB/s (in memory) and
- * 100 MB/s (slow disk).
+ * Estimates the downtime from the last restore point if possible. Otherwise, assumes a speed between 2 GB/s (in memory)
+ * and 100 MB/s (slow disk).
  */
 export function estimateDuration(bytes: number, last: LastTime | null): Estimate {
   if (last !== null && (last.bytes >= tellingBytes || bytes <= tellingBytes)) {

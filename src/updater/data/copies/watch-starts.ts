@@ -6,11 +6,11 @@ import type { DataContext } from '../data-context.ts';
 import type { SavedMount } from '../restore-point.ts';
 import { isOfService, type MountContext, writersOf } from '../selection/choose-mounts.ts';
 
-/** Container that was started while no container may write to the data. */
+/** Container that was started while the data must not change. */
 export interface StartedContainer {
   id: string;
   name: string;
-  /** Service of this project that the container belongs to; empty for any other container. */
+  /** Service of this project to which the container belongs; empty if there is none. */
   service: string;
 }
 
@@ -21,9 +21,9 @@ interface Watched {
 }
 
 /**
- * Watches for containers that start while nothing may write to the data. Events report a start at once, even of a
- * container that is removed before the next poll. In a poll, ids and start times reveal starts that the events have
- * missed.
+ * Watches for containers that start while the data must not change. Events report each start at once, even of a
+ * container that is removed before the next poll. Polls compare ids and start times, to find starts that the events
+ * have missed.
  */
 export class StartWatch {
   readonly #doors: DataContext;
@@ -31,8 +31,8 @@ export class StartWatch {
   readonly #around: MountContext;
   readonly #end: () => void;
   /**
-   * Ids of containers that cannot write to the data. They are not inspected again, because the mounts of a container
-   * never change.
+   * Ids of containers that cannot write to the data. They are not inspected again, because a container's mounts never
+   * change.
    */
   readonly #harmless = new Set<string>();
   #known = new Map<string, string>();
@@ -50,8 +50,8 @@ export class StartWatch {
   static async open(doors: DataContext, watched: Watched): Promise<StartWatch> {
     const info = await doors.engine.getInfo();
     const watch = new StartWatch(doors, watched, String(info.DockerRootDir ?? ''));
-    // Inspect all containers now, because a machine may run a hundred of them. Later, while services are stopped, only
-    // relevant containers are inspected.
+    // Inspect all containers now, because there may be a hundred of them. Later, while services are stopped, harmless
+    // containers are skipped.
     await watch.#look();
     return watch;
   }
@@ -60,7 +60,9 @@ export class StartWatch {
     this.#end();
   }
 
-  /** Begins to watch, once all services that use the data are stopped. The first start of a container aborts `work`. */
+  /**
+   * Call once all services that use the data are stopped. The first start of a relevant container then aborts `work`.
+   */
   async begin(work: AbortController): Promise<void> {
     this.#heard = new Map();
     this.#work = work;
@@ -78,10 +80,7 @@ export class StartWatch {
     return [...seen.map(({ id, name, labels }) => this.#told(id, name, labels)), ...gone];
   }
 
-  /**
-   * Handles a start event.
-   * @param attributes labels and name of the container
-   */
+  /** @param attributes labels and name of the container */
   async #hear(id: string, attributes: Container['labels']): Promise<void> {
     if (!this.#isCovered({ labels: attributes })) {
       // A container that was already removed cannot be inspected and is ignored.
@@ -92,7 +91,7 @@ export class StartWatch {
     this.#work.abort(new SomethingStarted());
   }
 
-  /** Returns containers of covered services, running or not, and other containers that can write to the data. */
+  /** Returns all containers of covered services, even stopped ones, and other containers that can write to the data. */
   async #look(): Promise<Container[]> {
     const { engine, project } = this.#doors;
     const [running, own] = await Promise.all([
@@ -129,14 +128,14 @@ export class StartWatch {
 }
 
 /**
- * Maximum number of different containers whose starts are tolerated: each `docker compose run`, for example, starts
- * another container.
+ * After this many different containers, no start is tolerated: each `docker compose run`, for example, starts a new
+ * container.
  */
 const mostStarted = 10;
 
 /**
- * Counts the starts of containers that must stay stopped, by container name. Some starts are tolerated, because a
- * single `docker compose up` may start several containers, one after the other.
+ * Counts the unwanted starts of each container, keyed by name. Some starts are tolerated, because one `docker compose
+ * up` may start several containers in turn.
  */
 export class RepeatedStarts {
   readonly #stops = new Map<string, { count: number; at: number }>();
@@ -144,16 +143,15 @@ export class RepeatedStarts {
   readonly #restlessMs: number;
 
   /**
-   * @param most number of tolerated starts of one container
-   * @param restlessMs a container that starts again within this many milliseconds of its stop is considered to be in a
-   * restart loop
+   * @param most tolerated starts of one container
+   * @param restlessMs a container that starts again within this many ms of its stop counts as being in a restart loop
    */
   constructor(most: number, restlessMs = 0) {
     this.#most = most;
     this.#restlessMs = restlessMs;
   }
 
-  /** Returns the names of those containers whose starts are no longer tolerated. */
+  /** Returns the names of containers whose starts are no longer tolerated. */
   tooOften(started: readonly StartedContainer[]): string[] {
     const names = started.map(({ name }) => name);
     if (this.#stops.size >= mostStarted) return names;
@@ -171,5 +169,5 @@ export class RepeatedStarts {
   }
 }
 
-/** Reason for aborting a copy: a container was started. `StartWatch.started` returns that container. */
+/** Reason for aborting a copy: a container was started that may write to the data. */
 export class SomethingStarted extends Error {}

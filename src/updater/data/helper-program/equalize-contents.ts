@@ -1,6 +1,6 @@
-// Removes surplus files from a tree and makes the contents of its other files equal to those of another tree. rsync
+// Removes surplus files from a tree, and gives its other files the contents of the same files in another tree. rsync
 // could do both, but it holds all names of a directory in memory and needs several passes over large files. In
-// addition, rsync 3.2 leaves old blocks where a sparse file has a hole, without an error.
+// addition, rsync 3.2 silently leaves old blocks where the source file has a hole.
 
 import {
   closeSync,
@@ -23,25 +23,25 @@ const forReading = constants.O_RDONLY | constants.O_NOFOLLOW;
 const forWriting = constants.O_WRONLY | constants.O_NOFOLLOW;
 const chunkBytes = 1 << 18;
 /**
- * Size of compared blocks in bytes. Only blocks that differ are written: a database changes few blocks, and an
- * unchanged hole is not filled.
+ * Size of the compared blocks in bytes. Only blocks that differ are written: databases change few blocks, and holes
+ * that both files have are not filled.
  */
 const blockBytes = 4096;
 const pauseEveryMs = 50;
 
 /**
- * Maximum length in bytes of a path in the second tree. Longer paths are removed here, because rsync cannot delete much
- * longer paths.
+ * Maximum path length in bytes in the second tree. Longer paths are removed here, because rsync cannot delete paths
+ * that are much longer.
  */
 const longestKept = 3_000;
 
 /**
  * Prepares the second tree for rsync, which then has no files to remove and no contents to compare. Removes files that
- * the first tree lacks or has with another type, in bounded memory, and leaves everything except contents to rsync.
- * After an interruption, another call continues with the rest. Nothing else may write to either tree.
- * @param isInPlace whether contents are written into files that differ. Otherwise, these files are removed, so that a
- * process that still has such a file open has no access to the file that rsync creates. A file that is itself the mount
- * is never removed.
+ * are missing from the first tree or have another type there, equalizes contents, and leaves the rest to rsync. Uses
+ * bounded memory, and can be called again after an interruption. No other process may write to either tree.
+ * @param isInPlace whether to overwrite the contents of files that differ. Otherwise, these files are removed: a
+ * process that still has such a file open has no access to the file that rsync then creates. A file that is itself the
+ * mount is always overwritten.
  * @param more called with the number of bytes of each compared chunk
  */
 export async function equalizeContents(
@@ -52,8 +52,8 @@ export async function equalizeContents(
 ): Promise<void> {
   const comparison = new Comparison(isInPlace || isFile, more);
   /**
-   * Maps each inode of the second tree that has several names to the inode of the same file in the first tree; null if
-   * the contents differ.
+   * Maps the inode of each hard-linked file in the second tree to the inode of the same file in the first tree; null if
+   * their contents differ.
    */
   const linked = new Map<number, number | null>();
   const notEntered: Buffer[] = [];
@@ -68,13 +68,13 @@ export async function equalizeContents(
       if (status.isDirectory()) await removeTree(to, full).catch(unlessFull);
       else unlinkSync(full);
     } else if (!isSame) {
-      // The directory is not entered: if the first tree has a symbolic link in its place, that link would lead out of
-      // the tree.
+      // Do not enter this directory: the first tree may have a symbolic link in its place, which could lead out of the
+      // tree.
       if (source !== null) notEntered.push(below);
     } else if (status.isFile()) {
       const known = status.nlink > 1 && !isFile ? linked.get(status.ino) : undefined;
       if (known === source.ino) continue;
-      // A name that must no longer share its inode is removed, so that rsync creates a separate file.
+      // Remove a name that must no longer share its inode, so that rsync creates a separate file.
       const isEqual = known === undefined && (await comparison.equalize(path, full));
       if (!isEqual) unlinkSync(full);
       if (known === undefined && status.nlink > 1) linked.set(status.ino, isEqual ? source.ino : null);
@@ -83,8 +83,8 @@ export async function equalizeContents(
 }
 
 /**
- * Ignores the error of a full disk. Removing a whole tree needs space for a directory; if there is none, the files in
- * the tree are removed one by one.
+ * Ignores a full disk, because removing a whole tree needs space for a directory. If the removal fails, the walk
+ * removes the files in the tree one by one.
  */
 function unlessFull(error: unknown): void {
   if (!isFullDisk(error)) throw error;
@@ -102,12 +102,12 @@ class Comparison {
     this.#more = more;
   }
 
-  /** Makes the contents of two files equal if `isInPlace` allows it, and returns whether the contents are equal now. */
+  /** Overwrites differences if `isInPlace` is set. Returns whether the contents are equal afterwards. */
   async equalize(from: Buffer, to: Buffer): Promise<boolean> {
     const source = openSync(from, forReading);
     const target = openSync(to, forReading);
     let writer: number | null = null;
-    // The file is opened for writing only if it differs, because a file that must not be changed may already be equal.
+    // Open the file for writing only if it differs: a file that cannot be opened for writing may already be equal.
     const openedWriter = () => {
       writer ??= openSync(to, forWriting);
       return writer;
@@ -116,7 +116,7 @@ class Comparison {
       const { size } = fstatSync(source);
       if (fstatSync(target).size !== size) {
         if (!this.#isInPlace) return false;
-        // A file that is extended ends in a hole until its contents are written.
+        // If the file becomes longer, it ends in a hole until the contents are written.
         ftruncateSync(openedWriter(), size);
       }
       for (let at = 0; at < size; at += chunkBytes) {
@@ -136,7 +136,7 @@ class Comparison {
     }
   }
 
-  /** Returns the ranges that differ. Adjacent blocks form one range. */
+  /** Returns the ranges that differ. Adjacent differing blocks form one range. */
   #differences(length: number): [start: number, end: number][] {
     const differs = (from: number, to: number) => this.#wanted.compare(this.#found, from, to, from, to) !== 0;
     const ranges: [start: number, end: number][] = [];
@@ -151,7 +151,7 @@ class Comparison {
     return ranges;
   }
 
-  /** Pauses regularly, because the program notices only in a pause that the updater has exited. */
+  /** Yields to the event loop regularly. Only then can the program notice that the updater has exited. */
   async #pause(): Promise<void> {
     if (performance.now() < this.#pausedAt + pauseEveryMs) return;
     await pause();

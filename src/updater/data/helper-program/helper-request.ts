@@ -1,32 +1,31 @@
-// Messages between the updater and tools.ts, which runs in a helper container. Each container has the mounts of one
-// service (`/data/<n>`). The directory of that service in the restore point is mounted at /point and contains one copy
-// of each mount (`/point/<n>`).
+// Requests from the updater to main.ts, which runs in a helper container. The mounts of one service are mounted at
+// `/data/<n>`. The service's directory in the restore point is mounted at `/point`, with the copy of each mount in
+// `/point/<n>`.
 
-/** Command of a helper container in the updater's image. */
 export const helperCommand = ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/tools.mjs'];
 
 export type HelperVerb = 'look' | 'probe' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports' | 'tables';
 
-/** Request to tools.ts: the JSON argument after the verb. */
+/** Second argument of main.ts, as JSON; the first argument is the verb. */
 export interface HelperRequest {
   mounts: readonly RequestedMount[];
-  /** Whether to use the lowest CPU and disk priority, because the app is in use at the same time. */
+  /** Whether to use the lowest CPU and disk priority, because the app is running at the same time. */
   isIdle?: boolean;
-  /** Ids of the host's processes whose mount tables `tables` returns. */
+  /** For `tables`: ids of the host processes whose mount tables are read. */
   pids?: readonly number[];
 }
 
 export interface RequestedMount {
   isFile: boolean;
   /**
-   * Root that an earlier `look` returned; the same applies to `device`. A mount with another root or device is
-   * rejected. Null if there is no earlier value to compare.
+   * Root that an earlier `look` returned; null if there is none to compare. A mount whose root has changed is rejected.
+   * The same applies to `device`.
    */
   root: string | null;
   device: string | null;
-  /** Relative paths below the mount that are neither copied nor removed. */
+  /** Paths relative to the mount. These files are neither copied nor removed. */
   excluded: readonly string[];
-  /** Whether the copy also has attributes named `user.rsync.%…`. Default: false. */
+  /** Whether the copy includes attributes named `user.rsync.%…`. Default: false. */
   hasRsyncAttributes?: boolean;
 }
 

@@ -2,8 +2,8 @@ import * as z from 'zod/mini';
 import { storedFieldSchemas } from '../../run/state/stored-fields.ts';
 import type { HelperVerb } from './helper-request.ts';
 
-// Schemas of the lines that tools.ts prints. The updater checks each line, because tools.ts handles files that a bad
-// release may have written. tools.ts itself uses only the types.
+// Schemas of the lines that main.ts prints. The updater validates each line, because main.ts processes files that a bad
+// release may have written. main.ts itself uses only the types.
 
 const { list } = storedFieldSchemas;
 const text = z.string();
@@ -13,16 +13,16 @@ const lookSchema = z.strictObject({
   /** `other` is a socket or a device. */
   type: z.enum(['directory', 'file', 'other']),
   /**
-   * Path of the mounted directory inside its file system, such as `/opt/svc/data`. `device` is the device number, as
-   * major:minor. Both have the format of mountinfo.
+   * Path of the mounted directory inside its file system, such as `/opt/svc/data`. `device` is the device number
+   * (`major:minor`). Both have the format of mountinfo.
    */
   root: text,
   device: text,
-  /** Number that the kernel uses for the type of the file system. */
+  /** The kernel's number for the file system type. */
   fileSystem: number,
-  /** Bytes that the contents occupy on the disk, without holes. */
+  /** Disk space of the contents in bytes, without holes. */
   bytes: number,
-  /** Bytes to read when the contents are copied, including holes. */
+  /** Bytes to read when copying the contents, including holes. */
   length: number,
   files: number,
   /** Size of the file system in bytes. `free` is its free space in bytes. */
@@ -31,8 +31,8 @@ const lookSchema = z.strictObject({
   /** Number of files and directories that can still be created. */
   freeFiles: number,
   /**
-   * Up to five paths of other file systems or subvolumes. `strange` lists up to five paths of files with unmapped
-   * owners, and `tooLong` up to five paths that are too long to copy.
+   * Up to five paths of nested file systems or subvolumes. `strange` lists up to five files with unmapped owners, and
+   * `tooLong` up to five paths that are too long to copy.
    */
   inside: list(text),
   strange: list(text),
@@ -55,11 +55,11 @@ export interface Probe extends z.infer<typeof probeSchema> {}
 
 const tablesSchema = z.strictObject({
   /**
-   * Mount tables of the kernel, by process id; `self` is the table of the helper container. A table is empty if its
-   * process has ended.
+   * The kernel's mount tables, keyed by process id; `self` is the table of the helper container. A table is empty if
+   * its process has exited.
    */
   tables: z.record(text, text),
-  /** Whether each data mount of the helper container is a directory, in the order of the mounts. */
+  /** Whether each requested mount is a directory, in the order of the request. */
   directories: list(z.boolean()),
 });
 /** Result of `tables`. */
@@ -70,9 +70,9 @@ export const helperResultSchemas = {
   probe: probeSchema,
   warm: z.null(),
   cold: z.null(),
-  /** Hash of the copy of each mount. */
+  /** Hash of each mount's copy. */
   hash: list(storedFieldSchemas.hash),
-  /** Differences that remain after the restore, listed for each mount; empty if there are none. */
+  /** For each mount, the differences that remain after the restore. */
   restore: list(list(text)),
   /** TCP ports on which a process is listening. */
   ports: z.array(number),
@@ -80,7 +80,7 @@ export const helperResultSchemas = {
 } satisfies Record<HelperVerb, z.ZodMiniType>;
 export type HelperResult<V extends HelperVerb> = z.infer<(typeof helperResultSchemas)[V]>;
 
-/** Progress line before the result: total number of bytes handled so far, over all mounts. */
+/** Progress line before the result: bytes processed so far, over all mounts. */
 const progressSchema = z.strictObject({ bytes: number });
 export type HelperProgress = z.infer<typeof progressSchema>;
 
@@ -94,7 +94,7 @@ const toldSchema = z.union([
     at: z.exactOptional(text),
   }),
 ]);
-/** Last line that tools.ts prints: the result or the error. */
+/** Last line that main.ts prints: the result or the error. */
 export type HelperMessage = z.infer<typeof toldSchema>;
 
 export const helperLineSchema = z.union([progressSchema, toldSchema]);

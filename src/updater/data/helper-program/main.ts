@@ -1,5 +1,5 @@
-// Source of the program `tools.mjs` in the updater's image. It runs in a container with the mounts of one service, and
-// inspects, copies and restores these mounts: `tools.mjs look '{"mounts":[]}'`. It prints one JSON object per line; the
+// Source of the program `tools.mjs` in the updater's image, for example `tools.mjs look '{"mounts":[]}'`. It runs in a
+// helper container, and inspects, copies or restores the mounts of one service. It prints one JSON object per line; the
 // last line is a `HelperMessage`.
 
 import { createHash } from 'node:crypto';
@@ -33,7 +33,7 @@ import {
 const verbs = { look, probe, warm, cold, hash, restore, ports, tables } satisfies Record<HelperVerb, unknown>;
 
 const mostNames = 5;
-/** Maximum number of files with several names that are remembered, to limit the memory. */
+/** Maximum number of remembered hard-linked files, to limit memory use. */
 const mostLinked = 50_000;
 const shownLength = 300;
 const everyMs = 500;
@@ -41,14 +41,11 @@ const lowestShare = 0.05;
 const fullDisk = 'the disk is full or a quota is exceeded';
 
 /**
- * rsync option for comparing files that a bad release may have written: the default checksum of rsync, xxHash, is easy
- * to deceive.
+ * rsync option for comparing files that a bad release may have written: a file can easily be crafted to match another
+ * under rsync's default checksum, xxHash.
  */
 const untrusted = '--checksum-choice=md5';
-/**
- * Options with which tar always creates the same archive from the same tree. Contents are packed without searching for
- * holes.
- */
+/** Options that make tar create the same archive whenever the tree is the same. Holes are archived as zeros. */
 const tarArgs = [
   ...'--create --sort=name --format=posix --numeric-owner --acls --xattrs --xattrs-include=* --file=-'.split(
     ' ',
@@ -100,7 +97,7 @@ async function lookAt(at: number, { excluded }: RequestedMount): Promise<MountIn
       if (linked.has(status.ino)) continue;
       const isLinked = !status.isDirectory() && status.nlink > 1;
       const canRemember = linked.size < mostLinked;
-      // If a file with several names is not remembered, each name counts as a fraction of the file.
+      // If a hard-linked file is not remembered, each of its names counts as a fraction of the file.
       const share = isLinked && !canRemember ? 1 / status.nlink : 1;
       const bytes = status.blocks * 512;
       found.bytes += share * bytes;
@@ -125,8 +122,8 @@ function disk(path: string): Pick<MountInspection, 'fileSystem' | 'size' | 'free
 }
 
 /**
- * Rejects a mount that has changed since an earlier `look`. The engine follows symbolic links when it mounts a path,
- * and the targets of these links may have changed.
+ * Rejects a mount that has changed since an earlier `look`: the engine follows symbolic links in the mount's source,
+ * and their targets may have changed.
  */
 function refuseChanged({ mounts }: HelperRequest): void {
   for (const [at, { root, device }] of mounts.entries()) {
@@ -196,22 +193,19 @@ async function warm({ mounts }: HelperRequest): Promise<null> {
       const ended = await runRsync(mount, [dataPath(at), copyPath(at)], [], { more, signal: full.signal });
       full.signal.throwIfAborted();
       if (isFull(ended)) throw noSpace(restorePointPath, fullDisk);
-      // Exit codes 23 and 24 report files that changed or disappeared because the app is running. The cold copy
+      // Exit codes 23 and 24 mean that files changed or disappeared, because the app is running. The second copy
       // includes these changes.
       judge('rsync', ended, [0, 23, 24]);
     }
   } finally {
     clearInterval(timer);
   }
-  // Sync now, so that less must be written to the disk after the cold copy.
+  // Sync now, so that little must be written to disk after the second copy.
   await syncFileSystems([restorePointPath]);
   return null;
 }
 
-/**
- * Copies the mounts while services are stopped. Waits for input first, because the container is started while services
- * are still stopping.
- */
+/** Waits for input before it copies, because the container is started while services are still being stopped. */
 async function cold({ mounts }: HelperRequest): Promise<null> {
   await once(process.stdin, 'data');
   const more = progress();
@@ -256,7 +250,7 @@ async function hash({ mounts }: HelperRequest): Promise<string[]> {
   return hashes;
 }
 
-/** Restores all mounts, after checking all of them first. Returns up to five remaining differences for each mount. */
+/** Checks all mounts before restoring any. Returns up to five remaining differences for each mount. */
 async function restore({ mounts }: HelperRequest): Promise<string[][]> {
   for (const [at, mount] of mounts.entries()) {
     const copy = fs.lstatSync(copyPath(at));
@@ -272,8 +266,8 @@ async function restore({ mounts }: HelperRequest): Promise<string[][]> {
   }
   const more = progress();
   const ends = (at: number) => [copyPath(at), dataPath(at)] as const;
-  // All files that the copies lack are removed before anything is written, because the disk may be full. For a restore
-  // point of an older updater, contents are written in place, to retain attributes that its copies lack.
+  // First remove the files that the copies lack from all mounts, because the disk may be full. For restore points of
+  // older updaters, contents are written in place, which retains attributes that the copies lack.
   for (const [at, mount] of mounts.entries())
     await equalizeContents(mount, ends(at), mount.hasRsyncAttributes !== true, more);
   for (const [at, mount] of mounts.entries())
@@ -319,9 +313,7 @@ function judge(program: string, ended: RsyncResult, accepted: readonly number[] 
   if (failure !== null) throw new Failure('failed', failure);
 }
 
-/**
- * Returns a function that adds up the handled bytes and prints the sum: at its first call, then at most twice a second.
- */
+/** Returns a function that adds up the processed bytes and prints the total, at most twice a second. */
 function progress(): (more: number) => void {
   let bytes = 0;
   let saidAt = Number.NEGATIVE_INFINITY;
@@ -333,10 +325,7 @@ function progress(): (more: number) => void {
   };
 }
 
-/**
- * Kills all processes of the container. Called when standard input closes, because the updater, which holds its other
- * end, was killed.
- */
+/** Kills all processes in the container. Called when standard input closes, which means that the updater has exited. */
 function abandon(): void {
   killPrograms();
   process.exit(1);

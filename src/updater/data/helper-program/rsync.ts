@@ -16,8 +16,8 @@ const [lineFeed, carriageReturn] = [10, 13];
 const exactly = ['-aHASXX', '--numeric-ids', '--modify-window=-1', '--one-file-system', '--delete'];
 
 /**
- * Filters that leave attributes named `user.rsync.%…` unchanged; a single `-X` would remove them. ACLs are copied
- * despite the second filter, because they are not attributes for rsync.
+ * Filters that preserve attributes named `user.rsync.%…`, which a single `-X` would remove. ACLs are copied despite the
+ * second filter, because rsync does not treat them as attributes.
  */
 const withoutRsyncAttributes = ['--filter=-x user.rsync.%*', '--filter=-x system.*'];
 
@@ -33,7 +33,7 @@ interface Copying {
   signal?: AbortSignal;
 }
 
-/** Runs rsync on one mount. Excluded files are neither copied nor removed. */
+/** Excluded files are neither copied nor removed. */
 export async function runRsync(
   { isFile, excluded, hasRsyncAttributes = false }: RequestedMount,
   ends: RsyncPaths,
@@ -53,7 +53,7 @@ export async function runRsync(
   const all = [...exactly, ...filters, ...(more ? withProgress : []), ...args, ...excludes, '--', ...paths];
   const start = () => runProgram('rsync', all, { onLine: onEach, ...(signal && { signal }) });
   const ended = await start();
-  // rsync runs a second time if the reason for its failure may be lost, because the second run prints the reason.
+  // If the error message may be lost, run rsync again: the second run prints the message.
   return broken.includes(ended.code) && !signal?.aborted ? start() : ended;
 }
 
@@ -64,15 +64,15 @@ const patternOf = (path: string): string =>
   /[*?[]/.test(path) ? path.replaceAll(/[\\*?[]/g, String.raw`\$&`) : path;
 
 /**
- * Checks whether rsync failed because of a full disk, by the error number at the end of a line, where a file name
- * cannot be.
+ * Checks for the error number of a full disk (28) or an exceeded quota (122) at the end of a line, where no file name
+ * can be.
  */
 export const isFull = ({ code, errors }: RsyncResult): boolean =>
   code !== 0 && errors.some((line) => /\((?:28|122)\)$/.test(line));
 
 /**
- * Returns the message of a failed program: its exit code with the most specific error in the first line, then its last
- * lines of standard error. Null if the exit code is accepted.
+ * Formats the error of a failed program: exit code and most specific error, then the last lines of standard error. Null
+ * if the exit code is accepted.
  */
 export function formatRsyncError(
   program: string,
@@ -101,7 +101,7 @@ interface Listeners {
   signal?: AbortSignal;
 }
 
-/** Runs a program in its own process group: rsync consists of three processes, which must end together. */
+/** Uses a separate process group, because rsync consists of three processes that must be killed together. */
 export async function runProgram(
   program: string,
   args: readonly string[],
@@ -129,16 +129,16 @@ export async function runProgram(
   return { code, errors };
 }
 
-/** Replaces the carriage return that ends a progress line of rsync with a line feed. */
+/** rsync ends progress lines with a carriage return instead of a line feed. */
 const withLineEnds = (chunk: Buffer): Buffer =>
   chunk.map((byte) => (byte === carriageReturn ? lineFeed : byte)) as Buffer;
 
-/** Syncs the file systems of the paths to the disk. Syncs all file systems if they cannot be synced individually. */
+/** Syncs all file systems if syncing only those of the paths fails. */
 export async function syncFileSystems(paths: readonly string[]): Promise<void> {
   if ((await runProgram('sync', ['-f', ...paths])).code !== 0) await runProgram('sync', []);
 }
 
-/** Kills all programs that `runProgram` has started and that are still running. */
+/** Kills all running programs that `runProgram` has started. */
 export function killPrograms(): void {
   for (const child of running) kill(child);
 }
@@ -147,6 +147,6 @@ function kill({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // The process has already ended.
+    // The process has already exited.
   }
 }

@@ -21,11 +21,11 @@ export interface MountContext {
   points: string;
   /** Data root directory of the engine; empty if the engine does not report it. */
   dataRoot: string;
-  /** Volume options by volume name. */
+  /** Volume options, keyed by volume name. */
   options: ReadonlyMap<string, Json>;
 }
 
-/** Mount to save, before its contents have been checked. */
+/** Mount to save, before its contents have been inspected. */
 export type UncheckedMount = Pick<
   SavedMount,
   'service' | 'where' | 'volume' | 'path' | 'subpath' | 'excluded'
@@ -39,11 +39,13 @@ interface Chosen {
   warnings: readonly string[];
 }
 
-/** Checks whether a container belongs to a service of the project. Containers of `docker compose run` do not count. */
+/** Containers of `docker compose run` do not count as containers of a service. */
 export const isOfService = ({ labels }: Pick<Container, 'labels'>, project: string): boolean =>
   labels[composeLabels.project] === project && labels[composeLabels.oneOff] !== 'True';
 
-/** System paths on the host, which updates do not change. Only exact matches count: `/usr/local/svc/data` is data. */
+/**
+ * System paths on the host, which updates do not change. Only exact matches count: a path inside one of them is data.
+ */
 const systemPaths = new Set([
   ...below('/etc', 'localtime timezone hosts hostname resolv.conf machine-id passwd group ssl/certs'),
   ...['/run', '/var/run'].flatMap((run) => [
@@ -62,12 +64,12 @@ const inMemory = 'in memory';
 const savedTypes: readonly string[] = ['volume', 'bind', 'cluster', 'tmpfs'];
 
 /**
- * Returns the engine's directory of volumes. Administration tools for the engine mount this directory or a parent
- * directory.
+ * Returns the directory that contains all local volumes. Administration tools mount this directory or one of its
+ * parents.
  */
 const volumesOf = ({ dataRoot }: MountContext): string => join(dataRoot || '/var/lib/docker', 'volumes');
 
-/** Returns the reason why a mount is not saved, according to its type and path; null if the mount is data. */
+/** Returns why a mount of this type and path is not saved; null if the mount is data. */
 function noDataReason(type: string, path: string, files: readonly string[]): string | null {
   if (type === 'tmpfs') return inMemory;
   if (type !== 'bind') return null;
@@ -75,10 +77,7 @@ function noDataReason(type: string, path: string, files: readonly string[]): str
   return isOfSystem(path) ? 'a system path' : null;
 }
 
-/**
- * Checks whether a mount will probably be saved, according to its type and path, because its options and contents are
- * not known yet.
- */
+/** Checks only the type and path, because the mount's options and contents are not known yet. */
 export const isSavableMount = ({ type, source, writable }: Mount, files: readonly string[]): boolean =>
   writable &&
   savedTypes.includes(type) &&
@@ -86,8 +85,8 @@ export const isSavableMount = ({ type, source, writable }: Mount, files: readonl
   !(type === 'bind' && source.endsWith('.sock'));
 
 /**
- * Returns the host path of a mount, which is empty if there is none, and its volume, which is empty for a bind mount. A
- * local volume with `o=bind` counts as a bind mount.
+ * `path` is the host path, empty if there is none. `volume` is empty for a bind mount. A local volume with `o=bind`
+ * counts as a bind mount.
  */
 export function mountOriginOf(
   mount: StorageMount,
@@ -98,7 +97,7 @@ export function mountOriginOf(
   const source = isBind ? String(device) : mount.path;
   return {
     path: source === '' ? '' : cleanPath(join(source, mount.subpath)),
-    // A directory inside a volume is mounted as a volume: the engine then follows no link out of the volume.
+    // A directory inside a volume is mounted through the volume, so that the engine follows no link out of the volume.
     volume: mount.type === 'volume' && !(isBind && mount.subpath === '') ? mount.source : '',
   };
 }
@@ -107,17 +106,14 @@ const optionsOf = ({ type, source }: Mount, { options }: Pick<MountContext, 'opt
   toObject(type === 'volume' ? options.get(source) : {});
 
 /**
- * Checks whether a host directory contains more than the data of one app: a restore would also replace everything else
- * in it.
+ * Checks whether a host path contains more than the data of one app: a restore would also replace everything else in
+ * it.
  */
 export const isHostDirectory = (path: string, directory: string): boolean =>
   /^\/[^/]*$|^\/var\/lib$|^\/(?:home|var\/home|Users)\/[^/]+$/.test(path) ||
   (path !== '' && path !== directory && isWithin(directory, path));
 
-/**
- * Chooses the mounts to save.
- * @param containers at least the containers of the project
- */
+/** @param containers at least the containers of the project */
 export function chooseMounts(
   containers: readonly Container[],
   declared: DataDeclaration,
@@ -179,7 +175,7 @@ export function chooseMounts(
 
 const networkTypes = /^(?:nfs4?|cifs|smb\w*|9p|ceph|afs|glusterfs)$/;
 
-/** Returns the reason why a mount rules out a restore point, according to the engine; null if there is none. */
+/** Returns why a mount's driver, options or source prevents a restore point; null if nothing does. */
 function refusalOf(where: string, mount: StorageMount, path: string, around: MountContext): string | null {
   const { type, driver } = mount;
   const { type: options, o } = optionsOf(mount, around);
@@ -203,7 +199,7 @@ interface Nested {
 }
 
 /**
- * Removes mounts that are inside another mount and saved with it. Of two mounts with the same source, the first is
+ * Removes mounts that are inside another mount and saved with it. Of several mounts with the same source, the first is
  * retained.
  */
 export const outermostMountsOf = <M extends Nested>(mounts: readonly M[]): M[] =>
@@ -214,13 +210,13 @@ export const outermostMountsOf = <M extends Nested>(mounts: readonly M[]): M[] =
       ),
   );
 
-/** Checks whether a saved mount contains a path, and does not exclude the path. */
+/** Checks whether a saved mount contains a path and does not exclude it. */
 const reaches = ({ path: root, excluded }: Nested, path: string): boolean =>
   isWithin(path, root) && !excluded.some((each) => isWithin(path, join(root, each)));
 
 /**
- * Finds running containers that can write to the source of a saved mount and are not stopped for the restore point.
- * Administration tools cause only a warning.
+ * Finds running containers that can write to saved data and are not stopped for the restore point. A mount of the
+ * compose directory, or of the directory of all volumes, as in administration tools, causes only a warning.
  */
 export function writersOf(
   mounts: readonly UncheckedMount[],

@@ -18,25 +18,25 @@ import { findExternalDatabases } from './find-external-databases.ts';
 
 export interface DataFacts {
   model: ComposeModel;
-  /** Containers of the project. Their mounts determine what is saved, not the mounts in the compose files. */
+  /** Containers of the project. Their mounts determine which data is saved, not the mounts in the compose files. */
   containers: readonly Container[];
   /** Services whose containers the run replaces. */
   updated: readonly string[];
   /** Data settings from the settings file. */
   said: readonly DataChoice[];
   product: Product;
-  /** Paths of the compose and env files, which the update itself restores. */
+  /** Paths of the compose and env files, which are backed up separately. */
   files: readonly string[];
   /** Compose directory. */
   directory: string;
 }
 
-/** Service, mount or database host that a user must still declare in the settings file. */
+/** Service, mount or database host for which the settings file must still contain a setting. */
 interface Undecided {
   /** Key to set in the settings file: the service, mount or host. */
   key: string;
   sentence: string;
-  /** Proposed setting: `none` if a restore point cannot save the data, or only together with data of other programs. */
+  /** Proposed setting: `none` if the data cannot be saved, or only together with data of other programs. */
   proposal: 'save' | 'none';
 }
 
@@ -64,10 +64,7 @@ export function requireDataDeclaration(facts: DataFacts): DataDeclaration {
   });
 }
 
-/**
- * Evaluates the data declarations. The settings file takes precedence over labels, and labels take precedence over the
- * product record.
- */
+/** The settings file takes precedence over labels, and labels take precedence over the product record. */
 export function evaluateData(facts: DataFacts): EvaluatedData {
   const { model, containers, updated, said } = facts;
   const services = Object.keys(model.services);
@@ -142,7 +139,7 @@ export function evaluateData(facts: DataFacts): EvaluatedData {
   }
   for (const { host, service, variable } of found.filter((each) => !outside.includes(each.host)))
     undecided.push({
-      // The host is not printed if the value of its variable may contain a secret.
+      // Do not print the host if its variable may contain a secret.
       ...{ key: isSecretKey(variable) ? `<host in ${variable}>` : host, proposal: 'none' },
       sentence: `${service} uses a database on ${host} (${variable}), which is outside the project and cannot be saved in a restore point`,
     });
@@ -174,7 +171,7 @@ function startOrder(model: ComposeModel, from: readonly string[]): string[] {
   return [...order];
 }
 
-/** Returns a message about an incorrect entry of the settings file; null if the entry is correct. */
+/** Returns a message about an incorrect setting in the settings file; null if the setting is correct. */
 function mistakeIn(
   { key, word, where }: DataChoice,
   facts: DataFacts,
@@ -196,14 +193,14 @@ function mistakeIn(
     : `${where} is set, but ${key} is neither a service of the project nor the host of a database that an updated service uses`;
 }
 
-/** Returns the host directory of a mount if the directory contains more than the data of one app; otherwise null. */
+/** Returns the host path of a mount if it contains more than the data of one app; otherwise null. */
 function hostDirectoryOf({ type, source }: Mount, { model, directory }: DataFacts): string | null {
   const volume = Object.values(model.volumes ?? {}).find((each) => each?.name === source);
   const path = cleanPath(String(type === 'bind' ? source : toObject(volume?.driver_opts).device));
   return isHostDirectory(path, directory) ? path : null;
 }
 
-/** Returns the data setting of a service, with the place where it is set. `word` is null if there is no setting. */
+/** `where` is the location of the setting, for messages. `word` is null if there is no setting. */
 function wordFor(
   service: string,
   { model, said, product }: DataFacts,
@@ -229,9 +226,7 @@ function lineOf(said: readonly DataChoice[], undecided: readonly Undecided[]): s
   return `data: {${entries.map(([key, word]) => `${quoted(key)}: ${word}`).join(', ')}}`;
 }
 
-/**
- * Returns the line with which `plan` proposes the settings that restore points still require; null if none are missing.
- */
+/** Returns the line in which `plan` proposes the missing data settings; null if none are missing. */
 export function formatProposalLine({ undecided, line }: EvaluatedData): string | null {
   if (undecided.length === 0) return null;
   const not = undecided.flatMap(({ key, proposal }) => (proposal === 'none' ? [key] : []));

@@ -1,5 +1,5 @@
-// Finds databases outside the project that updated services use, because no restore point contains their data. Values
-// of variables may contain passwords, so only hosts and names of variables leave this file.
+// Finds external databases that updated services use, because no restore point contains their data. Variables may
+// contain passwords, so only hosts and variable names leave this file.
 
 import { isIPv6 } from 'node:net';
 import { type Container, serviceOf } from '../../../engine/objects/container.ts';
@@ -11,7 +11,7 @@ interface OutsideDatabase {
 }
 
 /**
- * Returns each database host outside the project once, with the alphabetically first variable that contains the host.
+ * Returns each external database host once, with the alphabetically first variable that contains the host.
  * @param services all services of the project
  * @param containers containers of the project
  */
@@ -34,7 +34,7 @@ export function findExternalDatabases(
   return [...found.values()];
 }
 
-/** Returns all database hosts in the variables of containers. */
+/** Reads the environment variables of the containers. Includes hosts inside the project. */
 export const listDatabaseHosts = (containers: readonly Container[]): string[] =>
   containers.flatMap(({ env }) => [...env].flatMap(([variable, value]) => hostsIn(variable, value)));
 
@@ -42,14 +42,14 @@ export const listDatabaseHosts = (containers: readonly Container[]): string[] =>
 const schemes =
   /postgres|pgsql|mysql|mariadb|mongo|redis|valkey|amqp|sqlserver|mssql|oracle|clickhouse|cockroach|cassandra|couchdb|neo4j|nats|kafka|pulsar/i;
 const names = /DB|DATABASE|PG|POSTGRES|MYSQL|MARIADB|MONGO|REDIS/;
-/** Words that show, after HOST in the name of a variable, that the value is not a host but, for example, a password. */
+/** Words after HOST in a variable name which show that the value is not a host, as in `DB_HOST_PASSWORD`. */
 const otherThings = /PASS|SECRET|TOKEN|KEY|CERT|USER|PORT|SSL|AUTH/;
 
 /** Returns the database hosts in a variable, in lower case and without ports. Takes linear time. */
 export function hostsIn(variable: string, value: string): string[] {
   const hasName = isNamed(variable.toUpperCase());
   const text = value.trim().replace(/^["']/, '').replace(/["']$/, '');
-  // Splits a list of URLs. The length of the look-ahead is limited to keep the time linear.
+  // Split a list of URLs. The length of the look-ahead is limited to keep the time linear.
   const parts = text.split(/[\s,](?=[a-z][a-z0-9+.:_-]{1,60}@?\/\/)/i);
   const hosts = parts.flatMap((part) => {
     const url = urlOf(part);
@@ -65,7 +65,7 @@ function isNamed(variable: string): boolean {
   return host > 0 && !otherThings.test(variable.slice(host));
 }
 
-/** Parses a database URL; null if the text is no URL. The returned hosts may include a port. */
+/** Parses a database URL; null if the text is not a URL. The returned hosts may include a port. */
 function urlOf(text: string): { scheme: string; hosts: string[] } | null {
   const at = text.indexOf('//');
   const scheme = text.slice(0, Math.max(at, 0));
@@ -73,7 +73,7 @@ function urlOf(text: string): { scheme: string; hosts: string[] } | null {
   const rest = text.slice(at + 2);
   const end = rest.search(/[/?#;\\]/);
   let authority = end < 0 ? rest : rest.slice(0, end);
-  // Some programs accept a slash in a password, so the authority may end only after that slash.
+  // Some programs accept a slash in a password, so the first slash may not end the authority.
   const isPlain = /^(?:[\w.-]*|\[[0-9a-f:.]*\])(?::\d*)?(?:,[\w.-]*(?::\d*)?)*$/i.test(authority);
   if (!authority.includes('@') && !isPlain && rest.includes('@'))
     authority = rest.slice(rest.lastIndexOf('@')).split(/[/?#;\\]/, 1)[0] ?? '';
@@ -96,7 +96,7 @@ function hostOf(text: string): string {
   return (bare ?? '').toLowerCase().replace(/\.$/, '');
 }
 
-/** Checks whether a text is a host, not a socket path, a number, a switch or a pattern. */
+/** Rejects socket paths, numbers, booleans and patterns. */
 const isHost = (text: string): boolean =>
   isIPv6(text) ||
   (/^[\p{L}\p{N}_][\p{L}\p{N}_.-]{0,252}$/u.test(text) &&
@@ -105,7 +105,7 @@ const isHost = (text: string): boolean =>
 const isLoopback = (host: string): boolean =>
   /^(?:localhost|localhost\.localdomain|ip6-localhost|127\.[\d.]+|0\.0\.0\.0|::1?)$/.test(host);
 
-/** Returns a function that checks whether a host belongs to the project when the given container resolves it. */
+/** Returns a function that checks whether a host belongs to the project if the given container resolves it. */
 function insideOf(
   services: readonly string[],
   containers: readonly Container[],
@@ -131,8 +131,8 @@ function insideOf(
       .find(([, alias]) => alias.split('/').at(-1) === host);
     if (linked) return known.has(linked[0]);
     if (isKnown(host)) return true;
-    // For a container in the host network, a loopback address is the host itself. That address belongs to the project
-    // only if another service is reachable on the host.
+    // In the host network, a loopback address refers to the host. The address then belongs to the project only if
+    // another service is reachable on the host.
     const isShared = (each: Container) =>
       serviceOf(each) !== serviceOf(by) && (each.networkMode === 'host' || each.published.length > 0);
     return isLoopback(host) && (by.networkMode !== 'host' || containers.some(isShared));

@@ -5,10 +5,9 @@ import { isExistingPath } from '../../../core/files/file-system.ts';
 import type { Log } from '../log/run-log.ts';
 
 /**
- * Writes a docker configuration for the updater from the mounted config.json. Returns its directory, for the option
- * `--config` of docker. The configuration contains credentials, proxies (which compose passes to services) and only
- * those credential helpers that exist in the image: a missing helper or an unknown context would break even the pull of
- * a public image.
+ * Writes a docker configuration from the mounted config.json and returns its directory, for `docker --config`. The
+ * configuration contains the credentials, the proxies (which compose passes to services), and the credential helpers
+ * that exist in this image: with a missing helper or an unknown context, even pulling a public image would fail.
  */
 export async function prepareConfig(
   directory: string,
@@ -22,7 +21,7 @@ export async function prepareConfig(
     return null;
   });
   const given = text === null ? {} : parsed(text, source, log);
-  // Passwords must be masked before the first message about config.json is logged.
+  // Passwords are masked before any message about the contents of config.json is logged.
   log.addMaskRules(() => ({ hidden: passwordsOf(given) }));
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const config = JSON.stringify(await usable(given, log));
@@ -72,7 +71,7 @@ async function helperExists(name: string): Promise<boolean> {
   return (await Promise.all(found)).includes(true);
 }
 
-/** Returns the passwords in a config.json, which must never be logged. */
+/** These values must never be logged. */
 function passwordsOf({ auths }: Record<string, unknown>): string[] {
   return Object.values(Object(auths)).flatMap((login) => {
     const { auth, password, identitytoken } = Object(login) as Record<string, unknown>;

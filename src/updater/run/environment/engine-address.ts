@@ -2,10 +2,7 @@ import { join } from 'node:path';
 
 const tlsFlags = { tlscacert: 'ca.pem', tlscert: 'cert.pem', tlskey: 'key.pem' };
 
-/**
- * Reads the engine address from the environment and returns it as CLI flags, because compose must not receive the
- * environment variables.
- */
+/** Converts the environment variables to CLI flags, because compose must not receive the variables. */
 export function parseEngineAddress(env: Readonly<Record<string, string | undefined>>): {
   host: string;
   tls: string[];

@@ -17,9 +17,8 @@ import { parseEngineAddress } from './engine-address.ts';
 export const version: string = process.env.SVC_UPDATER_BUILD_VERSION ?? 'dev';
 
 const versionText = z.string().check(z.regex(/^v?\d/));
-/** Versions of the docker CLI and compose in the image. */
 const programsSchema = z.object({
-  /** Version of the docker CLI: `29.7.2` */
+  /** Such as `29.7.2`. */
   cli: versionText,
   /** Newest engine API version that the CLI supports: `1.55` */
   api: versionText,
@@ -27,20 +26,15 @@ const programsSchema = z.object({
 });
 type Programs = z.infer<typeof programsSchema>;
 
-/**
- * Path of the versions file, which the image build writes because running both programs takes a tenth of a second in
- * each run.
- */
+/** The image build writes this file, because running both programs in each run would take a tenth of a second. */
 const noted = join(import.meta.dirname, 'programs.json');
 
-/**
- * Newest known major version of the docker CLI. Up to this version, no CLI requires a newer engine API than `needed`.
- */
+/** Newest major version of the docker CLI that is known to work with engine API `needed`. */
 const lastKnown = 29;
 const needed = '1.44';
 
 /**
- * Returns the versions of the docker CLI and compose after checking that both can use the engine.
+ * Checks that the docker CLI and compose can use the engine, and returns their versions.
  * @throws UpdateError engine-version, no-compose
  */
 export async function readProgramVersions(
@@ -63,25 +57,22 @@ export async function readProgramVersions(
   return { cli: stdout.trim(), compose: compose.stdout.trim() };
 }
 
-/** Reads the versions file; null if the image build did not write the file. */
+/** Null if the image build did not write the file. */
 export async function readPrograms(file: string): Promise<Programs | null> {
   const text = await readFile(file, 'utf8').catch(() => null);
   return createJsonTextSchema(programsSchema).safeParse(text).data ?? null;
 }
 
-/** Checks whether the docker CLI can certainly use the engine, so that the CLI need not be run to find out. */
+/** True if the docker CLI can certainly use the engine, so it need not be run to find out. */
 async function fits(engine: Engine, { api }: EngineFacts, known: Programs): Promise<boolean> {
   if (api === null || Number.parseInt(known.cli.replace(/^v/, ''), 10) > lastKnown) return false;
   return isAtLeast(api.newest, needed) && isAtLeast(known.api, api.oldest) && (await engine.answersPing());
 }
 
-/**
- * Time limit in ms for each version, because an engine that is shutting down may keep a connection open without
- * responding.
- */
+/** Timeout in ms for each version. An engine that is shutting down may keep a connection open without responding. */
 const deadlineMs = 4_000;
 
-/** Returns the output of `--version`: the updater, the programs in its image, and the engine if it responds. */
+/** The output of `--version`: the updater, the programs in its image, and the engine if it responds. */
 export async function formatVersionLine(
   { name }: Product,
   env: Readonly<Record<string, string | undefined>>,

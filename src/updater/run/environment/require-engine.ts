@@ -5,7 +5,7 @@ import { type EngineError, findEngineError } from '../../../engine/http/engine-e
 import { proxyAdvice } from '../../../engine/proxy-error.ts';
 import { readUserMapping } from '../../../engine/self/user-mapping.ts';
 
-/** Advice for each reason why root in this container is not root on the host. */
+/** Keyed by the reason why root in this container is not root on the host. */
 const adviceFor = {
   remapped:
     'Add --userns=host to the docker run command. This engine maps users (userns-remap), so root in a container does not have permission to use its socket.',
@@ -13,10 +13,7 @@ const adviceFor = {
     'Mount the socket of the rootless engine that runs this container: -v $XDG_RUNTIME_DIR/docker.sock:/var/run/docker.sock. For Podman, it is $XDG_RUNTIME_DIR/podman/podman.sock.',
 };
 
-/**
- * Sends the first request to an engine. @throws UpdateError no-socket, socket-denied, engine-version,
- * engine-unavailable
- */
+/** @throws UpdateError no-socket, socket-denied, engine-version, engine-unavailable */
 export async function requireEngine(engine: Engine): Promise<EngineFacts> {
   return engine.getFacts().catch((error) => {
     const cause = findEngineError(error);
@@ -25,8 +22,8 @@ export async function requireEngine(engine: Engine): Promise<EngineFacts> {
 }
 
 /**
- * Returns an error that explains why an engine cannot be used; null if the engine's own error is already clear.
- * @param users reason why root in this container is another user on the host
+ * Null if the engine's own error is already clear.
+ * @param users reason why root in this container is a different user on the host
  */
 export function explainUnusableEngine(
   host: string,
@@ -44,11 +41,10 @@ export function explainUnusableEngine(
       `permission denied for the engine socket, ${host}`,
       users === null ? {} : { advice: adviceFor[users] },
     );
-  // The engine reports a status, for example, if an authorization plugin does not respond.
+  // The engine itself has responded: for example, its authorization plugin is not working.
   if (error.status !== null)
     return new UpdateError('engine-unavailable', `the engine at ${host} rejects requests: ${message}`);
-  // The socket may be missing because the command in the README mounts the socket of a rootful engine, and the host may
-  // have a rootless engine.
+  // The command in the README mounts the socket of a rootful engine, but this host may have a rootless engine.
   return new UpdateError(
     'no-socket',
     `no engine answers at ${host}: ${message}`,

@@ -4,9 +4,9 @@ import { listEnvFiles, type ProjectFiles } from '../../../core/compose/project-f
 import { createUnifiedDiff } from '../../../core/text/unified-diff.ts';
 
 /**
- * Formats the changes in a file for people. For files that a person edits, only the changed lines are shown, without
- * comments, because an unchanged line or a comment may contain an old password. With `isShipped`, the new text comes
- * from a release, so the lines around a change contain no secrets and are also shown. The values of the variables in
+ * Formats the changes in a file for people. In a file that is edited by users, an unchanged line or a comment may
+ * contain an old password, so only changed lines are shown, without comments. With `isShipped`, the new text comes from
+ * a release and contains no secrets, so the lines around a change are also shown. The values of the variables in
  * `hidden` are never shown.
  */
 export function formatFileDifference(
@@ -22,13 +22,11 @@ export function formatFileDifference(
   );
 }
 
-/** Removes a YAML comment: `+    image: svc:v1.5.0 # …` */
+/** Result: `+    image: svc:v1.5.0 # …` */
 const withoutYamlComment = (line: string): string =>
   /^[-+]/.test(line) ? line.replace(/(?<=[-+\s])#.*?(\r?)$/s, '# …$1') : line;
 
-/**
- * Removes the comment of an env file line, such as `+SVC_VERSION=v1.5.0 # …`, and hides the value of a hidden variable.
- */
+/** Result: `+SVC_VERSION=v1.5.0 # …`. The value of a hidden variable is also replaced. */
 function withoutEnvComment(line: string, hidden: readonly string[]): string {
   const sign = line.charAt(0);
   if (sign !== '+' && sign !== '-') return line;

@@ -5,7 +5,7 @@ import { type Container, parseEnvironment, serviceOf } from '../../../engine/obj
 import { type Json, toStrings } from '../../../engine/objects/json.ts';
 import type { MaskRules } from './mask.ts';
 
-/** Returns the mask rules for a compose model, of either the current or the planned configuration. */
+/** The model may be of the current or of the planned configuration. */
 export function maskRulesOfModel(model: ComposeModel): MaskRules {
   const services = Object.entries(model.services);
   const stores = [...Object.values(model.configs ?? {}), ...Object.values(model.secrets ?? {})];
@@ -35,21 +35,19 @@ const namesIn = ({ image, volumes, env_file, secrets, configs }: ModelService): 
   ...[...(secrets ?? []), ...(configs ?? [])].map(({ target = '' }) => target),
 ];
 
-/** Replaces `$$` with `$`, because compose doubles each `$` in a value. */
+/** In its model, compose doubles each `$` of a value. */
 const undoubled = (text: string): string => text.replaceAll('$$', '$');
 
 /**
- * Returns an image reference, its repository and its tag. The repository must also be shown without the tag, because
- * the new release has another tag.
+ * Returns an image reference, its repository and its tag. The repository must also be shown with other tags, because
+ * the new release has a new tag.
  */
 export function imageNamesOf(image: string): string[] {
   const { repository = image, tag = null } = parseReference(image) ?? {};
   return [image, repository, tag ?? ''];
 }
 
-/**
- * Returns the mask rules for containers, whose environment may contain variables from a shell that are not in any file.
- */
+/** The environment of a container may contain variables from a shell, which are not in any file. */
 export const maskRulesOfContainers = (containers: readonly Container[]): MaskRules => ({
   secrets: containers.flatMap(({ env }) => secretsOf(env)),
   shown: containers.flatMap((container) => [
@@ -62,16 +60,16 @@ export const maskRulesOfContainers = (containers: readonly Container[]): MaskRul
 });
 
 /**
- * Returns the mask rules for the requests that `up` would send. Since compose 5, only these requests contain the values
- * from new env files.
+ * Rules for the requests that `up` would send. Since compose 5, only these requests contain the values from new env
+ * files.
  */
 export const maskRulesOfSent = (sent: Iterable<{ body: Json }>): MaskRules => ({
   secrets: [...sent].flatMap(({ body }) => secretsOfBody(body)),
 });
 
-/** Returns the secrets of a container, or of the container spec of a Swarm service, in the engine's JSON format. */
+/** `body` is a container, or the container spec of a Swarm service, in the engine's JSON format. */
 export const secretsOfBody = ({ Env }: Json): Secret[] => secretsOf(parseEnvironment(toStrings(Env)));
 
-/** Returns environment values as secrets, except PATH and HOME, which come from images. */
+/** All environment values count as secrets, except PATH and HOME, which come from images. */
 const secretsOf = (env: ReadonlyMap<string, string>): Secret[] =>
   [...env].flatMap(([key, value]) => (key === 'PATH' || key === 'HOME' ? [] : [{ key, value }]));

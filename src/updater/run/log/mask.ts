@@ -14,36 +14,33 @@ import {
   type Matcher,
 } from './matcher.ts';
 
-/**
- * Rules from one source: texts that must be hidden, and texts that must be shown even if they contain a secret value.
- */
+/** Texts to hide, and texts to show even if they contain a secret value. */
 export interface MaskRules {
   /**
-   * Possible secrets, such as values from env files and service environments. Values that are short or are keywords of
-   * the log are still shown.
+   * Possible secrets, such as values from env files and service environments. Short values and log keywords are still
+   * shown.
    */
   secrets?: Iterable<Secret>;
-  /** Image references, project and service names, and paths. A secret value within one of these texts is shown. */
+  /** Image references, paths, and names of projects and services. A secret value within one of these texts is shown. */
   shown?: Iterable<string>;
   /**
-   * Host names in messages. They are shown like the texts in `shown`, unless a variable with a secret-looking name
-   * contains the host name.
+   * Host names in messages. Like the texts in `shown`, a host name is shown, unless it is the value of a variable with
+   * a secret-looking name.
    */
   hosts?: Iterable<string>;
-  /** Texts that are always hidden, such as registry passwords. */
+  /** Texts that are hidden in any case, such as registry passwords. */
   hidden?: Iterable<string>;
 }
 
 export const maskedText = '***';
-// The scheme has a maximum length because the expression would otherwise start at each letter of a long run of letters.
-// A user name of 16 or more characters without a password is a token, as in https://ghp_…@github.com.
+// The length of the scheme is limited; otherwise, the expression would start at each letter of a long run of letters. A
+// user name of 16 or more characters without a password is a token, as in https://ghp_…@github.com.
 const urlCredentials =
   /\b([a-z][a-z0-9+.-]{0,30}:(?:\\{0,3}\/){2})(?:[^\s/?#@:]*:[^\s/?#]*|[^\s/?#@:]{16,})@/gi;
 
 /**
- * Creates the filter for every line of the log (docs/contract.md 6.6). Values of 8 or more characters, or of 4 or more
- * if the key looks secret, become `***`, whatever their encoding. The user name and password in any URL are also
- * masked.
+ * Creates the filter for every log line (docs/contract.md 6.6). Values of 8 or more characters, or of 4 or more if the
+ * key looks secret, become `***` in any encoding. Credentials in URLs are always masked.
  */
 export function createMask({
   secrets = [],
@@ -73,15 +70,15 @@ export function createMask({
   return (text) => hide(text, secretTexts, shownTexts).replace(urlCredentials, `$1${maskedText}@`);
 }
 
-/** Mask of a run. Rules are never removed, because an old password may still be valid. */
+/** Rules are never removed, because an old password may still be valid. */
 export class Mask {
   readonly #secrets = new Map<string, Secret>();
   readonly #texts = { shown: new Set<string>(), hosts: new Set<string>(), hidden: new Set<string>() };
   #sources: (() => MaskRules)[] = [];
-  /** Mask without rules, which already masks credentials in URLs. */
+  /** Even without rules, this masks credentials in URLs. */
   #mask = createMask({});
 
-  /** Adds a source of rules. The source is only called when the next text is masked, because many runs log little. */
+  /** The source is only called when the next text is masked, because many runs log little. */
   add(source: () => MaskRules): void {
     this.#sources.push(source);
   }
@@ -108,26 +105,20 @@ export class Mask {
 
 const passwordInUrl = /\b[a-z][a-z0-9+.-]{0,30}:\/\/([^\s/?#@:]*):([^\s/?#]{8,})@/gi;
 
-/**
- * Extracts passwords from URLs, because a database client may print a password without its URL. A password that equals
- * the user name is not a secret.
- */
+/** A database client may print the password of a URL alone. A password that equals the user name is not a secret. */
 const passwordsIn = (value: string): string[] =>
   [...value.matchAll(passwordInUrl)].flatMap(([, user = '', password = '']) =>
     password === user ? [] : [unescaped(password)],
   );
 
-/** Container and health states, as the engine reports them. */
+/** Container and health states of the engine. */
 const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
 const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataKeywords]);
 
-/**
- * Checks whether a text is a version tag or a keyword of the log. Such texts are not secrets, and the server must be
- * able to parse them.
- */
+/** Version tags and log keywords are not secrets, and the server must be able to parse them. */
 const isWord = (text: string): boolean => parseTag(text).kind !== 'other' || words.has(text);
 
-/** Checks whether a text is an IP address, optionally with a port or a prefix length. Such a text is not a secret. */
+/** Accepts an IP address with a port or a prefix length, too. Such a text is not a secret. */
 const isAddress = (text: string): boolean => isIP(text) !== 0 || isIP(text.replace(/[:/]\d+$/, '')) !== 0;
 
 /**
@@ -143,13 +134,13 @@ const ownTexts = [
 ];
 
 /**
- * Hides every secret in a text, unless the secret is entirely within a shown text. Secrets that overlap or follow each
- * other become one `***`.
+ * Hides every secret, unless the secret is entirely within a shown text. Overlapping or adjacent secrets become one
+ * `***`.
  */
 function hide(text: string, secrets: Matcher, shown: Matcher): string {
   const readings = decodedReadingsOf(text).map((reading) => ({ reading, found: secrets(reading) }));
   if (readings.every(({ found }) => found.length === 0)) return text;
-  /** By position: the farthest end of all shown texts that begin at or before the position. */
+  /** For each position, the farthest end of all shown texts that begin at or before the position. */
   const shownUntil = new Int32Array(text.length);
   for (const { reading } of readings) {
     for (const { start, lengths } of shown(reading)) {
@@ -166,7 +157,7 @@ function hide(text: string, secrets: Matcher, shown: Matcher): string {
 
   const isHidden = new Uint8Array(text.length);
   for (const { reading, found } of readings) {
-    /** By position: the number of characters that must still be hidden, passed on from each position to the next. */
+    /** For each position, the number of characters that must still be hidden from there on. */
     const rest = new Int32Array(text.length + 1);
     for (const { start, lengths } of found) {
       const [longest = 0] = lengths;
@@ -191,8 +182,7 @@ function hide(text: string, secrets: Matcher, shown: Matcher): string {
 const at = (numbers: Int32Array, position: number): number => numbers[position] as number;
 
 /**
- * Checks that a match is not part of a longer word: if the project is named acme, the text acme4711 may still be a
- * secret.
+ * True if a match is not part of a longer word: if the project is named acme, the text acme4711 may still be a secret.
  */
 function isWhole(text: string, start: number, end: number): boolean {
   const isLetter = (char: string | undefined) => char !== undefined && /[A-Za-z0-9]/.test(char);

@@ -1,15 +1,15 @@
-// Matcher for texts in a line, in every encoding that a program may print (docs/contract.md 6.6).
+// Finds texts in a line, in every encoding that a program may print (docs/contract.md 6.6).
 
 /** A line decoded with one encoding. An escape may begin at any position, even within another escape. */
 interface Reading {
   length: number;
-  /** Returns the character at a position; several characters if the escape at the position encodes several. */
+  /** Several characters if the escape at the position encodes several. */
   charactersAt(position: number): string;
-  /** Returns the position after the character or escape that begins at a position. */
+  /** Position after the character or escape that begins at `position`. */
   after(position: number): number;
 }
 
-/** A position at which texts begin, with the lengths in characters of these texts, the longest first. */
+/** A position at which texts begin, with the lengths of these texts in characters, the longest first. */
 interface Match {
   start: number;
   lengths: Iterable<number>;
@@ -18,23 +18,23 @@ interface Match {
 export type Matcher = (reading: Reading) => Match[];
 
 /**
- * Creates an Aho-Corasick automaton, which finds thousands of texts at once. Its time does not depend on the number,
- * length or similarity of the texts. A regular expression for all texts would take a second for a long line and could
- * not contain a text of 32,768 characters. The automaton reads from the end of a line: each position has one next
- * character, even within escapes, but may have several previous characters.
+ * Creates an Aho-Corasick automaton, which finds thousands of texts at once, whatever their number, length or
+ * similarity. A regular expression for all texts would take a second for a long line and could not contain a text of
+ * 32,768 characters. The automaton reads a line from its end: each position has one next character, even within
+ * escapes, but may have several previous characters.
  */
 export function createMatcher(texts: Iterable<string>): Matcher {
   const all = [...new Set(texts)];
   const size = all.reduce((sum, { length }) => sum + length, 1);
-  /** Next node, by node and character code. */
+  /** Next node, keyed by node and character code. */
   const next = new Map<number, number>();
   const depth = new Int32Array(size);
   /**
-   * By node: the node to continue from if the next character does not fit. It stands for the longest end of a text with
-   * which the characters of the node begin.
+   * For each node, the node to continue from if the next character does not match: the node for the longest ending of a
+   * text that is also the beginning of the characters read.
    */
   const otherwise = new Int32Array(size);
-  /** By node: the node of the longest whole text with which the characters of the node begin; 0 if there is none. */
+  /** For each node, the node of the longest complete text with which its characters begin; 0 if there is none. */
   const ending = new Int32Array(size);
   let nodes = 1;
 
@@ -88,8 +88,8 @@ export function createMatcher(texts: Iterable<string>): Matcher {
 const { raw } = String;
 
 /**
- * Builds a pattern for the escaped bytes of one character in UTF-8.
- * @param first patterns of the first byte of characters with one, two, three and four bytes
+ * Builds a pattern for the escaped UTF-8 bytes of one character.
+ * @param first patterns for the first byte of characters with one, two, three and four bytes
  */
 const inUtf8 = (first: readonly string[], more: string): string =>
   first.map((form, count) => `${form}(?:${more}){${count}}`).join('|');
@@ -114,19 +114,19 @@ const fromBackslash = (code: string): string => {
 
 /** Encodings, each with a pattern that finds an escape at any position. */
 const encodings: readonly [pattern: RegExp, decode: (code: string) => string][] = [
-  // Escapes with a backslash, in JSON and in a shell's double quotes and `$'…'`. Programs escape different characters,
-  // but each escape has the same meaning.
+  // Backslash escapes, in JSON, double quotes and `$'…'`. Programs escape different characters, but the meaning of an
+  // escape is always the same.
   [new RegExp(raw`(?=(\\u[\da-fA-F]{4}|${octal}|\\[bfnrt]|\\[^A-Za-z0-9]))`, 'g'), fromBackslash],
-  // Escapes in URLs and HTML forms, which also encode a space as a plus sign.
+  // Escapes in URLs; in HTML forms, a plus sign also stands for a space.
   [new RegExp(`(?=(${percent}))`, 'gi'), fromPercent],
   [new RegExp(raw`(?=(\+|${percent}))`, 'gi'), fromPercent],
-  // Single quotes within single quotes of a shell.
+  // A single quote within single quotes in a shell.
   [/(?=('(?:\\'|"'")'))/g, () => "'"],
-  // Dollar signs, each of which compose doubles.
+  // Compose doubles each dollar sign.
   [/(?=(\$\$))/g, () => '$'],
 ];
 
-/** Returns the line as it is, and the line decoded with each encoding that has an escape in the line. */
+/** Returns the unchanged line, and the line decoded with each encoding that has an escape in the line. */
 export function decodedReadingsOf(line: string): Reading[] {
   const found = encodings.map(([pattern, decode]) =>
     [...line.matchAll(pattern)].map(
@@ -143,7 +143,7 @@ export function decodedReadingsOf(line: string): Reading[] {
   });
 }
 
-/** Returns the position after the given number of characters from `start`. Stops after `limit`. */
+/** Position after the given number of characters from `start`. The search stops when it has passed `limit`. */
 export function endPositionOf(reading: Reading, start: number, characters: number, limit: number): number {
   let end = start;
   for (let left = characters; left > 0 && end <= limit; end = reading.after(end))
@@ -151,7 +151,7 @@ export function endPositionOf(reading: Reading, start: number, characters: numbe
   return end;
 }
 
-/** Minimum number of base64 characters to search for, because fewer characters occur in too many texts. */
+/** Minimum number of base64 characters to search for. Shorter texts occur by chance. */
 const shortestBase64 = 6;
 
 /**

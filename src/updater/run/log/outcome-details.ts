@@ -3,9 +3,8 @@ import type { Product } from '../../../core/names/product.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
 import { joinWithAnd } from './format-values.ts';
 
-/** Facts about the instance for the last line of a run. */
 export interface OutcomeFacts {
-  /** Running version, such as `v1.4.2`; null until it is found. */
+  /** Running version, such as `v1.4.2`; null if not yet known. */
   version: string | null;
   project: ComposeProject | null;
   services: readonly string[];
@@ -14,27 +13,25 @@ export interface OutcomeFacts {
    * data.
    */
   safeServices?: readonly string[];
-  /**
-   * Whether a restore point is complete and the new version has not been rolled back, so that a rollback is possible.
-   */
+  /** Whether a restore point is complete and the new version has not been rolled back, so a rollback is possible. */
   canRollBack?: boolean;
   /** Services that a restore point covers but the run does not update. They are stopped while data is restored. */
   dataServices?: readonly string[];
-  /** Description of the state that an interrupted run has left; null if no run was interrupted. */
+  /** What state an interrupted run has left; null if no run was interrupted. */
   halfDone: string | null;
   /** Whether containers may have been replaced. */
   touched: boolean;
-  /** Whether the app has no running container, and had none before the run. */
+  /** Whether the app has no running container, as before the run. */
   isStopped?: boolean;
   /** Whether all app containers were restarting or unhealthy before the run. */
   isUnwell?: boolean;
-  /** Files that the run has written but not restored, because they were edited during the update. */
+  /** Files that the run changed but did not restore, because they were edited during the update. */
   leftAlone?: UserEdits;
-  /** Name of the last executed step. */
+  /** Name of the step that was started last. */
   step?: string | null;
-  /** Whether the run is a requested rollback. */
+  /** Whether the user requested this rollback. */
   isRollback?: boolean;
-  /** Product whose name is used in messages; svc if missing. */
+  /** Product named in messages; svc if missing. */
   product?: Product;
 }
 
@@ -49,7 +46,7 @@ export interface UserEdits extends z.infer<typeof userEditsSchema> {}
 export const describeEditedFiles = (paths: readonly string[]): string =>
   `another user or process edited ${joinWithAnd(paths)} during the update`;
 
-/** Formats a sentence about edits that were made during the update: they were kept, and affect the next `up`. */
+/** Describes edits that were made during the update and kept, and their effect on the next `up`. */
 export function describeUserEdits({ paths, next }: UserEdits): string {
   const then =
     next === null
@@ -58,7 +55,7 @@ export function describeUserEdits({ paths, next }: UserEdits): string {
   return `${describeEditedFiles(paths)}; the edits were kept, and ${then}`;
 }
 
-/** Facts for a run that has not found the instance yet, and for commands without an instance. */
+/** Facts before the instance is found, and for commands without an instance. */
 export const unknownOutcomeFacts: OutcomeFacts = {
   version: null,
   project: null,

@@ -10,16 +10,16 @@ import { Mask, type MaskRules } from './mask.ts';
 export type LogFields = Readonly<Record<string, unknown>>;
 type Sink = (event: ProgressEvent, fields: LogFields) => void;
 
-/** Log of a run, with one event per line. All output is masked. */
+/** Writes one event per line. All output is masked. */
 export class Log {
   #phase: Phase = 'inspect';
   readonly #mask = new Mask();
   readonly #sinks: Sink[];
-  /** All lines since the start, because a copy of the log may begin during the run. */
+  /** All lines since the start, because copying the log to a file may begin during the run. */
   readonly #lines: string[] = [];
 
   #lastAt = performance.now();
-  /** Last logged error message; null if there is none. */
+  /** Null if no error was logged. */
   lastError: string | null = null;
 
   constructor(sink: Sink) {
@@ -27,14 +27,14 @@ export class Log {
   }
 
   /**
-   * Adds a source of mask rules. The source is called before the next line is printed; from then on, its secrets are
-   * masked, and no later rule removes them.
+   * The source is called before the next line is printed. From then on, its secrets are masked, and no later rule
+   * removes them.
    */
   addMaskRules(source: () => MaskRules): void {
     this.#mask.add(source);
   }
 
-  /** Sets the phase that is printed with the following lines. No code depends on the phase. */
+  /** Sets the phase printed with the following lines. No code depends on the phase. */
   enter(phase: Phase): void {
     this.#phase = phase;
   }
@@ -55,19 +55,18 @@ export class Log {
     this.#emit('info', message, fields, percent);
   }
 
-  /** Returns the time in ms since the last line was logged. */
+  /** Milliseconds since the last line was logged. */
   quietMs(): number {
     return performance.now() - this.#lastAt;
   }
 
-  /** Masks a text as if it were logged. */
   masked(text: string): string {
     return this.#mask.apply(text);
   }
 
   /**
-   * Copies the whole log, from its first line, to a file that remains after the container is removed. With `add`, the
-   * log is appended to the file, because the run resumes another run.
+   * Copies the log, from its first line, to a file that outlives the container. With `add`, the log is appended to the
+   * file, because the run resumes a previous run.
    */
   copyTo(path: string, { add = false }: { add?: boolean } = {}): void {
     let works = true;
@@ -81,8 +80,8 @@ export class Log {
       }
     };
     const whole = (flag: 'w' | 'a') => {
-      // Unlink the old copy instead of overwriting it, because a backup may contain a hard link to the copy. Only a
-      // regular file is unlinked.
+      // The old copy is unlinked and not overwritten, because a backup may contain a hard link to it. Only a regular
+      // file is unlinked.
       if (flag === 'w' && lstatSync(path, { throwIfNoEntry: false })?.isFile()) unlinkSync(path);
       writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600, flag });
       chownLikeDirectory(path).catch(() => {});
@@ -91,7 +90,7 @@ export class Log {
     this.#sinks.push((event) =>
       keep(() => {
         if (existsSync(path)) appendFileSync(path, `${formatLine(event)}\n`);
-        // If the copy was removed, the whole log is written again, as soon as the directory of the copy exists.
+        // If the copy was removed, the whole log is written again once the directory exists.
         else if (existsSync(dirname(path))) whole('w');
       }),
     );
@@ -117,8 +116,8 @@ export class Log {
 }
 
 /**
- * Creates a sink that writes to standard output (fd 1) or standard error (fd 2). Writes are synchronous, so that no
- * line is lost if the process is killed.
+ * Writes to standard output (fd 1) or standard error (fd 2). Writes are synchronous, so no line is lost if the process
+ * is killed.
  */
 export function stdoutSink(format: LogFormat, fd = 1): Sink {
   const destination = pino.destination({ fd, sync: true });

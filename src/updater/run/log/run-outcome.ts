@@ -23,11 +23,10 @@ export const runOutcomeSchema = z.object({
   /** Additional fields of the last line, for programs. */
   fields: z.exactOptional(z.record(z.string(), z.unknown())),
 });
-/** Outcome of a run, with the last line of its log. */
 export interface RunOutcome extends z.infer<typeof runOutcomeSchema> {}
 
 /**
- * Returns the outcome of an unsuccessful run, with the state of the instance and the next command to type.
+ * The message describes the state of the instance and the next command to run.
  * @param cancelledBy number of the signal that cancelled the run
  */
 export function createFailedOutcome(
@@ -90,8 +89,8 @@ export function createFailedOutcome(
 }
 
 /**
- * Replaces specific advice with the general advice if the mask would hide a part of the specific advice. The general
- * advice is never masked.
+ * Falls back to the general advice if the mask would hide a part of the specific advice. The general advice is never
+ * masked.
  */
 function shownAdvice(general: string, log: Log, specific = general): string {
   if (!log.masked(specific).includes(maskedText)) return specific;
@@ -99,39 +98,32 @@ function shownAdvice(general: string, log: Log, specific = general): string {
   return general;
 }
 
-/** Converts a result to an outcome: the last line of the log and its fields. */
 export function createOutcome(result: RunResult, exitCode: number): RunOutcome {
   const { outcome, code, advice, facts } = result;
   const fields = { ...facts, ...(code !== null && { code }), ...(advice !== null && { advice }), result };
   return { outcome, exitCode, message: isSuccess(outcome) ? result.message : formatLastLine(result), fields };
 }
 
-/**
- * Maximum length of the last error in characters: it may come from a release, and a stack stores its outcome in a
- * label.
- */
+/** Maximum length in characters. The last error may come from a release, and a stack stores its outcome in a label. */
 const maxDetailLength = 2_000;
 
-/** Returns the last error of the log, which may be one of the given lines that have not been logged yet. */
+/** The last error may be in the given lines, which have not been logged yet. */
 const lastErrorOf = (log: Log, lines: readonly string[]): string | null => {
   const last = lines.flatMap((line) => log.masked(line).split(/\r?\n/)).at(-1) ?? log.lastError;
   return last?.slice(0, maxDetailLength) ?? null;
 };
 
-/** Masks an outcome for the journal. */
 export function maskOutcome(log: Log, { outcome, exitCode, message, fields = {} }: RunOutcome): RunOutcome {
   const masked = (text: string) => log.masked(text);
   return { outcome, exitCode, message: masked(message), fields: mapTexts(fields, masked) };
 }
 
-/** Logs the outcome of an unsuccessful run. */
 export function logFailure(error: unknown, log: Log, facts: OutcomeFacts, cancelledBy?: number): RunOutcome {
   const { lines, ...ending } = createFailedOutcome(error, facts, log, cancelledBy);
   for (const line of lines) log.error(line);
   return maskOutcome(log, logLastLine(ending, log));
 }
 
-/** Logs the last line of a successful run. */
 export function logSuccess(
   log: Log,
   outcome: 'updated' | 'unchanged' | 'fetched',
@@ -142,10 +134,7 @@ export function logSuccess(
   return maskOutcome(log, logLastLine(createOutcome(result, exitCodes[outcome]), log));
 }
 
-/**
- * Logs the last line of a run and returns the outcome. A restarted container whose run has already ended logs the line
- * again.
- */
+/** Returns the outcome. A restarted container whose run has already ended logs the last line again. */
 export function logLastLine(ending: RunOutcome, log: Log): RunOutcome {
   const { outcome, message, fields } = ending;
   log.enter('done');
@@ -191,7 +180,7 @@ function stateAfter({ code, outcome, state }: UpdateError, facts: OutcomeFacts):
   return nothingChanged(facts);
 }
 
-/** Describes the version: still stopped if it was stopped before the run, otherwise with the given `state`. */
+/** A version that was stopped before the run is still stopped; otherwise, it is in the given `state`. */
 const standing = (version: string, { isStopped, isRollback }: OutcomeFacts, state: string): string =>
   isStopped
     ? `${version} is still stopped, as before the ${isRollback ? 'rollback' : 'update'}`
@@ -202,10 +191,7 @@ const files = ({ leftAlone }: OutcomeFacts): string =>
 
 const saved = ({ leftAlone }: OutcomeFacts): string => (leftAlone ? `; ${describeUserEdits(leftAlone)}` : '');
 
-/**
- * Reports that nothing was changed. The version is null for `bump`, and if the run ends before the running version is
- * found.
- */
+/** The version is null for `bump`, and if the run ends before it has found the running version. */
 function nothingChanged(facts: OutcomeFacts): string {
   const { version, halfDone } = facts;
   if (halfDone) return `nothing was changed by this run; ${halfDone}`;
@@ -223,8 +209,8 @@ function adviceWhenBroken(facts: OutcomeFacts, { code, advice, state }: UpdateEr
   const compose = `docker compose -p ${facts.project.name}`;
   const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
   const fix = `Check the output of ${compose} ps and ${compose} logs ${names}. Fix the cause, then run {command} again`;
-  // Do not suggest `up`: with the edited files, compose may start a version older than the one whose migrations have
-  // run.
+  // `up` is not suggested: with the edited files, compose may start a version older than the version whose migrations
+  // have run.
   if (facts.leftAlone) return `${fix}.`;
   const rollback =
     code === 'broken' && state === null && facts.canRollBack

@@ -18,27 +18,26 @@ import {
   type UpdaterOptions,
 } from './option-table.ts';
 
-/** A command with its validated option values. */
 export interface CommandLine {
   command: Command;
   product: Product;
-  /** Values by option name. Only a settings file can set `data`. */
+  /** Keyed by option name. Only a settings file can set `data`. */
   values: OptionValues;
-  /** Error code that `explain` explains; null for all codes. */
+  /** Error code to explain; null for all codes. */
   code: ErrorCode | null;
 }
 
 export type OptionValues = ReadonlyMap<string, readonly GivenValue[]>;
 
-/** A value, together with the option, variable or line that set it, for error messages. */
+/** A value, and for error messages the option, variable or line that set it. */
 export interface GivenValue {
   value: string;
   where: string;
-  /** Name of a service, a mount (`app:/library`) or a host, for values of the setting `data`. */
+  /** For `data`: the name of a service, a mount (`app:/library`) or a host. */
   key?: string;
 }
 
-/** Reports all mistakes of a command line at once, so that an operator can fix them together. */
+/** Contains all mistakes of a command line, so that the user can correct them together. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
   readonly mistakes: readonly string[];
@@ -54,7 +53,7 @@ const productVariable = 'SVC_UPDATER_PRODUCT';
 export const missingServiceMessage = `bump requires at least one --service option, or the services setting in ${settingsFileName}`;
 
 /**
- * Reads the command line and the environment. Options override variables.
+ * Options override environment variables.
  * @throws UsageError with all mistakes
  */
 export function parseCommandLine(
@@ -94,7 +93,7 @@ export function parseCommandLine(
   return { ...nothing, command, values };
 }
 
-/** Returns all mistakes: values with the wrong form, missing options, and options that exclude each other. */
+/** Finds values with the wrong form, missing options, and options that exclude each other. */
 export function mistakesIn(command: Command, values: OptionValues): string[] {
   const mistakes: string[] = [];
   const rows: UpdaterOptions = { ...optionsByCommand[command], data: { form: dataForm, help: '' } };
@@ -138,7 +137,6 @@ export function mistakesIn(command: Command, values: OptionValues): string[] {
   return mistakes;
 }
 
-/** Reads the options that are set by environment variables. */
 function readVariables(
   env: Readonly<Record<string, string | undefined>>,
   table: UpdaterOptions,
@@ -157,7 +155,7 @@ function readVariables(
   return values;
 }
 
-/** Reads the options of a command line and adds mistakes to the list. */
+/** Adds mistakes to the list. */
 function readFlags(args: readonly string[], table: UpdaterOptions, mistakes: string[]): OptionValues {
   const messages: ArgumentMessages = {
     unknown: (option, name) => {
@@ -176,8 +174,8 @@ function readFlags(args: readonly string[], table: UpdaterOptions, mistakes: str
 }
 
 /**
- * Reads the product from a name or a JSON object. If the text is empty or invalid, returns the product svc and adds the
- * mistakes to the list.
+ * The text is a name or a JSON object. If it is empty or invalid, returns the product svc and adds the mistakes to the
+ * list.
  */
 function readProduct(text: string | undefined, mistakes: string[]): Product {
   const given = text?.trim();
@@ -194,8 +192,8 @@ function readProduct(text: string | undefined, mistakes: string[]): Product {
 }
 
 /**
- * Returns the error code that is the argument of `explain`; null without an argument, for all codes. An unknown code is
- * a mistake that lists similar codes.
+ * Reads the argument of `explain`; null without an argument, for all codes. For an unknown code, the mistake lists
+ * similar codes.
  */
 function readCode(words: readonly string[], mistakes: string[]): ErrorCode | null {
   const [word = '-'] = words;

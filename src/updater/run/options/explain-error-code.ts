@@ -2,7 +2,7 @@ import { type ErrorCode, errorCodes, explanationOf } from '../../../core/errors/
 import type { Product } from '../../../core/names/product.ts';
 import { exitCodes } from '../../../core/progress/outcome.ts';
 
-/** Returns the output of `explain`: the details of one error code, or all error codes with their meanings. */
+/** The output of `explain`: the details of one error code, or all error codes with their meanings. */
 export function explain(code: ErrorCode | null, product: Product): string {
   if (code === null) {
     const width = Math.max(...errorCodes.map(({ length }) => length));
@@ -23,7 +23,7 @@ export function explain(code: ErrorCode | null, product: Product): string {
 const mostNear = 5;
 const mostTypos = 3;
 
-/** Suggests names for a mistyped word: names that contain the word or differ in a few letters, the closest first. */
+/** Finds names that contain the word or differ in a few letters, the closest first. */
 export function findSimilarNames(word: string, names: readonly string[]): string[] {
   const distances = names.map((name) => ({
     name,
@@ -36,9 +36,7 @@ export function findSimilarNames(word: string, names: readonly string[]): string
     .map(({ name }) => name);
 }
 
-/**
- * Counts the letters that must be inserted, removed or replaced to turn one word into another (Levenshtein distance).
- */
+/** Levenshtein distance: number of letters that must be inserted, removed or replaced. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (const [index, letter] of [...from].entries()) {

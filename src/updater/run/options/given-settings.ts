@@ -8,8 +8,8 @@ import { readSmallFile } from './settings-file.ts';
 import { splitNameAndValue } from './update-options.ts';
 
 /**
- * Adds the values from `--set-file` to the command line as `--set` options, which real `--set` options override.
- * Messages never contain a value.
+ * Adds the values from `--set-file` as `--set` options. Values from the command line override them. Messages never
+ * contain a value.
  * @throws UsageError with all mistakes
  */
 export async function addGivenSettings(line: CommandLine, isTerminal: boolean): Promise<CommandLine> {
@@ -26,17 +26,16 @@ export async function addGivenSettings(line: CommandLine, isTerminal: boolean): 
   return all.length === 0 ? line : { ...line, values: new Map(line.values).set('set', all) };
 }
 
-/** JSON format of the `--set-file` that the server writes: pairs of a name and a value. */
+/** Pairs of a name and a value: the JSON format of the file that the server writes. */
 const entries = createJsonTextSchema(z.array(z.tuple([z.string(), z.string()])));
-/** Form of a line of an env file. The name `__proto__` is rejected, because dotenv ignores it. */
+/** Line of an env file. The name `__proto__` is rejected, because dotenv ignores it. */
 const lineForm = /^\s*(?:#.*|(?:export\s+)?(?!__proto__\b)[A-Za-z_][A-Za-z0-9_]*\s*=.*)?$/;
 
 async function settingsIn(path: string): Promise<GivenValue[]> {
   const file = await readSmallFile(path, path).catch((error: unknown) => {
     throw error instanceof UpdateError ? new UsageError([error.message]) : error;
   });
-  // The file from the server is deleted when a run ends, and this container may have been restarted after the end of
-  // its run.
+  // The server's file is deleted when a run ends, and this container may have been restarted after that.
   if (file === null && path === serverSettingsPath) return [];
   if (file === null) throw new UsageError([`${path} does not exist`]);
   const { data = fromEnvFile(file.text, path) } = entries.safeParse(file.text);

@@ -4,17 +4,17 @@ import { settingsFileName, stateDirectoryName } from '../../../core/names/state-
 import { parseTarget, targetDescription } from '../../../core/release/target.ts';
 import { notifyAddressDescription, parseNotifyAddress } from '../../../notify/address.ts';
 
-/** An option of the updater. A switch can also be turned on by setting its environment variable to 1. */
+/** A switch can also be turned on by setting its environment variable to 1. */
 interface UpdaterOption extends OptionRow {
   /**
-   * Whether the option has no environment variable, although another command has an option with this name that does.
+   * Whether the option can only be typed. It has no environment variable, although the option of this name in another
+   * command has one.
    */
   isTyped?: boolean;
-  /** Whether a settings file may set the option, because the option describes the instance and not a single run. */
+  /** Whether a settings file may set the option, because it describes the instance and not a single run. */
   inFile?: boolean;
 }
 
-/** Default timeouts in seconds. */
 export const usualSeconds = { wait: 300, pull: 3600 };
 
 const release = {
@@ -223,13 +223,11 @@ export const bumpTable = {
 
 export type UpdaterOptions = OptionTable<UpdaterOption>;
 
-/** Returns the named options of `update`, for another command. */
 const shared = (...names: (keyof typeof updateTable)[]): UpdaterOptions =>
   Object.fromEntries(names.map((name) => [name, updateTable[name]]));
 
 const ofServices = ['service', 'exclude', 'version-var', 'wait-timeout'] as const;
 
-/** Commands that may be the first argument of a command line. */
 export const commandNames = [
   'update',
   'plan',
@@ -242,14 +240,14 @@ export const commandNames = [
   'serve',
 ] as const;
 
-/** All commands. Only `help` and `version` may be anywhere on a command line. */
+/** Only `help` and `version` may be anywhere on a command line. */
 export type Command = (typeof commandNames)[number] | 'help' | 'version';
 
-/** Options of each command. */
 export const optionsByCommand: Readonly<Record<Command, UpdaterOptions>> = {
   update: updateTable,
   plan: updateTable,
-  // `fetch` has no data options: without the lock, inspecting data could disturb a database that an update is using.
+  // `fetch` has no data options. It does not take the lock, so inspecting data could disturb a database that an update
+  // is using.
   fetch: {
     ...shared('target', 'project', 'dir', 'container', ...ofServices, 'pull-timeout', 'accept-drift'),
     ...shared(
@@ -280,26 +278,23 @@ export const optionsByCommand: Readonly<Record<Command, UpdaterOptions>> = {
   version: {},
 };
 
-/** Check and description of the values in `data`, which only a settings file sets. */
+/** For the values of `data`, which only a settings file can set. */
 export const dataForm = [{ test: isDataKeyword }, '"save" or "none"'] as const;
 
-/** Returns the settings key of an option: `services` for `--service`. */
+/** Key in a settings file: `services` for `--service`. */
 export const settingsKeyOf = (name: string): string =>
   name === 'service' || name === 'file' ? `${name}s` : name;
 
-/**
- * Returns the environment variable of an option; null for `--set` and for options that only exist for `rollback` or
- * `bump`.
- */
+/** Null for `--set`, and for options that only `rollback` or `bump` has. */
 export const environmentVariableOf = (name: string): string | null =>
   name in updateTable && name !== 'set'
     ? `SVC_UPDATER_${settingsKeyOf(name).toUpperCase().replaceAll('-', '_')}`
     : null;
 
-/** Form of a setting. `pairs` is a mapping of services to keywords. */
+/** `pairs` is a mapping of services to keywords. */
 export type SettingForm = 'value' | 'list' | 'switch' | 'pairs';
 
-/** Settings by their key in a settings file: options, and `data`, which selects the data in a restore point. */
+/** The options that a settings file may set, and `data`, which selects the data in a restore point. */
 export const settingsByKey = new Map<string, { name: string; form: SettingForm }>([
   ...Object.entries<UpdaterOption>({ ...updateTable, ...bumpTable }).flatMap(([name, row]) => {
     const form: SettingForm = row.isList ? 'list' : row.value === undefined ? 'switch' : 'value';

@@ -14,7 +14,7 @@ import { settingsByKey as known, optionsByCommand, type SettingForm, settingsKey
 const maxBytes = 64 * 1024;
 
 /**
- * Completes the command line with the settings file of the compose directory. Options and variables override settings.
+ * Adds the settings in the compose directory to the command line. Options and variables override them.
  * @throws UpdateError settings-invalid, with all mistakes
  */
 export async function addFileSettings(line: CommandLine, directory: string, log: Log): Promise<CommandLine> {
@@ -31,7 +31,7 @@ export async function addFileSettings(line: CommandLine, directory: string, log:
   return { ...line, values };
 }
 
-/** Adds the settings that the command supports and that are not set on the command line. */
+/** Adds only settings that the command supports and the command line does not set. */
 export function completeCommandLine({ command, values }: CommandLine, settings: OptionValues): OptionValues {
   const all = new Map(values);
   const services = (values.get('service') ?? []).map(({ value }) => value);
@@ -46,7 +46,7 @@ export function completeCommandLine({ command, values }: CommandLine, settings: 
 }
 
 /**
- * Reads the values of a settings file by option.
+ * Returns the values keyed by option.
  * @throws UpdateError settings-invalid
  */
 export function settingsOf(file: TextFile): OptionValues {
@@ -88,10 +88,7 @@ interface Place {
   follow(node: unknown): unknown;
 }
 
-/**
- * Functions that read a setting, by its form. They return the values, or the second part of an error message, such as
- * `must be a single value`.
- */
+/** Each reader returns the values, or the second part of an error message, such as `must be a single value`. */
 const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[] | string> = {
   value: (node, { where }) => {
     const value = textOf(node);
@@ -117,7 +114,7 @@ const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[]
   },
 };
 
-/** Formats a value as it is written in the file. */
+/** Formats a value as written in the file. */
 const wordsOf =
   (flag: string) =>
   ({ value, key }: GivenValue): string => {
@@ -134,7 +131,7 @@ function parsed(file: TextFile) {
   }
 }
 
-/** Returns a scalar as it is written in the file, because a service may be called `no`, and `007` must not become 7. */
+/** Returns a scalar as written in the file: a service may be called `no`, and `007` must not become 7. */
 const textOf = (node: unknown): string | null => {
   if (!isScalar(node) || node.value === null) return null;
   return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
@@ -144,8 +141,8 @@ const invalid = (mistakes: readonly string[]): UpdateError =>
   new UpdateError('settings-invalid', mistakes.at(-1) ?? '', { detail: mistakes.slice(0, -1) });
 
 /**
- * Reads a text file of at most 64 KiB; null if the file does not exist. A symbolic link is not followed, because
- * another user could point the link at any file of the host.
+ * Reads a text file of at most 64 KiB; null if it does not exist. A symbolic link is not followed, because another user
+ * could point it at any file on the host.
  * @throws UpdateError settings-invalid
  */
 export async function readSmallFile(path: string, name: string): Promise<TextFile | null> {

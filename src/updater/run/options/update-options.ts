@@ -8,75 +8,68 @@ export type UpdateOptions = ReturnType<typeof updateOptionsOf>;
 export type DataOptions = UpdateOptions['data'];
 export type ProofOptions = UpdateOptions['proof'];
 
-/**
- * Builds the options of all commands that run on an instance. Options that a command does not have get their defaults.
- */
+/** Options of all commands that run on an instance. Options that a command does not have get their defaults. */
 export function updateOptionsOf({ command, product, values }: CommandLine) {
   const { all, one, isOn } = readerOf(values);
-  /**
-   * Whether the operator listed the services: if so, a missing service is an error; a missing default worker is not.
-   */
+  /** Whether the user listed the services. Only then is a missing service an error; a missing default worker is not. */
   const servicesNamed = values.has('service');
-  // The first service is the app, and all others are workers.
   const [app = 'app', ...others] = servicesNamed ? all('service') : product.services;
   const workers: readonly string[] = others;
   return {
     product,
     target: parseTarget(one('target') ?? ''),
     project: one('project'),
-    /** Compose directory, as a path inside the container. */
+    /** Path inside the container. */
     dir: one('dir'),
-    /** Id of the only container whose labels are trusted. Null if the labels of all containers must agree. */
+    /** Id of the only container whose labels are trusted. If null, the labels of all containers must agree. */
     container: one('container'),
     app,
     workers,
     servicesNamed,
-    /** Services of the app that are not updated; `*` for all. */
+    /** App services that are not updated; `*` for all. */
     exclude: all('exclude'),
     versionVariable: one('version-var') ?? product.versionVariable,
     acceptDrift: isOn('accept-drift'),
     acceptOwnBuild: isOn('accept-own-build'),
     acceptRecalled: isOn('accept-recalled'),
     removeOldImages: isOn('remove-old-images'),
-    /** Whether the rollback after a failed update is disabled. */
     noRollback: isOn('no-rollback'),
-    /** Addresses to which the updater sends notifications about a run. */
     notify: command === 'update' || isOn('yes') ? all('notify') : [],
     limits: {
       waitTimeoutMs: 1000 * Number(one('wait-timeout') ?? usualSeconds.wait),
       pullTimeoutMs: 1000 * Number(one('pull-timeout') ?? usualSeconds.pull),
     },
     data: {
-      /** Whether the data is saved before the new version starts. */
+      /** Whether data is saved before the new version starts. */
       restorePoint: isOn('restore-point'),
-      /** Directory for restore points, as a path inside the container; null for the state directory. */
+      /** Path inside the container; null for the state directory. */
       restoreDir: one('restore-dir'),
-      /** Maximum downtime of the app while the data is saved; null for no limit. */
+      /** Maximum downtime while the data is saved; null for no limit. */
       maxDowntimeSeconds: one('max-downtime') === null ? null : Number(one('max-downtime')),
       said: dataOf(values),
     },
     proof: {
-      /** Expected digests of images as `NAME=sha256:…`. If a name has several digests, each of them is accepted. */
+      /** `NAME=sha256:…`. If a name has several digests, each of them is accepted. */
       expect: all('expect'),
       expectFiles: all('expect-file'),
       /** Directory with a `release.json`, as a path inside the container. */
       release: one('release'),
-      /** Release archive that contains the images, as a path inside the container. */
+      /** Path of the release archive inside the container. */
       archive: one('archive'),
-      /** File that lists who may sign releases and channel files, as a path inside the container. */
+      /** List of those who may sign releases and channel files, as a path inside the container. */
       trust: one('trust'),
-      /** Channel file, which lists recalled releases, as a path inside the container. */
+      /** Path of the channel file, which lists recalled releases, inside the container. */
       channelFile: one('channel-file'),
     },
     /**
-     * Values of new settings, by name. An undefined value is prompted for on the terminal. Null if the command has no
+     * Values of new settings, keyed by name. The user is prompted for undefined values. Null if the command has no
      * `--set`.
      */
     settings: 'set' in optionsByCommand[command] ? new Map(all('set').map(splitNameAndValue)) : null,
-    /** Options for a Swarm stack, which the updater can update instead of a compose project. */
+    /** Set to update a Swarm stack instead of a compose project. */
     stack: {
       name: one('stack'),
-      /** Stack files in the order of `docker stack deploy -c`. */
+      /** In the order of `docker stack deploy -c`. */
       files: all('file'),
       /** Whether all old app tasks are stopped before the first new task starts. */
       stopFirst: isOn('stop-first'),
@@ -84,19 +77,15 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
   };
 }
 
-/** Options that are required to plan a release. */
 export type ReleaseRequest = Pick<UpdateOptions, 'target'>;
 
-/** Returns the options that a journal stores, so that a later run can check whether it has the same options. */
+/** Options stored in a journal. A later run compares them with its own options. */
 export const requestOf = ({ target, app, workers }: UpdateOptions) => ({
   target: target?.tag ?? null,
   services: [app, ...workers],
 });
 
-/**
- * Checks whether a stored run has the target and services of the options.
- * @param stored a journal; or the record of a stack, which lists no services
- */
+/** @param stored a journal; or the record of a stack, which lists no services */
 export function isSameRequest(
   stored: { target: string | null; services?: readonly string[] },
   options: UpdateOptions,
@@ -105,12 +94,12 @@ export function isSameRequest(
   return stored.target === target && (stored.services ?? services).join() === services.join();
 }
 
-/** Splits `NAME=VALUE` or `NAME`. */
+/** `NAME` alone has no value. */
 export const splitNameAndValue = (text: string) => text.split(/=(.*)/s, 2) as [string, string | undefined];
 
 /**
- * The operator's choice whether a restore point contains certain data: of a service, of a mount (`app:/library`) or of
- * a database host outside the project.
+ * The user's choice whether a restore point contains the data of a service, of a mount (`app:/library`) or of a
+ * database host outside the project.
  */
 export interface DataChoice {
   key: string;
@@ -126,9 +115,9 @@ const dataOf = (values: CommandLine['values']): readonly DataChoice[] =>
 export function rollbackOptionsOf({ values }: CommandLine) {
   const { isOn } = readerOf(values);
   return {
-    /** Whether the rollback is carried out; false for a dry run. */
+    /** False for a dry run. */
     yes: isOn('yes'),
-    /** Whether the current data is discarded without being saved before the rollback. */
+    /** Whether the current data is discarded before the rollback and not saved. */
     discardCurrent: isOn('discard-current'),
   };
 }
@@ -138,7 +127,7 @@ export type BumpOptions = ReturnType<typeof bumpOptionsOf>;
 export function bumpOptionsOf({ values }: CommandLine) {
   const { all, one, isOn } = readerOf(values);
   return {
-    /** Compose directory. Null for the directory of the first file; without files, for the working directory. */
+    /** Compose directory. Null for the directory of the first file, or without files, the working directory. */
     dir: one('dir'),
     files: all('file'),
     envFiles: all('env-file'),

@@ -15,7 +15,7 @@ import {
 const trace =
   'SVC_UPDATER_TRACE=1 prints the duration of each child process and each engine request to standard error.';
 
-/** Lists the options that a command has in common with `update`. */
+/** Lists the options shared with `update`. */
 function sharedOptions(command: Command, end: string): string {
   const names = Object.keys(optionsByCommand[command]).filter((name) => name in updateTable);
   const [last, ...others] = names.map((name) => `--${name}`).reverse();
@@ -24,10 +24,7 @@ function sharedOptions(command: Command, end: string): string {
   return text.replaceAll(/(.{1,120})(?:$| )/g, '$1\n').trimEnd();
 }
 
-/**
- * Returns the output of `--help`. Environment variables are only listed for svc, because only operators of svc set
- * them.
- */
+/** The output of `--help`. Environment variables are only listed for svc, because only users of svc set them. */
 export function formatUsage(product: Product): string {
   const { name, versionVariable, containerName } = product;
   const [app, ...workers] = product.services;
@@ -39,7 +36,7 @@ export function formatUsage(product: Product): string {
   const heading = isSvc
     ? 'Options for update, plan and fetch, with their environment variables in brackets:'
     : 'Options for update, plan and fetch:';
-  /** Formats a table of options, with descriptions in column 30. */
+  /** Descriptions begin in column 30. */
   const linesOf = (table: UpdaterOptions): string =>
     Object.entries(table)
       .map(([option, row]) => {

@@ -10,21 +10,20 @@ import type { ProofOptions, UpdateOptions } from '../options/update-options.ts';
 
 /** Digests that the images and files of a verified release must have (docs/contract.md 3.21). */
 export interface ExpectedDigests {
-  /** Accepted digests (of an image index, a manifest or an image configuration), by service or repository. */
+  /** Accepted digests (of an image index, a manifest or an image configuration), keyed by service or repository. */
   images: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Digests (`sha256:…`) of release files, by file name. */
+  /** Digests (`sha256:…`) of release files, keyed by file name. */
   files: ReadonlyMap<string, string>;
-  /** Compressed sizes in bytes of the known image layers: for each service or repository, the size by layer digest. */
+  /** Compressed size in bytes of each known layer, keyed by service or repository, then by layer digest. */
   layers: ReadonlyMap<string, Readonly<Record<string, number>>>;
-  /** New settings from a `release.json`. */
   settings?: ReleaseFile['settings'];
 }
 
 type Asked = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
 
 /**
- * Sets the target to the release of an archive if no target is specified. An archive that cannot be verified is ignored
- * here, because `readExpectedDigests` reports the error.
+ * Sets the target to the release of an archive if no target is specified. Does not report an archive that cannot be
+ * verified, because `readExpectedDigests` reports it later.
  */
 export async function addArchiveTarget(options: UpdateOptions): Promise<UpdateOptions> {
   const { proof, target } = options;
@@ -34,8 +33,8 @@ export async function addArchiveTarget(options: UpdateOptions): Promise<UpdateOp
 }
 
 /**
- * Collects the expected digests from the options and from the `release.json` of a directory or an archive; null if
- * there are none.
+ * Collects the digests from the options and from the `release.json` of a directory or an archive; null if there are
+ * none.
  * @param platform the engine's platform: `linux/amd64`
  * @throws UpdateError not-proven
  */
@@ -77,7 +76,7 @@ const halves = (text: string): [string, string] => {
   return [text.slice(0, at), text.slice(at + 1)];
 };
 
-/** Returns the path of the `release.json` or the archive, for messages. */
+/** Path of the `release.json` or the archive, for messages. */
 const fileOf = ({ release, archive }: ProofOptions): string =>
   archive === null ? `${release}/release.json` : archive;
 
@@ -109,7 +108,7 @@ async function headOf({ release, archive }: ProofOptions): Promise<ArchiveHead> 
   return { file: file as Buffer, bundle: String(bundle) };
 }
 
-/** Opens a release archive. @throws UpdateError not-proven */
+/** @throws UpdateError not-proven */
 export const requireArchive = (path: string) =>
   openArchive(path).catch((cause: NodeJS.ErrnoException) => {
     const why = cause.code === undefined ? cause.message : `the archive cannot be read (${cause.code})`;

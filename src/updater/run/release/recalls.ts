@@ -15,13 +15,13 @@ import type { RunContext } from '../run-context.ts';
 
 /** Releases that the publisher recalled, from `--channel-file`. */
 export interface Recalls extends Pick<ChannelFile, 'recalled'> {
-  /** Whether the operator accepts an update to a recalled release. */
+  /** Whether the operator allows an update to a recalled release. */
   accepted: boolean;
 }
 
 /**
- * Reads the channel file and checks whether the target is recalled (docs/contract.md 3.24); null without a channel
- * file. Warns about an expired file, and about a recall that the operator accepts.
+ * Reads the channel file and rejects a recalled target (docs/contract.md 3.24). Warns if the file has expired, or if
+ * the operator accepts the recalled target. Null without a channel file.
  * @throws UpdateError not-proven, recalled
  */
 export async function readRecalls({
@@ -43,7 +43,7 @@ export async function readRecalls({
 }
 
 /**
- * Checks whether a version is recalled. Returns a warning if it is and the operator accepts recalled releases.
+ * Returns a warning instead of throwing if the operator accepts recalled releases.
  * @throws UpdateError recalled
  */
 export function checkRecalled(recalls: Recalls | null, version: string | null): string[] {
@@ -55,7 +55,7 @@ export function checkRecalled(recalls: Recalls | null, version: string | null): 
   throw new UpdateError('recalled', message);
 }
 
-/** Reads the channel file, and verifies its signature if there is a trust file. @throws UpdateError not-proven */
+/** The signature is only verified if there is a trust file. @throws UpdateError not-proven */
 async function channelFileAt(path: string, { proof, product, target }: UpdateOptions): Promise<ChannelFile> {
   try {
     const bytes = await read(path);
@@ -83,7 +83,7 @@ async function channelFileAt(path: string, { proof, product, target }: UpdateOpt
   }
 }
 
-/** Returns the channel of a target; null for a floating tag, which can belong to either channel. */
+/** Null for a floating tag, which may belong to either channel. */
 function channelOfTarget(target: Target | null): ChannelFile['channel'] | null {
   if (target?.kind === 'canary') return 'canary';
   return target?.kind === 'release' ? 'stable' : null;

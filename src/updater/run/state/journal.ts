@@ -48,12 +48,12 @@ export const emptyJournal = {
 
 export const journalFileName = 'journal.json';
 
-/** Journal of a run. Each change is written to the disk before the action that it describes. */
+/** Each change is written to the disk before the action that it describes. */
 export class Journal {
   readonly #place: Pick<Lock, 'state' | 'restore'>;
   readonly #fs: FileSystem;
   #data: JournalData;
-  /** Whether the container snapshots were read from the disk and may therefore have been written by another user. */
+  /** Whether the container snapshots were read from the disk, so another user may have written them. */
   readonly isInherited: boolean;
 
   constructor(place: Pick<Lock, 'state' | 'restore'>, data: JournalData, fs: FileSystem = diskFileSystem) {
@@ -67,7 +67,7 @@ export class Journal {
     return this.#data;
   }
 
-  /** Writes changes. When the promise resolves, they are on the disk. @throws UpdateError write-failed */
+  /** The changes are on the disk when the promise resolves. @throws UpdateError write-failed */
   async write(changes: Partial<JournalData> = {}): Promise<void> {
     const data = this.#changed(changes);
     const path = join(this.#place.state, journalFileName);
@@ -92,8 +92,8 @@ export class Journal {
   }
 
   /**
-   * Writes changes and ignores a write error, because a full disk must not prevent the run from completing and the
-   * engine reports most of the state. Returns the error message; null if there was no error.
+   * Writes changes but tolerates a write error: a full disk must not prevent the run from completing, and the engine
+   * reports most of the state. Returns the error message; null if there was no error.
    */
   async note(changes: Partial<JournalData>): Promise<string | null> {
     try {
@@ -114,10 +114,10 @@ export class Journal {
     await this.write(this.#changesOfEnd(ending));
   }
 
-  /** Records a crash of the process synchronously, because nothing else may happen before the process exits. */
+  /** Writes synchronously, because nothing else may happen before the process exits after a crash. */
   endAtOnce(ending: RunOutcome): void {
     const path = join(this.#place.state, journalFileName);
-    // A separate name, because a write of the run may still be in progress under the usual temporary name.
+    // The usual temporary name may be in use by an unfinished write of the run.
     const temporary = `${path}.crashed`;
     rmSync(temporary, { force: true });
     writeFileSync(temporary, textOf(this.#changed(this.#changesOfEnd(ending))), {
@@ -126,10 +126,7 @@ export class Journal {
     renameSync(temporary, path);
   }
 
-  /**
-   * Returns the changes to the journal at the end of a run. Container snapshots are only retained if a later run may
-   * need them for a rollback, because they contain secrets.
-   */
+  /** Container snapshots contain secrets, so they are only retained if a later run may need them for a rollback. */
   #changesOfEnd(ending: RunOutcome): Partial<JournalData> {
     const { state: before, started } = this.#data;
     const state = endedState(before, ending);
@@ -147,24 +144,23 @@ export class Journal {
 
 const textOf = (data: JournalData): string => `${JSON.stringify(data, null, 1)}\n`;
 
-/** Value that matches no container id, so that no restarted container reports this outcome as its own. */
+/** Matches no container id, so no restarted container reports this outcome as its own. */
 const nobody = '';
 
 /**
- * Returns the journal fields for a restart of the container after an interruption. `attempt` only counts starts in the
- * same state.
+ * Journal fields for a restart of the container after an interruption. `attempt` counts only starts in the same state.
  */
 export function countStart({ state, attempt, interruptedIn }: JournalData) {
   const { at } = openOf(state) ?? state;
   return { attempt: (interruptedIn ?? at) === at ? attempt + 1 : 2, interruptedIn: at };
 }
 
-/** Checks whether a run ended or was killed before all steps were finished. */
+/** Checks whether a run has unfinished steps, because it ended early or was killed. */
 export const isPending = ({ state }: Pick<JournalData, 'state'>): boolean => openOf(state) !== null;
 
 /**
  * Checks whether files or containers may be of different versions. A run with the outcome `broken` only counts during a
- * rollback, because it has already reported this state to a person.
+ * rollback, because it has already reported this state to the user.
  */
 export const isHalfDone = ({ state }: Pick<JournalData, 'state'>): boolean =>
   openOf(state) !== null && (endingOfState(state)?.outcome !== 'broken' || rollbackOf(state) !== null);
@@ -188,8 +184,7 @@ export function formatPendingMessage(data: JournalData): string {
 }
 
 /**
- * Returns the error of a command that requires a completed previous run. Even `update` only completes a rollback, and
- * then does not update.
+ * For commands that require a completed previous run. Even `update` would only complete the rollback, without updating.
  */
 export const createPendingError = (data: JournalData): UpdateError =>
   new UpdateError(
@@ -200,21 +195,17 @@ export const createPendingError = (data: JournalData): UpdateError =>
       : {},
   );
 
-/** Formats the name of a run, such as `20261121T104207Z`, as a time for people. */
+/** Formats a run name, such as `20261121T104207Z`, as a time for people. */
 const spelledOut = (run: string): string =>
   run.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3 $4:$5:$6 UTC');
 
-/** A malformed journal: its text and the validation error. */
 interface UnreadableJournal {
   unreadable: string;
   mistake: string;
 }
 type ReadJournal = JournalData | UnreadableJournal | null;
 
-/**
- * Reads the journal of a state directory.
- * @throws UpdateError unexpected-file, journal-pending; or an error of the file system
- */
+/** @throws UpdateError unexpected-file, journal-pending; or an error of the file system */
 export async function readJournal(state: string): Promise<ReadJournal> {
   await requireOwnEntry(dirname(state));
   await requireOwnEntry(dirname(state), journalFileName);
@@ -236,7 +227,6 @@ export async function readJournal(state: string): Promise<ReadJournal> {
   );
 }
 
-/** Returns facts for the last line of a run that uses this journal. */
 export const journalOutcomeFactsOf = (data: JournalData, halfDone: string | null = null): OutcomeFacts => ({
   version: data.from,
   project: data.project,
@@ -251,24 +241,23 @@ export const journalOutcomeFactsOf = (data: JournalData, halfDone: string | null
   ...(data.leftAlone && { leftAlone: data.leftAlone }),
 });
 
-/** Returns facts about the restore point for the last line. */
 export const restorePointFactsOf = ({ point, state }: JournalData): Partial<OutcomeFacts> =>
   point ? { dataServices: point.services, canRollBack: point.state === 'saved' && isReplacing(state) } : {};
 
-/** Checks whether the app had containers before the run, but none of them had to run. */
+/** True if the app had containers before the run, but none of them had to run. */
 export function isAppStopped({ changeover, containers, services: [app] }: JournalData): boolean {
   const own = (changeover?.containers ?? containers).filter(({ service }) => service === app);
   return own.length > 0 && own.every(({ runs }) => !runs);
 }
 
-/** Reads the journals of compose directories. Unreadable journals are skipped. */
+/** Skips journals that cannot be read. */
 export async function readJournals(directories: readonly string[]): Promise<JournalData[]> {
   const found = await Promise.all(directories.map((each) => readableJournal(stateDirectoryOf(each))));
   return found.filter((journal) => journal !== null);
 }
 
 /**
- * Reads a journal with unfinished steps. Null if there is none, or if the journal cannot be read.
+ * Null if there is no journal, if it cannot be read, or if all its steps are finished.
  * @throws UpdateError journal-pending for another format
  */
 export async function readPendingJournal(state: string): Promise<JournalData | null> {
@@ -287,7 +276,7 @@ async function readableJournal(
 }
 
 /**
- * Moves the journal to the backup directory, so that a person can inspect it. Returns the new path, relative to the
+ * Moves the journal to the backup directory, where a person can inspect it. Returns the new path, relative to the
  * compose directory.
  */
 export async function moveJournalToBackup(

@@ -14,33 +14,30 @@ import { openStateDirectory, stateDirectoryOf } from './state-directory.ts';
 
 export type LinkCall = typeof link;
 
-/** Dependencies of the functions for locking. */
 interface Doors {
   engine: Engine;
   log: Log;
-  /** Creates a hard link; by default on the disk. */
+  /** Creates a hard link; on the disk by default. */
   link?: LinkCall;
 }
 
 export interface Lock {
-  /** State directory, as a path inside the container. */
+  /** Path of the state directory inside the container. */
   state: string;
   /** Whether the lock was taken over from a previous run that was killed. */
   takenOver: boolean;
   /** Recreates the state directory and the lock if they were removed. */
   restore: () => Promise<void>;
-  /** Releases the lock. A lock of another container is never removed. */
+  /** Never removes a lock of another container. */
   release: () => Promise<void>;
 }
 
 const holderSchema = z.object({ containerId: z.string(), name: z.string(), since: z.string() });
-/** Container that holds the lock. */
 export type LockHolder = z.infer<typeof holderSchema>;
 
 /**
- * Takes the lock, which allows one run per compose directory. A lock is taken over if its container is no longer
- * running.
- * @param directory the compose directory, as a path inside the container
+ * The lock allows one run per compose directory. It is taken over if its container is no longer running.
+ * @param directory compose directory, as a path inside the container
  * @throws UpdateError update-running, rights-lost, read-only, unexpected-file, not-a-file, write-failed
  */
 export async function takeLock(doors: Doors, own: Container, directory: string): Promise<Lock> {
@@ -91,9 +88,9 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
 const noLinks = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'EXDEV'];
 
 /**
- * Creates the lock atomically; returns false if a lock exists. `mine` is a file with the same text in the same
- * directory. The lock is a hard link to `mine`, so no process ever reads a lock without its holder. On a file system
- * without hard links, the lock is created first and written afterwards, and `readWhole` waits for the text.
+ * Creates the lock atomically; returns false if a lock exists. The lock is a hard link to `mine`, a file in the same
+ * directory that already contains `text`, so no process ever reads a lock without its holder. On a file system without
+ * hard links, the lock is created first and written afterwards, and `readWhole` waits for the text.
  */
 async function placeLock(
   lock: string,
@@ -119,11 +116,11 @@ async function placeLock(
     throw error;
   }
   // If this process was delayed for a second between creating and writing the lock, another updater may have replaced
-  // the lock as stale.
+  // it as stale.
   return (await readFile(lock, 'utf8').catch(() => null)) === text;
 }
 
-/** Reads a lock when its text is complete or after a second; null if there is no lock. */
+/** Waits up to a second for the complete text of the lock; null if there is no lock. */
 function readWhole(lock: string): Promise<string | null> {
   const evaluate = (text: string | null, isLate: boolean) =>
     isLate || text === null || text.endsWith('\n') ? text : undefined;
@@ -132,8 +129,8 @@ function readWhole(lock: string): Promise<string | null> {
 }
 
 /**
- * Removes the files of updaters that were killed while they took the lock. A file `lock.<id>` is kept if its container
- * is running.
+ * Removes the files of updaters that were killed while they were taking the lock. The file of a running container is
+ * kept.
  */
 async function removeRemains(state: string, own: Container, engine: Engine): Promise<void> {
   for (const name of await readdir(state)) {
@@ -145,7 +142,7 @@ async function removeRemains(state: string, own: Container, engine: Engine): Pro
 }
 
 /**
- * Removes the lock if its holder is no longer running. Returns whether the lock was stale.
+ * Returns whether the lock was stale.
  * @throws UpdateError update-running if the holder is running
  */
 async function removeStale({ engine, log, link }: Doors, lock: string, own: Container): Promise<boolean> {
@@ -168,7 +165,8 @@ async function removeStale({ engine, log, link }: Doors, lock: string, own: Cont
     );
   }
   // Two updaters may find the same stale lock, and the slower one could remove the new lock of the faster one.
-  // Therefore, each updater renames the lock first, then checks its text, and restores it if it is not the stale lock.
+  // Therefore, each updater renames the lock, checks the text of the renamed file, and restores the lock if it is not
+  // the stale one.
   const aside = `${lock}.stale.${own.id.slice(0, 12)}`;
   const moved = await rename(lock, aside).then(
     () => true,
@@ -187,7 +185,7 @@ export async function dropLock(directory: string, own: Container): Promise<void>
   if (holder?.containerId === own.id) await rm(join(stateDirectoryOf(directory), 'lock'), { force: true });
 }
 
-/** Returns the holder of the lock; null if the lock is free. */
+/** Null if the lock is free. */
 export async function findLockHolder(directory: string): Promise<LockHolder | null> {
   const text = await readFile(join(stateDirectoryOf(directory), 'lock'), 'utf8').catch(() => null);
   return text === null ? null : readHolder(text);

@@ -3,9 +3,9 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stateDirectoryOf } from './state-directory.ts';
 
-// Reserve files, which are deleted before a rollback to free space, because a bad release may have filled the disk that
-// the engine, the data and the compose directory share. Measured on a full ext4 disk: creating a container takes 0.3 MB
-// and 50 files, and starting a container takes 0.1 MB and 10 files.
+// Reserve files occupy disk space that a rollback can free. A bad release may have filled the disk that the engine, the
+// data and the compose directory share. Measured on a full ext4 disk: creating a container takes 0.3 MB and 50 files,
+// and starting a container takes 0.1 MB and 10 files.
 
 const fileBytes = 65_536;
 /** Number of files in each part. The part `journal` only makes room for the journal. */
@@ -20,7 +20,7 @@ const pathOf = (directory: string, part: Part): string =>
   join(stateDirectoryOf(directory), `reserve-${part}`);
 
 /**
- * Creates the reserve files. Errors such as a full disk are ignored, because the reserve is optional.
+ * Ignores errors such as a full disk, because the reserve is optional.
  * @param directory the compose directory
  */
 export async function createReserveFiles(directory: string): Promise<void> {
@@ -30,7 +30,7 @@ export async function createReserveFiles(directory: string): Promise<void> {
       await rm(path, { recursive: true, force: true });
       await mkdir(path, { mode: 0o700 });
       for (let at = 0; at < parts[part]; at++)
-        // The content is random, because a file system may compress files.
+        // Random content, because a file system may compress files.
         await writeFile(join(path, `${at}`), randomBytes(fileBytes), { mode: 0o600, flag: 'wx' });
     }
   } catch {}

@@ -16,23 +16,20 @@ export type {
   UpdatedService as MovedService,
 } from './journal-schema.ts';
 
-/** Checks whether a stopped container was stopped by an interruption and not on purpose. */
+/** True if a stopped container was stopped by an interruption and not on purpose. */
 export type InterruptionTest = (container: Container) => boolean;
 
 /** Minimum uptime in ms after a restart by the engine. A container with a shorter uptime may be crashing repeatedly. */
 const steadyMs = 15_000;
 
 /**
- * Checks whether the engine has restarted a container that has not become healthy since. Whether the container is
- * crashing depends on its uptime, which can only be calculated with the engine's clock.
+ * True if the engine has restarted the container and the container has not become healthy since. Only its uptime, by
+ * the engine's clock, shows whether it is crashing.
  */
 export const mayBeCrashing = ({ restartCount, status, health }: Container): boolean =>
   restartCount > 0 && status === 'running' && health !== 'healthy';
 
-/**
- * Records the state of a container before the update.
- * @param engineTime current time of the engine's clock, in milliseconds; required if a container may be crashing
- */
+/** @param engineTime current time of the engine's clock, in milliseconds; required if a container may be crashing */
 export function recordOf(
   container: Container,
   wasInterrupted: InterruptionTest,
@@ -63,10 +60,7 @@ export const isPreviousContainer = ({ containers }: Rollout, { id }: Container):
 export const recordsOf = (changeover: Rollout | null, name: string): ContainerRecord[] =>
   (changeover?.containers ?? []).filter((record) => record.service === name);
 
-/**
- * Checks whether a container is of the new version: the container did not exist before the update, and its service did
- * not use the container's image.
- */
+/** True if the container did not exist before the update, and its service did not use its image then. */
 export function isNewContainer(changeover: Rollout, container: Container): boolean {
   if (isPreviousContainer(changeover, container)) return false;
   const name = serviceOf(container);
@@ -76,7 +70,7 @@ export function isNewContainer(changeover: Rollout, container: Container): boole
   );
 }
 
-/** Checks whether only the target version is running or has run, so there is no older version to roll back to. */
+/** True if only the target version is running or has run, so there is no older version to roll back to. */
 export const isAlreadyReached = ({ moved }: Rollout, now: readonly Container[]): boolean =>
   moved.every(({ name, isApp, image }) =>
     now
@@ -84,7 +78,7 @@ export const isAlreadyReached = ({ moved }: Rollout, now: readonly Container[]):
       .every((each) => (image === null || isContainerOfImage(each, image)) && (!isApp || hasStarted(each))),
   );
 
-/** Checks whether any container of the new version has run. If so, a rollback requires the restore point. */
+/** Once a container of the new version has run, a rollback requires the restore point. */
 export const hasNewVersionStarted = (changeover: Rollout, now: readonly Container[]): boolean =>
   now.some(
     (container) =>
@@ -92,8 +86,8 @@ export const hasNewVersionStarted = (changeover: Rollout, now: readonly Containe
   );
 
 /**
- * Checks whether a migration has been started since the update was planned. The container may be an old one, because
- * `up` starts an existing container if its image is already correct.
+ * Checks whether a migration has been started since the update was planned. Its container may be an old one, because
+ * `up` starts an existing container that already has the correct image.
  */
 const hasRun = (changeover: Rollout, container: Container): boolean =>
   changeover.moved.some(({ name, runsOnce }) => runsOnce && name === serviceOf(container)) &&
@@ -102,13 +96,13 @@ const hasRun = (changeover: Rollout, container: Container): boolean =>
   );
 
 /**
- * Checks whether a replica must be running after the update: true for each replica of the app, and for a replica of
- * another service that was running before. Migrations and removed services must not run.
+ * True for each replica of the app, and for each replica of another service that was running before the update.
+ * Migrations and removed services must not run.
  */
 export const shouldRunContainer = (moved: UpdatedService, { runs }: Pick<ContainerRecord, 'runs'>): boolean =>
   !moved.runsOnce && !moved.isRemoved && (moved.isApp || runs);
 
-/** Finds the record of the replaced container, which has the same service and number as the given container. */
+/** The replaced container has the same service and number as the given container. */
 export const replacedRecordOf = (
   { containers }: Rollout,
   container: Container,
@@ -117,10 +111,7 @@ export const replacedRecordOf = (
     ({ service, number }) => service === serviceOf(container) && number === numberOf(container),
   );
 
-/**
- * Checks whether a new container must not be started after its creation, because the container that it replaces was not
- * running.
- */
+/** True if a new container must only be created, because the container that it replaces was not running. */
 export function shouldStayStopped(changeover: Rollout, container: Container): boolean {
   const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
   const record = replacedRecordOf(changeover, container);
@@ -130,7 +121,6 @@ export function shouldStayStopped(changeover: Rollout, container: Container): bo
   );
 }
 
-/** Checks whether the update of a service is complete. */
 export function isDone(changeover: Rollout, moved: UpdatedService, now: readonly Container[]): boolean {
   const own = now.filter((container) => serviceOf(container) === moved.name);
   return (
@@ -147,15 +137,15 @@ export function isDone(changeover: Rollout, moved: UpdatedService, now: readonly
 }
 
 /**
- * Returns the number of containers that a service must have after the update. A migration may have had no container
- * before, because any clean-up removes its exited containers.
+ * Number of containers that a service must have after the update. A migration may have had none before, because a
+ * clean-up removes exited containers.
  */
 export const requiredContainerCountOf = (
   changeover: Rollout,
   { name, runsOnce, added, isRemoved }: UpdatedService,
 ): number => (isRemoved ? 0 : recordsOf(changeover, name).length || (added?.replicas ?? (runsOnce ? 1 : 0)));
 
-/** Returns the ids of current containers that must run, by service. */
+/** Ids of the current containers that must run, keyed by service. */
 export function requiredContainerIdsOf(
   changeover: Rollout,
   now: readonly Container[],

@@ -3,15 +3,14 @@ import { join } from 'node:path';
 
 const keptRuns = 5;
 
-/** Formats the start time of a run in UTC as its name: `20261121T104207Z`. */
+/** The name is the start time in UTC: `20261121T104207Z`. */
 export const formatRunName = (at: number): string => new Date(at).toISOString().replace(/[-:]|\.\d+/g, '');
 
 export const runNamePattern = /^\d{8}T\d{6}Z$/;
 
 /**
- * Retains five backups, namely the backup of the run `own` and the latest of other runs, and removes older backups.
- * `own` is named because it may not be the latest if the clock was set back. Directories with other names belong to
- * users.
+ * Retains five backups: the backup of the run `own` and the latest others. `own` may not be the latest if the clock was
+ * set back. Directories with other names belong to users.
  */
 export async function pruneBackups(directory: string, own: string): Promise<void> {
   const names: string[] = await readdir(directory).catch(() => []);

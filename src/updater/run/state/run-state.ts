@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import type { Phase } from '../../../core/progress/event.ts';
 import { type RunOutcome, runOutcomeSchema } from '../log/run-outcome.ts';
 
-// States of a run. Each state is stored before the run acts, so that a later run can resume (docs/design.md).
+// Each state is stored before the run acts, so that a later run can resume (docs/design.md).
 
 const stages = ['pulling', 'saving', 'writing', 'replacing', 'verifying'] as const;
 const later = z.nullable(runOutcomeSchema);
@@ -13,18 +13,19 @@ const openStates = [
    * The old containers are being restored, and the data is kept. `ending` is null if an update starts again afterwards.
    */
   z.object({ at: z.literal('rolling-back'), from: z.enum(stages), ending: later }),
-  /** The old data is being restored from the restore point, and then the old containers or the old tasks of a stack. */
+  /**
+   * The old data is being restored from the restore point, followed by the old containers or the old tasks of a stack.
+   */
   z.object({ at: z.literal('restoring'), ending: later }),
 ] as const;
 const openState = z.discriminatedUnion('at', openStates);
 
 export const runStateSchema = z.discriminatedUnion('at', [
   ...openStates,
-  /** The run has ended. `left` is the state from which a later run must continue; null if all steps are finished. */
+  /** `left` is the state from which a later run must continue; null if all steps are finished. */
   z.object({ at: z.literal('ended'), ending: runOutcomeSchema, left: z.nullable(openState) }),
 ]);
 
-/** A stage of the update to the new version. */
 export type Stage = (typeof stages)[number];
 /** State of a run that has not ended, or unfinished state of a run that has ended. */
 export type OpenState = z.infer<typeof openState>;
@@ -32,9 +33,9 @@ export type JournalState = z.infer<typeof runStateSchema>;
 type StateName = JournalState['at'];
 
 /**
- * All allowed transitions. The rollback of a stack goes to `restoring` when the last new task is gone, and to
- * `replacing` if a new task has started after all. A project goes from `restoring` to `replacing` if the restore point
- * cannot be used. From `ended`, a later run can only continue from the unfinished state (see `canTransition`).
+ * The rollback of a stack goes to `restoring` when the last new task is gone, and to `replacing` if a new task has
+ * started after all. A project goes from `restoring` to `replacing` if the restore point cannot be used. From `ended`,
+ * a later run can only continue from the unfinished state (see `canTransition`).
  */
 export const transitions: Readonly<Record<StateName, readonly StateName[]>> = {
   pulling: ['saving', 'writing', 'replacing', 'rolling-back', 'restoring', 'ended'],
@@ -47,40 +48,34 @@ export const transitions: Readonly<Record<StateName, readonly StateName[]>> = {
   ended: [],
 };
 
-/** Checks a transition. @throws Error if the transition is not allowed */
+/** @throws Error if the transition is not allowed */
 export function checkTransition(from: JournalState, to: JournalState): void {
   if (!canTransition(from, to)) throw new Error(`a run cannot go from ${from.at} to ${to.at}`);
 }
 
-/**
- * Returns the final state of a run. Unfinished steps are only left to a later run if the outcome is `crashed` or
- * `broken`.
- */
+/** Steps are only left to a later run if the outcome is `crashed` or `broken`. */
 export const endedState = (state: JournalState, ending: RunOutcome): JournalState => {
   const isOver = ending.outcome !== 'crashed' && ending.outcome !== 'broken';
   return { at: 'ended', ending, left: isOver ? null : openOf(state) };
 };
 
-/**
- * Checks whether a run may go from one state to another. A run may also stay in its state, and a later run may continue
- * from the unfinished state.
- */
+/** A run may also stay in its state, and a later run may continue from the unfinished state. */
 export function canTransition(from: JournalState, to: JournalState): boolean {
   const open = openOf(from);
   if (from.at === 'ended' && open !== null) return to.at === 'ended' || canTransition(open, to);
   return from.at === to.at || transitions[from.at].includes(to.at);
 }
 
-/** Returns the unfinished state; null if no steps are unfinished. */
+/** Null if no steps are unfinished. */
 export const openOf = (state: JournalState): OpenState | null => (state.at === 'ended' ? state.left : state);
 
-/** Returns the stage that the update has reached, even while it is being rolled back. */
+/** The stage that the update has reached, even while it is being rolled back. */
 export function stageOf(state: JournalState): Stage | 'restoring' | null {
   const open = openOf(state);
   return open?.at === 'rolling-back' ? open.from : (open?.at ?? null);
 }
 
-/** Checks whether the run may have written files but has not replaced any container. */
+/** True if the run may have written files but has not replaced any container. */
 export function isBeforeReplacing(state: JournalState): boolean {
   const stage = stageOf(state);
   return stage === 'saving' || stage === 'writing';
@@ -91,9 +86,7 @@ export const isReplacing = (state: JournalState): boolean => {
   return stage === 'replacing' || stage === 'verifying';
 };
 
-/**
- * Returns the current rollback with the outcome that the run will have afterwards; null if the run is not rolling back.
- */
+/** Null if the run is not rolling back. `ending` is the outcome of the run after the rollback. */
 export function rollbackOf(state: JournalState): { ending: RunOutcome | null } | null {
   const open = openOf(state);
   return open?.at === 'rolling-back' || open?.at === 'restoring' ? { ending: open.ending } : null;
@@ -111,7 +104,6 @@ const phaseWords: Record<Stage | 'restoring', Phase | 'restore'> = {
   restoring: 'restore',
 };
 
-/** Returns the log phase for a state. */
 export function loggedPhaseOf(state: JournalState): string {
   const stage = stageOf(state);
   return stage === null ? 'done' : phaseWords[stage];

@@ -24,16 +24,16 @@ import {
 import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
 import { runNamePattern } from './run-names.ts';
 
-/** Returns the path of the state directory, which contains all files of the updater in the compose directory. */
+/** The state directory contains all files of the updater in the compose directory. */
 export const stateDirectoryOf = (directory: string): string => join(directory, stateDirectoryName);
 
-/** File name of the copy of the last run's log. */
+/** Copy of the last run's log. */
 export const logFileName = 'last-run.log';
 
-/** Returns the directory of file backups, with one subdirectory per run. */
+/** Contains one subdirectory per run. */
 export const backupDirectoryOf = (directory: string): string => join(stateDirectoryOf(directory), 'backup');
 
-/** Returns the default directory of restore points. */
+/** Default directory of restore points. */
 export const restorePointsPath = (directory: string): string => join(stateDirectoryOf(directory), 'restore');
 
 /**
@@ -50,22 +50,22 @@ export async function openStateDirectory(directory: string): Promise<string> {
     await mkdir(state, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
-    // This check precedes the change of owner and mode, so that an entry of another user is not changed.
+    // Checked before owner and mode are changed, so that an entry of another user remains unchanged.
     await requireOwnEntry(directory);
     if (!(await lstat(state)).isDirectory()) {
       throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
     }
-    // Owner and mode are also set for an existing directory, because a person may have created it, and the backups in
-    // it must be private.
+    // Owner and mode are also set for an existing directory: a person may have created it, but its backups must be
+    // private.
     await chownLikeDirectory(state);
     await chmod(state, 0o700).catch(async (error) => {
       if (!(await isOnSmb(state))) throw error;
     });
-    // Before the mode was set, other users may have created entries in the directory.
+    // Other users may have created entries in the directory before its mode was set.
     await requireOwnState(directory);
     const ignore = join(state, '.gitignore');
     if ((await readFile(ignore, 'utf8').catch(() => null)) !== ignoreAll) {
-      // Another updater may be writing the same file at the same time.
+      // Another updater may be writing the same file.
       const unless = (code: string) => (error: unknown) => {
         if (systemCode(error) !== code) throw error;
       };
@@ -104,8 +104,8 @@ export async function openStateDirectory(directory: string): Promise<string> {
 const ignoreAll = '*\n';
 
 /**
- * Rejects a file system without modes, because only modes protect the backups and the journal. On an SMB share, the
- * server determines the modes (docs/contract.md 5.1).
+ * Only file modes protect the backups and the journal. On an SMB share, the server determines the modes
+ * (docs/contract.md 5.1).
  * @throws UpdateError rights-lost
  */
 export async function requireFileModes(directory: string): Promise<void> {
@@ -121,7 +121,7 @@ export async function requireFileModes(directory: string): Promise<void> {
 }
 
 /**
- * Rejects the state directory, or an entry in it, if it is a link or belongs to an untrusted user. The owner of the
+ * Rejects the state directory or an entry in it if the path is a link or belongs to an untrusted user. The owner of the
  * compose directory is trusted, because write access to the compose files is equivalent to root. A missing entry is
  * accepted.
  * @throws UpdateError unexpected-file
@@ -146,8 +146,8 @@ export async function requireOwnEntry(directory: string, ...entry: readonly stri
 }
 
 /**
- * Creates a temporary directory to find the owner and mode of entries that this container creates: NFS may map root to
- * another user, and SMB uses the modes of the mount. Returns the stats of the directory.
+ * Returns the stats of a temporary directory, because the owner and mode of entries that this container creates depend
+ * on the file system: NFS may map root to another user, and SMB uses the modes of the mount.
  */
 async function madeIn(directory: string): Promise<Stats> {
   const probe = await mkdtemp(join(directory, `${stateDirectoryName}-seen-`));
@@ -160,9 +160,9 @@ async function madeIn(directory: string): Promise<Stats> {
 
 /**
  * Rejects a restore point that users other than root can write, because a rollback restores its contents with root
- * permissions on the host: in volumes and databases, including set-user-id bits and devices. Even the owner of the
- * compose directory, who may write the journal, must not be able to write restore points. Returns the owner that the
- * file system reports; null if the path does not exist.
+ * permissions on the host, including set-user-id bits and devices. Even the owner of the compose directory, who may
+ * write the journal, must not be able to write restore points. Returns the owner that the file system reports; null if
+ * the path does not exist.
  * @param found stats of an open file, which no other process can replace
  * @throws UpdateError unexpected-file
  */
@@ -197,7 +197,7 @@ function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): voi
 }
 
 /**
- * Rejects the state directory if it, or any backup or restore point in it, contains entries of other users.
+ * Rejects entries of other users in the state directory, its backups and its restore points.
  * @throws UpdateError unexpected-file
  */
 export async function requireOwnState(directory: string): Promise<void> {
@@ -205,10 +205,10 @@ export async function requireOwnState(directory: string): Promise<void> {
   const backups = backupDirectoryOf(directory);
   await requireOwnEntry(directory);
   for (const name of await namesIn(state)) await requireOwnEntry(directory, name);
-  // A directory whose name is not the name of a run belongs to a user and is not checked.
+  // A directory without the name of a run belongs to a user and is not checked.
   for (const run of (await namesIn(backups)).filter((name) => runNamePattern.test(name))) {
     await requireOwnEntry(directory, 'backup', run);
-    // The owner of a backup is not checked, because each backup has the owner of its original file.
+    // A backup has the owner of its original file, so its owner is not checked.
     for (const name of await namesIn(join(backups, run))) {
       const path = join(backups, run, name);
       refuseLink(path, await lstat(path));

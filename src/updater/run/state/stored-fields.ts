@@ -3,18 +3,15 @@ import * as z from 'zod/mini';
 import { parseReference } from '../../../core/compose/pins/image-reference.ts';
 import { runNamePattern } from './run-names.ts';
 
-/**
- * Type of an object with a schema for each field of a type from another module, so that a missing field does not
- * compile.
- */
+/** One schema for each field of a type from another module. A missing field does not compile. */
 export type FieldsOf<T> = { [K in keyof Required<T>]: z.ZodMiniType<T[K]> };
 
 const like = (form: RegExp) => z.string().check(z.regex(form));
 const isImageId = (text: string): boolean => /^(?:sha256:)?[0-9a-f]+$/.test(text);
 
 /**
- * Schemas of fields that a run stores for later runs: in a journal, in the record of a stack, in a restore point. They
- * accept no text that could be mistaken for a command option or for a path to another location.
+ * Fields that a run stores for later runs: in a journal, in the record of a stack, in a restore point. They accept no
+ * text that could be mistaken for a command option or for a path to another location.
  */
 export const storedFieldSchemas = {
   like,
@@ -27,6 +24,6 @@ export const storedFieldSchemas = {
   imageId: z.string().check(z.refine(isImageId)),
   reference: z.string().check(z.refine((text) => isImageId(text) || parseReference(text) !== null)),
   path: z.string().check(z.refine((text) => isAbsolute(text) && !text.includes('\0'))),
-  /** Hex digits of a SHA-256 digest. */
+  /** SHA-256 digest without a prefix. */
   hash: like(/^[0-9a-f]{64}$/),
 };

@@ -8,8 +8,8 @@ import { isPending, type JournalData } from './journal.ts';
 import { type InterruptionTest, isNewContainer, replacedRecordOf, shouldStayStopped } from './rollout.ts';
 
 /**
- * Returns a check for containers that a previous run created but did not start, either on purpose or because the run
- * ended. No concurrent compose command is about to start these containers.
+ * Finds containers that a previous run created but did not start, on purpose or because it ended. No concurrent compose
+ * command is about to start them.
  */
 export const createLeftDownTest =
   (data: JournalData | null) =>
@@ -20,8 +20,8 @@ export const createLeftDownTest =
       (isPending(data) && isNewContainer(data.changeover, container)));
 
 /**
- * Returns a check for containers that are down because a previous run stopped them or could not start them, or because
- * a compose command was killed. A container that was started after that is down because a user stopped it.
+ * Finds containers that are down because a previous run stopped them or could not start them, or because a compose
+ * command was killed. A container that was started after that is down because a user stopped it.
  * @param leftovers containers that killed compose commands created as replacements
  */
 export function createInterruptionTest(
@@ -31,8 +31,8 @@ export function createInterruptionTest(
   const byCompose: InterruptionTest = (container) =>
     isUnstartedWithTemporaryName(container) ||
     isStoppedForReplacement(container, leftovers) ||
-    // Compose creates and names all containers before it starts the first one, and the others may wait for the first
-    // one for a long time.
+    // Compose creates and names all containers before it starts the first one, and the others may wait a long time for
+    // it.
     (isUnstartedReplacement(container) && !createLeftDownTest(data)(container));
   if (data === null) return byCompose;
   const records = data.changeover?.containers ?? data.containers;

@@ -24,18 +24,18 @@ import { findStackDirectory } from './stack-files.ts';
 
 /** State of a stack before any decision is made. */
 export interface FoundStack extends SwarmFacts {
-  /** Run context, with the options from the settings file in the stack's directory if that directory is mounted. */
+  /** Includes the options from the settings file if the stack's directory is mounted. */
   context: RunContext;
   chosen: ChosenStack;
   place: SwarmMembership;
   own: Container;
   paths: HostPaths;
-  /** Directory of the stack's files; null if none is mounted. */
+  /** Mounted directory with the stack's files; null if there is none. */
   directory: string | null;
   who: RecordHolder;
 }
 
-/** Runs the phase `inspect`. @throws UpdateError not-manager */
+/** Runs the `inspect` phase. @throws UpdateError not-manager */
 export async function inspectStack(given: FirstContext): Promise<FoundStack> {
   const { line, ...first } = given;
   const { engine, log, options } = first;
@@ -72,7 +72,6 @@ export async function inspectStack(given: FirstContext): Promise<FoundStack> {
   return { context, chosen, tasks, nodes, place, own, paths, directory, who };
 }
 
-/** Rejects options that are not supported for stacks. */
 export function requireStackOptions({ options, log }: RunContext): void {
   const { expect, expectFiles, release, archive } = options.proof;
   // A trust file alone is not rejected: without a release, it applies only to the channel file.
@@ -97,8 +96,8 @@ export function requireStackOptions({ options, log }: RunContext): void {
 }
 
 /**
- * Fetches the current services, tasks and nodes. Called a second time after the previous run has ended or was taken
- * over, because the first result may be from the middle of that run.
+ * Called again after the previous run has ended or was taken over, because the first result may show that run half
+ * done.
  */
 export async function observeStack(context: RunContext): Promise<SwarmFacts & Pick<FoundStack, 'chosen'>> {
   const { engine, log, options } = context;

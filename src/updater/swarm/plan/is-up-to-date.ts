@@ -10,10 +10,7 @@ import type { PlannedStack } from './plan-stack.ts';
 
 const lookMs = 250;
 
-/**
- * Checks whether all services and files are already up to date. @throws UpdateError unhealthy if they are, but not all
- * tasks are running
- */
+/** @throws UpdateError unhealthy if the services are up to date, but not all of their tasks are running */
 export async function isUpToDate(
   found: SwarmFacts & Pick<FoundStack, 'context'>,
   { moves, files }: Pick<PlannedStack, 'moves' | 'files'>,
@@ -29,7 +26,7 @@ export async function isUpToDate(
   const isMoved = ({ service }: SwarmTask) => ids.includes(service);
   const running = new Set(found.tasks.flatMap((task) => (isAlive(task) ? [task.id] : [])));
   const hasCrashed = found.tasks.some((task) => isMoved(task) && hasEnded(task));
-  // The services are observed for longer if a task has crashed, because Swarm restarts a crashed task only after 5 s.
+  // Observe for longer after a crash, because Swarm restarts a crashed task only after 5 s.
   const deadlineMs = hasCrashed ? 20_000 : 5_000;
   const observe = async () => ({
     tasks: await listTasks(engine, ids),
@@ -52,7 +49,6 @@ export async function isUpToDate(
 }
 
 /**
- * Checks whether a task ended on its own. If the owner scales a service or drains a node, tasks end as `shutdown`
- * instead.
+ * Checks whether a task ended on its own. Tasks end as `shutdown` if the owner scales the service or drains the node.
  */
 const hasEnded = ({ state }: SwarmTask): boolean => ['failed', 'complete', 'rejected'].includes(state);

@@ -13,9 +13,8 @@ import { type ChosenStack, shortName, writtenImageOf } from '../services/choose-
 import { isAlive } from '../services/tasks.ts';
 
 /**
- * Plans the new tag of each service; changes nothing.
- * @param tasks tasks of the updated services, because old tasks may still be running although the spec already has the
- * new image
+ * @param tasks tasks of the updated services: old tasks may still be running although the spec already has the new
+ * image
  * @throws UpdateError pin-digest, pin-unsupported
  */
 export function planServiceUpdates(
@@ -37,7 +36,7 @@ export function planServiceUpdates(
   const services = pins.map((each) => ({
     pin: each,
     pull: true,
-    // The version label is not used for a release tag, because the tag already contains the version.
+    // A release tag already contains the version, so the version label is not used.
     trustsLabel: each.tag.kind !== 'release' || request.target?.kind === 'canary',
   }));
   const nextTag = ({ tag }: Pin, to: PlannedTarget | null) =>
@@ -48,10 +47,9 @@ export function planServiceUpdates(
   return planRelease({ product, runningVersion, prefix }, pinned, request);
 }
 
-/** Returns the tag of an image reference, which may also have a digest. */
 export const tagOf = (image: string): PinTag => parsePinTag(parseReference(image)?.tag ?? '');
 
-/** Returns the image of a service as written in the stack file. */
+/** The pin is the service's image as written in the stack file. */
 function pinOf(service: SwarmService): Pin {
   const { name, stack } = service;
   const referenceText = writtenImageOf(service);

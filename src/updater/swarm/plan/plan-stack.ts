@@ -19,11 +19,11 @@ import type { FoundStack } from './inspect-stack.ts';
 import { tagOf } from './plan-service-updates.ts';
 import { draftStackFiles, formatImagesToChange, readStackFiles, type StackFiles } from './stack-files.ts';
 
-/** Plan of a stack update: all decisions made before the first change. */
+/** All decisions made before the first change. */
 export interface PlannedStack extends ReleasePlan {
   /**
-   * Whether all old app tasks are stopped before new app tasks start: because of `--stop-first`, because an app task is
-   * not running, or because the previous run left services half updated.
+   * Whether all old app tasks stop before new ones start: because of `--stop-first`, because an app task is not
+   * running, or because the previous run left services half updated.
    */
   stopFirst: boolean;
   moves: readonly StackServiceUpdate[];
@@ -35,7 +35,7 @@ export interface PlannedStack extends ReleasePlan {
 }
 
 /**
- * Runs the phase `plan`, which queries registries and reads files, but changes nothing.
+ * Runs the `plan` phase, which queries registries and reads files, but changes nothing.
  * @param earlier record of the previous run
  */
 export async function planStack(
@@ -74,8 +74,8 @@ export async function planStack(
   });
   const digests = new Map([...published].map(([to, { digest }]) => [to, digest] as const));
   const files = read && { ...read, draft: await draftStackFiles(context, read, { chosen, plan, digests }) };
-  // If an app task waits for its restart, all old tasks must stop first: otherwise, this task could start while new
-  // tasks are running.
+  // If an app task is waiting for its restart, all old tasks must stop first. Otherwise, the waiting old task could
+  // start while new tasks are running.
   const isIll = tasks.some(
     (task) => task.service === chosen.app.id && isAlive(task) && task.state !== 'running',
   );
@@ -104,8 +104,8 @@ export async function planStack(
 }
 
 /**
- * Rejects the update if an older version was started after a newer version, because the older version may have changed
- * migrated data.
+ * Rejects the update if an older version has run after a newer one, because the older version may have changed data
+ * that the newer one had migrated.
  */
 function refuseOlder(
   { installation: { runningVersion: running }, from }: ReleasePlan,

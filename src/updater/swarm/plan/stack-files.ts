@@ -24,25 +24,22 @@ import type { RunContext } from '../../run/run-context.ts';
 import { type ChosenStack, shortName } from '../services/choose-stack.ts';
 import { tagOf } from './plan-service-updates.ts';
 
-/** Files from which the stack was deployed, according to a check of their images. */
+/** Files whose images show that the stack was deployed from them. */
 export interface StackFiles {
   directory: string;
   project: ProjectFiles;
   /** Paths of the stack files, in the order of the `-c` options of `docker stack deploy`. */
   paths: readonly string[];
-  /** Whether the files are resolved with the values of `.env`, which `docker stack deploy` itself does not read. */
+  /** Whether the files need the values of `.env`, which `docker stack deploy` itself does not read. */
   withEnv: boolean;
-  /** Program that resolves the files: `docker stack config`, or compose if `docker stack config` rejects the files. */
+  /** `docker stack config`, or compose if `docker stack config` rejects the files. */
   reader: 'stack' | 'compose';
 }
 
-/** Image of each service by service name, as resolved by `docker stack config` or compose. */
+/** Images as resolved by `docker stack config` or compose, keyed by service name. */
 type Images = ReadonlyMap<string, string>;
 
-/**
- * Finds the mounted directory that contains the stack files; null if there is none. @throws UpdateError stack-file,
- * several-projects
- */
+/** Returns null if no mounted directory contains the stack files. @throws UpdateError stack-file, several-projects */
 export async function findStackDirectory(
   paths: HostPaths,
   { dir, stack: { files } }: UpdateOptions,
@@ -66,8 +63,7 @@ export async function findStackDirectory(
 
 /**
  * Reads the stack files and verifies that the stack was deployed from them.
- * @param left old and new image references of an unfinished run: after such a run, the files may specify any of these
- * versions for any service
+ * @param left old and new image references of an unfinished run: after it, the files may contain any of these versions
  * @throws UpdateError stack-file, compose-invalid
  */
 export async function readStackFiles(
@@ -85,7 +81,7 @@ export async function readStackFiles(
   const known = new Set([...wanted.flatMap(({ from, to }) => [from, to]), ...left].map(versionOf));
   const fits = (images: Images) =>
     wanted.every(({ name, from }) => images.get(name) === from) ||
-    // The files already specify the new images, but were not deployed yet.
+    // The files already contain the new images, but have not been deployed yet.
     wanted.every(({ name, to }) => images.get(name)?.replace(/@.*$/, '') === to) ||
     (left.length > 0 &&
       wanted.every(({ name, repository }) => {
@@ -124,18 +120,16 @@ function versionOf(image: string): string {
   return isNumbered(tag) ? tag.version : tag.text;
 }
 
-/**
- * Returns the project without the values of `.env`, as `docker stack deploy` reads it. The empty env file prevents
- * compose from searching for an env file itself.
- */
+/** `docker stack deploy` does not read `.env`. The empty env file prevents compose from searching for one itself. */
 const withoutEnv = (project: ProjectFiles): ProjectFiles => ({
   ...project,
   envFiles: [{ path: project.newEnvFile, text: '' }],
 });
 
 /**
- * Drafts the new contents of the stack files, resolves their images, and requires that updated services have exactly
- * their new images and that all other images are unchanged. @throws UpdateError proof-failed, pin-…
+ * Drafts the edited stack files. Requires that they resolve to the new images of updated services, and that all other
+ * images are unchanged.
+ * @throws UpdateError proof-failed, pin-…
  */
 export async function draftStackFiles(
   { engine, log }: RunContext,
@@ -176,10 +170,7 @@ async function imagesOf(engine: Engine, { reader, paths }: StackFiles, files: Pr
   }
 }
 
-/**
- * Resolves the image of each service with `docker stack config`, which needs no engine. @throws UpdateError
- * compose-invalid
- */
+/** Uses `docker stack config`, which needs no engine. @throws UpdateError compose-invalid */
 async function stackImages(engine: Engine, files: ProjectFiles, paths: readonly string[]): Promise<Images> {
   const flags = paths.flatMap((path) => ['--compose-file', path]);
   const result = await engine.call(['stack', 'config', ...flags], { env: valuesOf(files) });
@@ -211,8 +202,8 @@ async function composeImages(engine: Engine, files: ProjectFiles, paths: readonl
 const readers = { stack: stackImages, compose: composeImages };
 
 /**
- * Returns the variables to which the compose files refer. Other variables are omitted, because the result becomes the
- * environment of the docker command.
+ * Returns only the variables that the compose files use, because the docker command gets all of them in its
+ * environment.
  */
 function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, string> {
   const lookup = createVariableLookup(envFiles);
@@ -228,7 +219,7 @@ function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, stri
 }
 
 /**
- * Returns the command with which a user can deploy the stack, including the values of `.env` if the files need them.
+ * Returns the command with which a user can deploy the stack. The command loads `.env` if the files need its values.
  */
 export function formatDeployCommand(stack: string, { project, paths, withEnv, reader }: StackFiles): string {
   const files = paths.map((path) => `-c ${displayPathOf(project, path)}`).join(' ');
@@ -236,9 +227,6 @@ export function formatDeployCommand(stack: string, { project, paths, withEnv, re
   return `${withEnv ? 'set -a; . ./.env; set +a; ' : ''}docker stack deploy ${files} ${stack}`;
 }
 
-/**
- * Returns the changes of image references that the owner must make in the stack file or its variables if no directory
- * is mounted.
- */
+/** Returns the image changes that the owner must make in the stack file or its variables if no directory is mounted. */
 export const formatImagesToChange = ({ updates }: ReleasePlan): string =>
   joinWithAnd([...new Set(updates.filter(changesTag).map(({ pin, to }) => `${pin.referenceText} → ${to}`))]);

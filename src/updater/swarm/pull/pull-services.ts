@@ -10,7 +10,7 @@ import {
   specOf,
 } from '../services/specs.ts';
 
-/** Temporary service that makes nodes pull an image without running its programs. */
+/** Temporary service that makes nodes pull an image without running the image's programs. */
 export interface PullService {
   name: string;
   image: string;
@@ -20,16 +20,17 @@ export interface PullService {
 }
 
 const pullPrefix = 'svc-updater-pull-';
-/** Label of pull services; its value is the name of the stack. */
+/** Label of pull services. Its value is the stack's name. */
 export const pullLabel = 'svc-updater.pull';
 
 /**
- * Command of a pull service. The engine adds this program to every container with `Init`, whatever the image contains.
+ * Command of a pull service. With `Init`, the engine adds this program to the container, so the image need not contain
+ * it.
  */
 const probe = ['/sbin/docker-init', '--version'];
 
 /**
- * Plans one service for each combination of image and placement (docs/contract.md 11.3).
+ * Builds one service for each combination of image and placement (docs/contract.md 11.3).
  * @param moves services that get new images
  */
 export function createPullServices(
@@ -47,7 +48,7 @@ export function createPullServices(
       specs.findIndex((each) => each.image === image && isDeepEqual(each.placement, placement)) === at,
   );
   return unlike.map(({ image, placement, after }, at) => {
-    // The name also contains the stack, because two stacks may be updated in the same second.
+    // The name contains the stack, because updates of two stacks may start in the same second.
     const name = `${pullPrefix}${run.toLowerCase()}-${stack.slice(0, 24).replace(/[^A-Za-z0-9]+$/, '')}${at === 0 ? '' : `-${at + 1}`}`;
     const spec: Json = {
       Name: name,
@@ -74,8 +75,7 @@ function placementOf(spec: Json): Json {
 }
 
 /**
- * Returns which nodes have pulled the image of a pull service, which nodes have failed, and which are still waiting.
- * @param nodes current nodes, because a node that has become unavailable since the plan is not waited for
+ * @param nodes current nodes: a node that no longer accepts tasks needs no image, and a node that is down has failed
  */
 export function summarizePullState(
   { nodes: wanted }: PullService,
@@ -84,7 +84,7 @@ export function summarizePullState(
 ) {
   /** Names of nodes that have the image. */
   const done: string[] = [];
-  /** Names of nodes that failed to pull the image, with the error message of Swarm. */
+  /** Nodes that failed to pull the image, with Swarm's error message. */
   const failed: { node: string; error: string }[] = [];
   const waiting: { node: string; state: string }[] = [];
   for (const { id, name } of wanted) {
@@ -102,9 +102,6 @@ export function summarizePullState(
   return { done, failed, waiting };
 }
 
-/**
- * Checks whether the node of a task has pulled the image: the task has completed, or only the start of its container
- * has failed.
- */
+/** If a task has completed, or only its container failed to start, its node has pulled the image. */
 const hasPulled = ({ state, error }: SwarmTask): boolean =>
   state === 'complete' || (state === 'failed' && error.startsWith('starting container failed'));

@@ -49,7 +49,7 @@ export async function pullStack(
   await pullEverywhere(context, data, published, deadline);
 }
 
-/** Checks the release by the labels of the pulled images, and returns warnings. @throws UpdateError downgrade */
+/** Checks the release by the labels of its pulled images, and returns warnings. @throws UpdateError downgrade */
 export async function checkImages(
   { engine }: Pick<RunContext, 'engine'>,
   planned: ReleasePlan & Pick<PlannedStack, 'recalls'>,
@@ -111,10 +111,7 @@ async function pullHere(
   return image;
 }
 
-/**
- * Returns the headers of a Swarm request for an image, with the credentials that the image's registry has just
- * accepted.
- */
+/** Returns request headers with the credentials that the image's registry has just accepted. */
 export const swarmCredentialsFor = (
   published: readonly PublishedImage[],
   image: string,
@@ -123,7 +120,7 @@ export const swarmCredentialsFor = (
 
 /**
  * Makes all nodes that may need the new images pull them before any service is changed (docs/contract.md 11.3).
- * @throws UpdateError pull-failed, which lists the nodes that lack an image
+ * @throws UpdateError pull-failed, pull-timeout, with the nodes that lack an image
  */
 async function pullEverywhere(
   context: RunContext,

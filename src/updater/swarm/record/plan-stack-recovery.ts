@@ -5,34 +5,33 @@ import { endingOfState, type OpenState, openOf, rollbackOf } from '../../run/sta
 import { imageSideOf, isDeepEqual, type StackServiceUpdate } from '../services/specs.ts';
 import { type FoundRecord, type RecordData, rollingBackState } from './stack-record.ts';
 
-/** Step with which a run deals with the previous run of the same stack (docs/contract.md 11.4). */
+/** How a run deals with the previous run of the same stack (docs/contract.md 11.4). */
 type EarlierStackStep =
-  /** No step, because there is no previous run, or because that run has ended and its record is only replaced. */
+  /** There is no previous run, or it has ended and its record only needs to be replaced. */
   | { kind: 'none' }
-  /** Previous run of this same updater that has ended: its outcome is logged again. */
+  /** This updater has restarted after its run ended: its outcome is logged again. */
   | { kind: 'repeat'; ending: RunOutcome }
-  /** Previous run that was killed before it changed a service: its files are restored, and the update starts again. */
+  /** The previous run was killed before it changed a service: its files are restored, and the update starts again. */
   | { kind: 'files-back'; inherits: Inheritance }
-  /** Previous run that this run resumes where it was interrupted. `state` is the state from which it continues. */
+  /** The previous run is resumed where it was interrupted. `state` is the state from which it continues. */
   | { kind: 'go-on'; state: OpenState }
-  /** Previous run whose changes are all rolled back before this update starts. */
+  /** All changes of the previous run are rolled back before this update starts. */
   | { kind: 'back'; state: OpenState }
   /**
-   * Previous run whose new version has started, or that has left services stopped. This run keeps these changes and
-   * takes the specs that the owner wants from the record.
+   * The previous run has started its new version or left services half updated. Its changes are kept, and the owner's
+   * specs are taken from its record.
    */
   | { kind: 'succeed'; inherits: 'halfway' }
-  /** Previous run after which the services were changed: nothing is undone, and its record is discarded. */
+  /** Services were changed after the previous run: nothing is undone, and its record is discarded. */
   | { kind: 'set-aside'; inherits: 'wanted' };
 
 /**
- * Specs that an update takes from the record of the previous run. `wanted`: the owner's specs of services that have not
- * changed since that run. `halfway`: the owner's specs of services that the previous run left half updated.
+ * Specs that an update takes from the previous run's record. `wanted`: the owner's specs of services unchanged since
+ * that run. `halfway`: also these specs, but services are half updated, so all old app tasks are stopped first.
  */
 export type Inheritance = 'nothing' | 'wanted' | 'halfway';
 
 /**
- * Plans the step that deals with the previous run.
  * @param holder id of this updater
  * @param services current services of the stack
  */
@@ -60,10 +59,7 @@ export function planStackRecovery(
   return started ? succeed : { kind: 'back', state: rollingBackState };
 }
 
-/**
- * Returns the specs that an update takes from the record of a previous run that has undone its changes. If services
- * were already half updated before that run, only its record contains the specs that the owner wants.
- */
+/** If services were already half updated before the recorded run, only its record contains the owner's specs. */
 export const inheritanceOf = ({ moves }: RecordData): Inheritance =>
   moves.some(({ before, wanted }) => !isDeepEqual(before, wanted)) ? 'halfway' : 'nothing';
 

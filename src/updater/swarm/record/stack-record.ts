@@ -29,9 +29,8 @@ import { storedFieldSchemas } from '../../run/state/stored-fields.ts';
 import { stackServiceUpdateSchema, swarmIdSchema } from '../services/specs.ts';
 
 /**
- * Part of the record of a stack update that does not change during the run, and from which a later run on any manager
- * can resume the update. Contains environment values of the services. New fields must be optional, because records of
- * earlier versions lack them.
+ * Constant part of a stack update's record, from which a later run on any manager can resume. Contains environment
+ * values of the services. New fields must be optional, because records of earlier versions lack them.
  */
 const recordDataSchema = z.strictObject({
   format: z.literal(2),
@@ -39,7 +38,7 @@ const recordDataSchema = z.strictObject({
   stack: storedFieldSchemas.name,
   /** Requested target; null if floating tags were pulled again. */
   target: z.nullable(z.string()),
-  /** Installed version, such as `v1.4.2`; `to` is the target version, such as `v1.5.0`. */
+  /** Installed version, such as `v1.4.2`. `to` is the target version, such as `v1.5.0`. */
   from: z.string(),
   to: z.string(),
   stopFirst: z.boolean(),
@@ -58,15 +57,12 @@ export interface RecordData extends z.infer<typeof recordDataSchema> {}
 
 const labelNumber = z.pipe(storedFieldSchemas.like(/^\d+$/), z.transform(Number));
 
-/** Part of the record that changes during the run, stored in the labels of the config. */
+/** Part of the record that changes during the run, stored in the config's labels. */
 const recordLabelsSchema = z.strictObject({
   run: storedFieldSchemas.run,
   /** Id of the updater's Swarm service, or of its container if it has no service. */
   holder: swarmIdSchema,
-  /**
-   * Id of the updater's container. `node` is the id of its node: another updater on that node can check whether the
-   * container is running.
-   */
+  /** Id of the updater's container. An updater on the same node (`node`) can check whether the container is running. */
   container: swarmIdSchema,
   node: z.string(),
   /** Whether a new task has started. */
@@ -81,12 +77,9 @@ interface RecordLabels extends z.infer<typeof recordLabelsSchema> {}
 
 const prefix = 'svc-updater.';
 const beatMs = 10_000;
-/** Time in ms without a write of a record after which its run is considered dead. */
+/** A run is considered dead if its record has not been written for this time in ms. */
 const deadMs = 45_000;
-/**
- * Time in ms since the last write of the record after which its holder must write the record again before it changes a
- * service.
- */
+/** After this time in ms without a write, the holder must write its record again before it changes a service. */
 const staleMs = 30_000;
 const lookMs = 1_000;
 /** Maximum size of a record in bytes, below Swarm's limit of 1,024,000 bytes for a config. */
@@ -109,7 +102,7 @@ function readLabels(labels: SwarmConfig['labels']) {
   return recordLabelsSchema.safeParse(texts);
 }
 
-/** Record that was read from a Swarm config. */
+/** Record as read from a Swarm config. */
 export interface FoundRecord {
   config: SwarmConfig;
   labels: RecordLabels;
@@ -117,8 +110,8 @@ export interface FoundRecord {
 }
 
 /**
- * Result of reading a record; null if there is none. `mistake` is the reason why the record cannot be read, such as
- * `moves.0.role is not valid`, for example because another version wrote the record or a user changed it.
+ * Null if there is no record. `mistake` is the reason why a record cannot be read, such as `moves.0.role is not valid`:
+ * another version may have written the record, or a user may have changed it.
  */
 type Look = FoundRecord | { config: SwarmConfig; mistake: string } | null;
 
@@ -133,7 +126,7 @@ async function lookForRecord(engine: Engine, stack: string): Promise<Look> {
   return data.stack === stack ? { config, labels, data } : { config, mistake: `stack is not ${stack}` };
 }
 
-/** Reads the record of a stack; null if there is none. @throws UpdateError stack-busy if the record cannot be read */
+/** Returns null if there is no record. @throws UpdateError stack-busy if the record cannot be read */
 export async function readRecord(engine: Engine, stack: string): Promise<FoundRecord | null> {
   const found = await lookForRecord(engine, stack);
   if (found === null || 'labels' in found) return found;
@@ -143,23 +136,17 @@ export async function readRecord(engine: Engine, stack: string): Promise<FoundRe
   throw new UpdateError('stack-busy', message, { advice });
 }
 
-/**
- * State of a rollback. If the run is killed in this state, a later run completes the rollback before it starts its own
- * update.
- */
+/** If a run is killed in this state, a later run completes the rollback before it starts its own update. */
 export const rollingBackState: OpenState = { at: 'rolling-back', from: 'replacing', ending: null };
 
-/** Returns the phase of a run as named in the log, such as `pull` or `recreate`; `back` during a rollback. */
+/** Returns the phase as named in the log, such as `pull` or `recreate`; `back` during a rollback. */
 export const phaseOf = ({ state }: Pick<RecordLabels, 'state'>): string =>
   openOf(state)?.at === 'rolling-back' ? 'back' : loggedPhaseOf(state);
 
 /** Identity of the updater that holds a record. */
 export type RecordHolder = Pick<RecordLabels, 'holder' | 'container' | 'node'>;
 
-/**
- * Record of a stack update, which is the lock of the stack and the journal of the run. Renewed periodically until it is
- * released.
- */
+/** Record of a stack update: the stack's lock and the run's journal. Renewed periodically until it is released. */
 export class StackRecord {
   readonly data: RecordData;
   #config: SwarmConfig;
@@ -189,7 +176,7 @@ export class StackRecord {
   }
 
   /**
-   * Creates the record of a run, after removing the record of the previous run, if any.
+   * Creates the record of a run, which replaces the record of the previous run, if any.
    * @throws UpdateError update-running if another run was faster; stack-unsupported if the record is too large
    */
   static async make(
@@ -212,7 +199,8 @@ export class StackRecord {
     if (ended !== null) await removeConfig(engine, ended.config);
     const made = await createConfig(engine, { name, labels: writeLabels(labels), data: text });
     const found = await lookForRecord(engine, data.stack);
-    // Only the record that was read back counts: a leader election may have lost the response to a successful creation.
+    // Only the record that was read back counts, because a leader election may lose the response to a successful
+    // creation.
     if (!isOf(found, labels)) throw isHeld(found, made === 'taken');
     return new StackRecord(engine, found.config, data, labels);
   }
@@ -237,8 +225,8 @@ export class StackRecord {
   }
 
   /**
-   * Writes the changes to the record, which also renews it. @throws UpdateError update-running if another run has taken
-   * over the record
+   * Writes the changes to the record, which also renews it.
+   * @throws UpdateError update-running if another run has taken over the record
    */
   note(change: Partial<Pick<RecordLabels, 'state' | 'started'>> = {}): Promise<void> {
     const next = this.#queue.then(() => this.#write(change));
@@ -246,7 +234,6 @@ export class StackRecord {
     return next;
   }
 
-  /** Records the outcome of the run. */
   end(ending: RunOutcome): Promise<void> {
     return this.note({ state: endedState(this.state, ending) });
   }
@@ -274,8 +261,9 @@ export class StackRecord {
   }
 
   /**
-   * Requires that this run still owns the record; called right before each write to a service. A run that was suspended
-   * for a while detects here that another run has taken over the record. @throws UpdateError update-running
+   * Requires that this run still owns the record. Called right before each write to a service, because another run may
+   * have taken over the record while this run was suspended.
+   * @throws UpdateError update-running
    */
   async confirm(): Promise<void> {
     this.check();
@@ -284,12 +272,12 @@ export class StackRecord {
       const askedAt = performance.now();
       const found = await lookForRecord(this.#engine, this.data.stack);
       if (!isOf(found, this.#labels, this.#config)) throw this.#lose(found);
-      // A response that took longer may be outdated, so the record is read again.
+      // A slow response may be outdated, so the record is read again.
       if (performance.now() - askedAt < beatMs) return;
     }
   }
 
-  /** Throws an error if this run has lost the record. @throws UpdateError update-running */
+  /** @throws UpdateError update-running if this run has lost the record */
   check(): void {
     if (this.#lost !== null) throw this.#lost;
   }
@@ -325,9 +313,9 @@ const isHeld = (found: Look, isOthers: boolean): UpdateError =>
 const stepsAside = 'this run will make no further changes';
 
 /**
- * Waits until the holder of a record has written it, which proves that the holder is active, or has not written it for
- * 45 s. Returns the current record; null if it was removed. @throws UpdateError update-running if the holder is active;
- * stack-busy if the record cannot be read
+ * Waits until the holder's next write shows that it is active, or until 45 s have passed without a write. Returns the
+ * current record; null if it was removed.
+ * @throws UpdateError update-running if the holder is active; stack-busy if the record cannot be read
  */
 export async function awaitLeaseEnd(engine: Engine, found: FoundRecord): Promise<FoundRecord | null> {
   const { stack } = found.data;

@@ -8,7 +8,7 @@ import { formatDeployCommand, formatImagesToChange } from '../plan/stack-files.t
 import type { RecordData } from '../record/stack-record.ts';
 import { shortName } from '../services/choose-stack.ts';
 
-/** Logs the last line of an update. @param planned plan of the update; null if the run has resumed a previous run */
+/** @param planned null if the run has resumed a previous run */
 export function finishUpdatedStack(
   context: RunContext,
   data: Pick<RecordData, 'stack' | 'from' | 'to' | 'moves' | 'files'>,
@@ -27,10 +27,7 @@ export function finishUpdatedStack(
   return logUpdated(context, { from, to, images }, { reached: to, next: `: ${runs}; ${next}` });
 }
 
-/**
- * Returns a text about the services and the version that they run. Omits services that run once, and services with 0
- * replicas unless all have 0.
- */
+/** Omits services that run once, and services with 0 replicas unless all services have 0. */
 export function formatServiceVersions({
   stack,
   to,

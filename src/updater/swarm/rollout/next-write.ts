@@ -3,11 +3,11 @@ import { hadNewImage, type SpecForm, type StackServiceUpdate } from '../services
 import type { TaskSummary } from '../services/tasks.ts';
 
 /**
- * Writes of a run to the services of a stack: the form of the spec to write, and the images that the current spec may
- * have.
+ * Writes to a stack's services. `form` is the form of the spec to write, and `from` the images that the current spec
+ * may have.
  */
 export const swarmWrites = {
-  /** Stops a worker, because an old worker must not run on data that the new app has migrated. */
+  /** Stops a worker, because no old worker may run on data that the new app has migrated. */
   'stop-worker': { form: 'stopped', from: ['old', 'new'] },
   /** Stops all old app tasks before the first new app task starts, for example because of `--stop-first`. */
   'stop-first': { form: 'stopped', from: ['old'] },
@@ -15,16 +15,16 @@ export const swarmWrites = {
   'move-worker': { form: 'moving', from: ['old', 'new'] },
   /** Makes Swarm stop waiting for a task on a node that is down. */
   nudge: { form: 'nudged', from: ['new'] },
-  /** Makes Swarm remove new tasks that have not started, without starting other tasks. */
+  /** Makes Swarm remove new tasks that have not started, and start no other tasks. */
   hold: { form: 'held', from: ['new'] },
   /**
-   * Restores the original spec. A spec with the new image is replaced only if the service had that image before the
-   * run, because any other new task may have migrated data.
+   * Restores the original spec. Replaces a spec with the new image only if the service had that image before the run.
+   * Otherwise, `hold` is written first.
    */
   restore: { form: 'before', from: ['old', 'new'] },
   /**
-   * Restores the owner's settings and keeps the new image. Written even if the spec is unchanged, because Swarm's own
-   * rollback restores the spec that preceded the last write.
+   * Restores the owner's settings and keeps the new image. Written even if it changes nothing, because Swarm's own
+   * rollback restores the spec before the last write, and that spec must not have the old image.
    */
   settle: { form: 'after', from: ['new'] },
 } as const satisfies Record<string, { form: SpecForm; from: readonly ('old' | 'new')[] }>;
@@ -41,7 +41,7 @@ export interface ServiceView {
   isStopped: boolean;
   /** Forms that the current spec matches exactly. */
   forms: ReadonlySet<SpecForm>;
-  /** Whether the previous spec has the new image, so that a rollback by another user keeps the new version. */
+  /** Whether the previous spec also has the new image. If so, a rollback by another user keeps the new version. */
   isSettled: boolean;
   /** Whether Swarm has paused the rolling update because a new task failed. */
   isPaused: boolean;
@@ -53,18 +53,15 @@ export interface ServiceView {
 export interface StackView {
   app: ServiceView;
   workers: readonly ServiceView[];
-  /** Whether all app tasks are stopped before the first new app task starts. */
+  /** Whether all old app tasks are stopped before the first new app task starts. */
   stopFirst: boolean;
-  /**
-   * Whether the new app has been healthy at least once. From then on, its migrations are complete, and new workers may
-   * run.
-   */
+  /** Whether the new app has been healthy at least once. Its migrations are then complete, so new workers may run. */
   hasBeenWell: boolean;
 }
 
 export type StackStep =
   | { kind: 'write'; write: SwarmWrite; service: ServiceView }
-  /** Wait for a service. `progress` increases as the wait approaches its end. */
+  /** `progress` increases as the wait approaches its end. */
   | { kind: 'wait'; service: ServiceView; what: 'ends' | 'starts' | 'returns'; progress: number }
   | { kind: 'foreign'; service: ServiceView }
   /** A new task has started, so a rollback is no longer possible. */
@@ -100,8 +97,8 @@ export function nextUpdateWrite({ app, workers, stopFirst, hasBeenWell }: StackV
     if (!app.isStopped) return write('stop-first', app);
     if (app.tasks.oldAlive.length > 0) return ends(app);
   }
-  // Services that run once, such as migrations, are updated after the old workers have stopped and before the app, so
-  // that no old worker runs on migrated data and the new app finds migrated data.
+  // Services that run once, such as migrations, are updated after the old workers have stopped and before the app: no
+  // old worker may run on migrated data, and the new app needs migrated data.
   for (const each of once) {
     const next = comes(each, 'move-worker');
     if (next) return next;
@@ -118,15 +115,15 @@ export function nextUpdateWrite({ app, workers, stopFirst, hasBeenWell }: StackV
 
 const isOnce = ({ move }: ServiceView): boolean => move.role === 'once';
 
-/** Returns the next step for a service, or null if it is updated and healthy. */
+/** Returns the next step for a service; null if the service is updated and healthy. */
 function comes(service: ServiceView, move: 'move-app' | 'move-worker'): StackStep | null {
   const { forms, tasks, isPaused, isSettled, isStopped, isOff } = service;
   const isForm = forms.has('moving') || forms.has('nudged') || (forms.has('after') && isSettled);
   const isMoved = service.side === 'new' && isForm;
   if (!isMoved || (isStopped && !isOff)) return write(move, service);
   if (tasks.isWell) return null;
-  // Swarm paused the update because a task failed. All new tasks are healthy now, so another write makes Swarm continue
-  // with the other tasks.
+  // Swarm paused the update because a task failed. All new tasks are healthy now, so another write makes Swarm
+  // continue.
   const { newRunning, newAlive, oldAlive } = tasks;
   const isHealed = newRunning.length > 0 && newAlive.length === newRunning.length;
   if (isPaused && isHealed && tasks.steadyMs >= nudgeMs && oldAlive.length + newAlive.length >= tasks.needs)
@@ -143,8 +140,8 @@ const nudgeMs = 5_000;
 export function nextRollbackWrite({ app, workers }: StackView): StackStep {
   const all = [app, ...workers];
   if (all.some(({ tasks }) => tasks.started)) return { kind: 'started' };
-  // Changes by other users are not undone. If such a change made the app run another version, no worker is restored to
-  // the old version.
+  // Changes by other users are not undone. If one of them made the app run a different version, no service is restored
+  // to the old version.
   const before = serviceImageOf(app.move.before);
   const isOther =
     [app, ...app.tasks.oldAlive].some(({ image }) => image !== before) || app.tasks.newAlive.length > 0;

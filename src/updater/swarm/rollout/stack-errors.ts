@@ -13,9 +13,7 @@ import type { StackWatch } from './stack-watch.ts';
 /** Number of failed new tasks after which the run stops waiting for a service. */
 const maxFailures = 5;
 
-/**
- * Returns the error with which a wait ends if it has failed or takes too long; null if the run must continue to wait.
- */
+/** Returns the error of a wait that has failed or takes too long; null if the run must keep waiting. */
 export function findWaitError(
   watch: StackWatch,
   { service, what }: WaitStep,
@@ -26,8 +24,8 @@ export function findWaitError(
   if (what === 'starts') {
     const isOver = tasks.newAlive.length === 0 && tasks.failures > 0 && waitedMs > 15_000;
     if ((tasks.failures < maxFailures || tasks.isUnsure) && !isOver && !isLate) return null;
-    // A task that is still `starting` now counts as started. The run continues until the next poll has recorded this
-    // start, and fails after that.
+    // Tasks that are still `starting` count as started from now on. If they are the first, the run keeps waiting until
+    // the next poll has recorded their start, and only then fails.
     return watch.countStarting() ? null : unwell(watch, service, waitedMs);
   }
   if (!isLate) return null;
@@ -43,8 +41,8 @@ export function findWaitError(
 }
 
 /**
- * Returns the sum of the delays in ms that the owner has configured for a service: between tasks, for monitoring a new
- * task, and for stopping a task.
+ * Returns the sum of the delays in ms that the owner has configured: between two tasks, while a new task is monitored,
+ * and while a task stops.
  */
 function ownDelaysMs({ wanted }: StackServiceUpdate): number {
   const { Delay = 0, Monitor = 0 } = toObject(wanted.UpdateConfig);
@@ -84,7 +82,6 @@ export function createServiceChangedError({ hasStarted }: StackWatch, { move }: 
 const adviceOn = (moves: readonly StackServiceUpdate[]): string =>
   `Check the output of docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}. Fix the cause, then run {command} again.`;
 
-/** Builds the error for a connection to the Swarm managers that was lost while services were being replaced. */
 export const createSwarmLostError = ({ message }: UpdateError): UpdateError =>
   new UpdateError('engine-lost', message, {
     state:
@@ -93,7 +90,7 @@ export const createSwarmLostError = ({ message }: UpdateError): UpdateError =>
       'Check the nodes with docker node ls on a manager, then run {command} again. The new run continues where this run stopped.',
   });
 
-/** Builds the error for a failed update that can no longer be rolled back, because the new version has started. */
+/** The failed update can no longer be rolled back, because the new version has started. */
 export function createNotRolledBackError(
   data: RecordData,
   error: UpdateError,
@@ -108,7 +105,7 @@ export function createNotRolledBackError(
   });
 }
 
-/** Builds the error for a run whose changes were all undone. The original error is already in the log. */
+/** All changes of the run were undone. The original error is already in the log. */
 export function createRolledBackError(data: RecordData, error: UpdateError): UpdateError {
   const isForeign = error.code === 'containers-changed';
   const stack = isForeign ? 'the external changes to the stack were kept' : `${data.from} is running again`;

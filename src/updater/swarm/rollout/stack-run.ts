@@ -35,19 +35,16 @@ import {
 import { StackWatch } from './stack-watch.ts';
 import { restoreStackFiles, writeFiles } from './write-stack-files.ts';
 
-/** Minimum time in ms between two polls, short enough to see even a new task that starts and exits at once. */
+/** Minimum time in ms between two polls. It is short enough to see a new task that starts and exits at once. */
 const lookMs = 100;
 /**
- * Number of writes of one kind per service after which the run gives up, because another user keeps changing a service.
+ * The run gives up after this number of writes of one kind per service, because another user keeps changing a service.
  */
 const maxRewrites = 5;
 
 type StackToUpdate = Pick<FoundStack, 'context' | 'place' | 'paths' | 'directory'>;
 
-/**
- * View of a run that has not changed any service yet. It contains only the run state, because the engine is not polled
- * yet.
- */
+/** View of a run that has not changed any service yet, and therefore has not polled the engine. */
 interface Prepared {
   at: 'pulling' | 'writing';
   planned: PlannedStack;
@@ -60,7 +57,7 @@ type StackRunStep =
   | { kind: 'restore-files' };
 type Executors = { [K in StackRunStep['kind']]: (step: Extract<StackRunStep, { kind: K }>) => Promise<void> };
 
-/** Update of a stack. Each decision to write to a service is based on the latest poll of the stack. */
+/** Update of a stack. Every write to a service is based on the latest poll. */
 export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   readonly record: StackRecord;
   /** Whether services may have been changed. */
@@ -72,7 +69,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   readonly #watch: StackWatch;
   readonly #writes = new Map<SwarmWrite, number>();
   #lookedAt = Number.NEGATIVE_INFINITY;
-  /** Current wait: `key` identifies its condition, and `since` is the time in ms at which the wait began. */
+  /** `key` identifies the condition of the current wait, and `since` is the time in ms at which the wait began. */
   #wait = { key: '', since: 0 };
   #areFilesBack = false;
 
@@ -175,22 +172,19 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
       this.#wait.since = performance.now();
     };
     const view = await waitUntil(observe, evaluate, { pause: 0, signal });
-    // Record the start of a new task before any decision depends on it, because a later run must not roll back after
-    // it.
+    // Record a new task's start before any decision depends on it, so that no later run rolls back.
     if (this.#watch.hasStarted !== record.hasStarted) await record.note({ started: this.#watch.hasStarted });
     this.#enterVerify(view);
     return view;
   }
 
-  /** Enters the phase `verify` once all services have their new definition. */
+  /** Enters the `verify` phase once all services have their new definition. */
   #enterVerify({ app, workers }: StackView): void {
     const isTold = ({ side, isStopped, isOff }: ServiceView) => side === 'new' && (!isStopped || isOff);
     if (!this.#watch.isBack && [app, ...workers].every(isTold)) this.#log.enter('verify');
   }
 
-  /**
-   * Does the given work. If it fails during a rollback, the files are restored anyway, unless a new task has started.
-   */
+  /** If the work fails during a rollback, the files are restored anyway, unless a new task has started. */
   async #orRestore<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -199,7 +193,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
       const { hasStarted } = this.#watch;
       if (!hasStarted) await this.#restoreFiles();
       if (!(cause instanceof UpdateError)) throw cause;
-      // The next run continues the rollback, because the record retains the remaining work.
+      // The next run continues the rollback from the record.
       if (cause.code === 'engine-unavailable') throw createSwarmLostError(cause);
       throw hasStarted ? createNotRolledBackError(this.record.data, cause, []) : cause;
     }
@@ -253,8 +247,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     const headers = isMoved ? swarmCredentialsFor(this.#planned?.published ?? [], image) : {};
     const done = await updateService(this.#engine, { id, name, version: each.version }, spec, headers);
     this.#wait.since = performance.now();
-    // `moved` means that another write came first or that a leader election lost the response. The next poll shows
-    // which.
+    // `moved`: another write came first, or a leader election lost the response. The next poll shows which.
     if (done === 'moved') return;
     this.#log.info(writeSentences[write](service), { write, service: name });
     each.known = spec;
@@ -272,7 +265,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     if (failure) throw failure;
   }
 
-  /** Sets the app to the new version and fails, because it is too late to roll back. The worker stays stopped. */
+  /** Sets the app to the new version and fails, because it is too late to roll back. Workers stay stopped. */
   async #stayNew(): Promise<void> {
     const [app] = this.#watch.views;
     if (app?.side === 'old') await this.#write({ kind: 'write', write: 'move-app', service: app });

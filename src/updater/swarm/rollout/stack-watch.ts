@@ -41,21 +41,21 @@ import type { ServiceView, StackView } from './next-write.ts';
 const nodesEveryMs = 1_000;
 const forms: readonly SpecForm[] = ['before', 'after', 'moving', 'nudged', 'stopped', 'held'];
 
-/** Updated service, with the observations so far. */
 interface Followed {
   move: StackServiceUpdate;
   seen: ObservedTasks;
   amounts: Amounts;
   /**
-   * Counter of forced updates in specs with the old image. Another number would make Swarm replace the old tasks again.
+   * Counter of forced updates in specs with the old image. A different number would make Swarm replace the old tasks
+   * again.
    */
   forcedOld: number;
-  /** Version index of the service; null before the first poll. Swarm's own writes change it, too. */
+  /** Version index of the service; null before the first poll. Swarm's own writes also change it. */
   version: number | null;
-  /** Last known spec: written by this run, or found after a change by another user. */
+  /** Last known spec, either written by this run or found after another user's change. */
   known: Json | null;
   /**
-   * Spec that this run last tried to write. The write may have succeeded even if a leader election lost the response.
+   * Spec that this run last tried to write. If a leader election lost the response, the write may still have succeeded.
    */
   tried: Json | null;
 }
@@ -72,7 +72,7 @@ export class StackWatch {
   nodes: readonly SwarmNode[] = [];
   /** Result of the last poll. */
   views: readonly ServiceView[] = [];
-  /** New task that failed last. Its log contains the reason. */
+  /** New task that failed last. Its log shows the reason. */
   failure: SwarmTask | null = null;
   readonly #stack: WatchedStack;
   readonly #record: StackRecord;
@@ -83,8 +83,8 @@ export class StackWatch {
   #hasBeenWell = false;
 
   /**
-   * @param earlier state of the resumed run, or null. The tasks of a resumed run are known only if Swarm still retains
-   * them.
+   * @param earlier state in which the resumed run was killed; null for a new run. After a kill, only tasks that Swarm
+   * still retains are known.
    */
   constructor(stack: WatchedStack, record: StackRecord, earlier: JournalState | null) {
     this.#stack = stack;
@@ -106,10 +106,7 @@ export class StackWatch {
     return this.followed.some(({ seen }) => seen.started.size > 0);
   }
 
-  /**
-   * Counts all tasks in the state `starting` as started from now on. Returns whether no task had started before and one
-   * has started now.
-   */
+  /** From now on, counts all `starting` tasks as started. Returns whether they are the first tasks to have started. */
   countStarting(): boolean {
     const had = this.hasStarted;
     for (const { seen } of this.followed) for (const id of seen.starting) seen.started.add(id);
@@ -120,7 +117,7 @@ export class StackWatch {
     return rollbackOf(this.#record.state) !== null;
   }
 
-  /** Whether the managers report an outdated state of nodes and tasks, as they do right after a leader election. */
+  /** Right after a leader election, the managers may report outdated states of nodes and tasks. */
   get isOutdated(): boolean {
     return this.nodes.some(({ state }) => state === 'unknown');
   }
@@ -129,7 +126,7 @@ export class StackWatch {
     return this.nodes.find((node) => node.id === id)?.name ?? id;
   }
 
-  /** Checks whether a text differs from the last text about the same subject, and remembers the text. */
+  /** Remembers a text, and returns whether it differs from the previous text about the same subject. */
   isNews(of: string, what: string): boolean {
     const isNews = this.#told.get(of) !== what;
     this.#told.set(of, what);
@@ -166,7 +163,7 @@ export class StackWatch {
     });
     this.views = views;
     const [app, ...workers] = views as [ServiceView, ...ServiceView[]];
-    // An updated worker shows that the app was healthy, because the killed run updated workers only after that.
+    // An updated worker shows that the app was healthy before: only then did the killed run update workers.
     const wasWell =
       this.#isFirstLook &&
       this.#earlier !== null &&
@@ -208,8 +205,8 @@ export class StackWatch {
     const isSettled = service.previous !== null && imageSideOf(move, service.previous) === 'new';
     if (this.#isFirstLook && this.#earlier !== null) {
       if (mayHaveMissedTasks(seen, move, tasks, this.#stack.place.history)) seen.started.add('forgotten');
-      // The previous run was killed during its rollback. A new task that was about to start may have started unseen,
-      // because Swarm deletes the tasks that it removes.
+      // The previous run was killed during its rollback, in which Swarm removes the new tasks. Swarm deletes them, so a
+      // task may have started unseen.
       const wasHolding = openOf(this.#earlier)?.at === 'rolling-back';
       if (wasHolding && side === 'old' && isSettled) seen.started.add('missed');
     }
@@ -239,8 +236,8 @@ export class StackWatch {
   }
 
   /**
-   * Adopts the number of replicas and the counter of forced updates from the current spec, because the owner may change
-   * them during the update.
+   * Takes the replicas and the counter of forced updates from the current spec, because the owner may change them
+   * during the update.
    */
   #adopt(each: Followed, { spec, version }: SwarmService, side: 'old' | 'new'): void {
     const isFirst = each.version === null;
@@ -250,8 +247,8 @@ export class StackWatch {
     const { log } = this.#stack.context;
     const { replicas, forced } = amountsOf(spec);
     if (!isFirst) log.warn(`${each.move.name} was changed by another user or process during the update`);
-    // In the first poll, the number of replicas was not set by the owner if a killed run had stopped or held the
-    // service.
+    // The first poll of a resumed run may find replicas that the killed run set when it stopped or held the service.
+    // They are not the owner's.
     const wasBack = this.#earlier !== null && rollbackOf(this.#earlier) !== null;
     const isOurs = isFirst && (isStopped(spec) || this.isBack || wasBack);
     const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;
@@ -268,7 +265,6 @@ export class StackWatch {
 
 const endedInOrder = ['shutdown', 'complete', 'orphaned', 'remove'];
 
-/** Logs a line about the state of a task: its node, its state, and the error message of Swarm if it failed. */
 function tellTask(log: Log, task: SwarmTask, { name, image }: StackServiceUpdate, where: string): void {
   const isNew = task.image === image;
   const slot = task.slot > 0 ? `.${task.slot}` : '';

@@ -25,7 +25,7 @@ export const hashesOf = ({ changes }: ProjectDraft): RecordData['files'] =>
     after: hash('sha256', after),
   }));
 
-/** Runs the phase `write`: writes all files or none. @throws UpdateError file-changed, write-failed, rights-lost */
+/** Runs the `write` phase: writes all files or none. @throws UpdateError file-changed, write-failed, rights-lost */
 export async function writeFiles(
   { log }: Pick<RunContext, 'log'>,
   { project, directory, draft: { changes } }: NonNullable<PlannedStack['files']>,
@@ -54,9 +54,9 @@ export async function writeFiles(
 }
 
 /**
- * Restores the files that a run has written, from the backups of that run. Skips files that were edited in the
- * meantime, and all files if their directory is not mounted, and logs a warning. @throws UpdateError
- * files-not-restored, unexpected-file
+ * Restores the files that a run has written, from that run's backups. Logs a warning and skips files that were edited
+ * in the meantime, and all files if their directory is not mounted.
+ * @throws UpdateError files-not-restored, unexpected-file
  */
 export async function restoreStackFiles(
   { log }: Pick<RunContext, 'log'>,

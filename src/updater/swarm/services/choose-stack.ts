@@ -17,7 +17,7 @@ import type { UpdateOptions } from '../../run/options/update-options.ts';
 import { isEligibleNode, isUnreachable } from './specs.ts';
 import { isAlive } from './tasks.ts';
 
-/** Chosen stack: the app and the workers to update, and all services of the stack. */
+/** App and workers to update, and all services of the stack. */
 export interface ChosenStack {
   name: string;
   app: SwarmService;
@@ -25,11 +25,10 @@ export interface ChosenStack {
   services: readonly SwarmService[];
 }
 
-/** Returns the name that a service has in the stack file, such as `app` for the service `svc_app`. */
+/** Returns a service's name in the stack file, such as `app` for `svc_app`. */
 export const shortName = (stack: string, { name }: Pick<SwarmService, 'name'>): string =>
   name.startsWith(`${stack}_`) ? name.slice(stack.length + 1) : name;
 
-/** Returns the names of the stacks that contain a service with the name of the app. */
 export const listStacksWithApp = (services: readonly SwarmService[], app: string): string[] => [
   ...new Set(
     services.flatMap(({ name, stack }) => (stack !== null && name === `${stack}_${app}` ? [stack] : [])),
@@ -37,7 +36,6 @@ export const listStacksWithApp = (services: readonly SwarmService[], app: string
 ];
 
 /**
- * Chooses the stack and the services to update.
  * @param services all services that belong to a stack
  * @throws UpdateError several-projects, no-app, unlisted-services
  */
@@ -91,9 +89,7 @@ const missing = (stack: string, short: string): never => {
   });
 };
 
-/**
- * Requires that each service with the app's image is updated or excluded, because these services are released together.
- */
+/** Services with the app's image are released together, so each of them must be updated or excluded. */
 function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclude }: UpdateOptions): void {
   const repository = parseReference(serviceImageOf(app.spec))?.repository;
   const behind = services.filter(
@@ -119,8 +115,7 @@ export interface SwarmFacts {
 
 /**
  * Requires that the app and the workers can be updated (docs/contract.md 11.6).
- * @param isOurs whether this run resumes an interrupted update: updates in progress and unreachable nodes are then
- * accepted
+ * @param isOurs whether this run resumes an update: it then accepts updates in progress and unreachable nodes
  * @throws UpdateError stack-unsupported, stack-busy
  */
 export function checkServices(
@@ -156,7 +151,7 @@ export function checkServices(
   }
 }
 
-/** Returns the nodes that need the new images, including nodes that cannot pull them now. */
+/** Returns the nodes that need the new images, even if they cannot pull them now. */
 export function nodesFor(
   { app, workers }: Pick<ChosenStack, 'app' | 'workers'>,
   nodes: readonly SwarmNode[],
@@ -165,8 +160,8 @@ export function nodesFor(
 }
 
 /**
- * Returns the image of a service as written in the stack file: the value of the label that `docker stack deploy` sets.
- * Without the label, returns the image of the spec without its digest.
+ * Returns the image as written in the stack file, which `docker stack deploy` stores in a label. Without the label,
+ * returns the spec's image without its digest.
  */
 export const writtenImageOf = ({ spec }: Pick<SwarmService, 'spec'>): string =>
   serviceLabelsOf(spec)[swarmLabels.image] ?? serviceImageOf(spec).replace(/@.*$/, '');

@@ -14,7 +14,7 @@ export const maskRulesOfServices = (services: readonly SwarmService[]): MaskRule
   ]),
 });
 
-/** Returns the mask rules for the services in a record, which contains their complete specs. */
+/** A record contains the complete specs of its services, including secret values. */
 export const maskRulesOfUpdates = (moves: readonly StackServiceUpdate[]): MaskRules => ({
   secrets: moves.flatMap(({ before, wanted }) => [before, wanted]).flatMap(secretsOfSpec),
   shown: moves.flatMap(({ id, name, image, label }) => [id, name, image, ...imageNamesOf(label)]),

@@ -11,51 +11,49 @@ import {
 } from '../../../engine/swarm/swarm-service.ts';
 import { storedFieldSchemas } from '../../run/state/stored-fields.ts';
 
-/** Variants of a service spec that a run may write. `before` is the original spec, and `after` is the final spec. */
+/** Variants of a service's spec that a run may write. `before` is the original spec, and `after` the final one. */
 export type SpecForm = 'before' | 'after' | 'moving' | 'nudged' | 'stopped' | 'held';
 
-/**
- * Schema of an id assigned by the engine. Only these characters are allowed, because the id is used in request paths.
- */
+/** Only these characters are allowed, because the id is used in request paths. */
 export const swarmIdSchema = storedFieldSchemas.like(/^\w[\w-]*$/);
 
-/** Schema of an updated service in the record of a run. */
+/** Stored in the record of a run. */
 export const stackServiceUpdateSchema = z.strictObject({
   id: swarmIdSchema,
   /** Full name, such as `svc_app`. */
   name: storedFieldSchemas.name,
-  /** Role of the service. `once` is a service that exits when it is done, such as a migration. */
+  /** `once`: a service that exits when it is done, such as a migration. */
   role: z.enum(['app', 'worker', 'once']),
   /** Spec of the service before this run. */
   before: storedFieldSchemas.object,
   /**
-   * Spec that the owner wants, except for the image. Differs from `before` if an earlier run did not succeed and left
-   * the service with another spec.
+   * The owner's spec, except for the image. Differs from `before` if an earlier run did not succeed and left a
+   * different spec.
    */
   wanted: storedFieldSchemas.object,
   /** New image as `repository:tag@digest`. */
   image: storedFieldSchemas.reference,
-  /** New image as written in a stack file. */
+  /** New image as written in the stack file. */
   label: storedFieldSchemas.reference,
-  /** Platforms of the new image that the registry reports; empty if it reports none. */
+  /** Platforms of the new image as reported by the registry; empty if it reports none. */
   platforms: storedFieldSchemas.list(storedFieldSchemas.object),
 });
 export interface StackServiceUpdate extends z.infer<typeof stackServiceUpdateSchema> {}
 
-/** Constraint that keeps a global service off all nodes. */
+/** Constraint that matches no node, with which a run stops a global service. */
 const nobody = 'node.id==nobody';
-/** Label that makes a spec differ from the current spec, because Swarm ignores an identical spec during an update. */
+/** Label that makes a spec differ from the current one, because Swarm ignores an update to an identical spec. */
 const nudge = 'svc-updater.nudge';
 
-/** Values that may change during a run: replicas, forced updates, and the old tasks to retain in a rollback. */
+/** Values of a spec that may change during a run. */
 export interface Amounts {
-  /** Number of replicas that the owner wants now; null for a global service. */
+  /** Number of replicas that the owner currently wants; null for a global service. */
   replicas: number | null;
   /** Counter that each forced update increments. */
   forced: number;
   /** Number of old tasks to retain while Swarm removes new tasks. */
   held: number;
-  /** Ids of the eligible nodes on which no old task of a global service is running. */
+  /** Ids of the eligible nodes that run no old task of a global service. */
   nodesWithout: readonly string[];
 }
 
@@ -66,15 +64,12 @@ export const amountsOf = (spec: Json): Amounts => ({
   nodesWithout: [],
 });
 
-/**
- * Returns the complete spec of a service in a form (docs/contract.md 11.2). Changes only the fields that the form
- * requires.
- */
+/** Changes only the fields that the form requires (docs/contract.md 11.2). */
 export function specOf(move: StackServiceUpdate, form: SpecForm, amounts: Amounts): Json {
   const { before } = move;
   switch (form) {
     case 'before': {
-      // A service that a previous run stopped stays stopped, although its owner wants another number of replicas.
+      // A service that a previous run stopped stays stopped, whatever number of replicas its owner wants.
       const isAsWanted = replicasOf(before) === replicasOf(move.wanted);
       return withAmounts(before, isAsWanted ? amounts : { ...amounts, replicas: replicasOf(before) });
     }
@@ -101,8 +96,8 @@ export function specOf(move: StackServiceUpdate, form: SpecForm, amounts: Amount
 }
 
 /**
- * Returns whether a spec has the old or the new image; null if another process has changed more of the spec, which this
- * run must not overwrite.
+ * Returns whether a spec has the old or the new image; null if another process has set a third image or changed other
+ * parts of the spec, which this run must not overwrite.
  */
 export function imageSideOf(move: StackServiceUpdate, spec: Json): 'old' | 'new' | null {
   const image = serviceImageOf(spec);
@@ -110,11 +105,13 @@ export function imageSideOf(move: StackServiceUpdate, spec: Json): 'old' | 'new'
   return [move.wanted, move.before].some((each) => isDeepEqual(common(each), common(spec))) ? side : null;
 }
 
-/** Checks whether the service already had the new image before the run, from a manual change or an interrupted run. */
+/**
+ * Checks whether the service already had the new image before the run, for example after a manual change or an
+ * interrupted run.
+ */
 export const hadNewImage = ({ before, image }: StackServiceUpdate): boolean =>
   serviceImageOf(before) === image;
 
-/** Checks whether the spec allows no tasks, whatever its owner wants. */
 export const isStopped = (spec: Json): boolean =>
   replicasOf(spec) === 0 || constraintsOf(spec).includes(nobody);
 
@@ -125,7 +122,7 @@ export function takesOneTask(spec: Json): boolean {
   return ports.some(({ PublishMode }) => PublishMode === 'host') || Number(MaxReplicas ?? 0) > 0;
 }
 
-/** Returns messages about the `update_config` settings that are overridden during the update. */
+/** Describes the `update_config` settings that are overridden during the update. */
 export function findOverriddenSettings(spec: Json): string[] {
   const { FailureAction, Order } = toObject(spec.UpdateConfig);
   return [
@@ -138,13 +135,13 @@ export function findOverriddenSettings(spec: Json): string[] {
 
 /**
  * Checks whether old and new tasks run at the same time during the update. With several replicas, an old task that
- * stops slowly runs beside the new task of another replica.
+ * stops slowly may still run when another replica's new task starts.
  */
 export const isSideBySide = (spec: Json): boolean =>
   (replicasOf(spec) ?? 2) > 1 ||
   (toObject(spec.UpdateConfig).Order === 'start-first' && replicasOf(spec) === 1 && !takesOneTask(spec));
 
-/** Compares two values deeply, ignoring the order of keys. */
+/** Ignores the order of keys, and empty fields of objects. */
 export const isDeepEqual = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
 
 function withImage({ wanted, image, label, platforms }: StackServiceUpdate): Json {
@@ -198,8 +195,8 @@ function withConstraints(spec: Json, more: readonly string[]): Json {
 }
 
 /**
- * Returns the parts of a spec that must not change during an update: omits the fields that a run writes, and the
- * replicas and forced updates, which the owner may change.
+ * Returns the parts of a spec that must not change during an update. Omits fields that a run writes or that the owner
+ * may change (replicas, forced updates).
  */
 function common(spec: Json): Json {
   const template = toObject(spec.TaskTemplate);
@@ -223,9 +220,7 @@ function common(spec: Json): Json {
   };
 }
 
-/**
- * Serializes a value for comparison. Empty fields are omitted, because the engine treats absent and empty fields alike.
- */
+/** Omits empty fields, because the engine treats absent and empty fields alike. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
     if (typeof each !== 'object' || each === null || Array.isArray(each)) return each;
@@ -245,7 +240,7 @@ export function isEligibleNode(spec: Json, node: SwarmNode): boolean {
     (!OS || OS === node.os) &&
     (!Architecture || parsePlatform(String(Architecture)) === parsePlatform(node.arch));
   return (
-    // Ignore the constraint with which a run stops a service.
+    // Ignores the constraint with which a run stops a global service.
     constraintsOf(spec).every((each) => each === nobody || fulfils(each, node)) &&
     (platforms.length === 0 || platforms.some(fits))
   );
@@ -255,13 +250,10 @@ export function isEligibleNode(spec: Json, node: SwarmNode): boolean {
 export const isActive = ({ state, availability }: SwarmNode): boolean =>
   state === 'ready' && availability === 'active';
 
-/** Checks whether the managers cannot reach the node. Its tasks may still be running. */
+/** The managers cannot reach the node, but its tasks may still be running. */
 export const isUnreachable = ({ state }: SwarmNode): boolean => state === 'down' || state === 'disconnected';
 
-/**
- * Checks whether a node meets a placement constraint such as `node.labels.disk == ssd`. An unsupported constraint
- * counts as met.
- */
+/** Evaluates a placement constraint such as `node.labels.disk == ssd`. An unsupported constraint counts as met. */
 function fulfils(constraint: string, node: SwarmNode): boolean {
   const [, key = '', operator = '', wanted = ''] =
     /^\s*([\w.-]+)\s*(==|!=)\s*(.*?)\s*$/.exec(constraint) ?? [];

@@ -7,16 +7,13 @@ import {
 } from '../../../engine/swarm/swarm-service.ts';
 import { hadNewImage, isActive, isEligibleNode, isUnreachable, type StackServiceUpdate } from './specs.ts';
 
-/**
- * Observations of a service's new tasks, collected over all polls, because Swarm deletes ended tasks and a single poll
- * shows only the current state.
- */
+/** Observations of a service's new tasks from all polls. One poll is not enough, because Swarm deletes ended tasks. */
 export interface ObservedTasks {
-  /** Ids of the tasks that existed before the update: none of them was created by this run. */
+  /** Ids of the tasks that existed before the update. */
   readonly earlier: ReadonlySet<string>;
-  /** Last observed state of each new task, by task id. `at` is the time of the request in ms. */
+  /** Last observed state of each new task, keyed by task id. `at` is the time of the request in ms. */
   readonly states: Map<string, { state: string; node: string; at: number }>;
-  /** New tasks that failed, were rejected, or exited on their own, by task id. */
+  /** New tasks that failed, were rejected, or exited on their own, keyed by task id. */
   readonly failed: Map<string, SwarmTask>;
   /**
    * Ids of new tasks that have started, or may have started and ended between two polls. A single entry rules out a
@@ -24,17 +21,16 @@ export interface ObservedTasks {
    */
   readonly started: Set<string>;
   /**
-   * Ids of new tasks in the state `starting`, in which the engine is about to start the container or has started it.
-   * Only the final state shows which.
+   * Ids of new tasks in the state `starting`. Only a later state shows whether the engine has started the container.
    */
   readonly starting: Set<string>;
   /**
-   * Ids of new tasks that cannot start while a node is down. A write of this run has made Swarm stop waiting for them.
+   * Ids of new tasks that cannot start while a node is down. A write by this run has made Swarm stop waiting for them.
    */
   readonly passed: Set<string>;
-  /** Slots whose new task has succeeded; ids of nodes for a global service. */
+  /** Slots whose new task has succeeded; node ids for a global service. */
   readonly done: Set<string>;
-  /** Key of the set of running tasks, and the time in ms since which this set has not changed. */
+  /** `ids` identifies the running tasks and their required number, and `since` is the time in ms of the last change. */
   steady: { ids: string; since: number } | null;
 }
 
@@ -42,7 +38,7 @@ export const createObservedTasks = (earlier: Iterable<string>, started = false):
   earlier: new Set(earlier),
   states: new Map(),
   failed: new Map(),
-  // Placeholder for a new task whose start was recorded by the killed run.
+  // Placeholder for a new task whose start the killed run recorded.
   started: new Set(started ? ['before'] : []),
   starting: new Set(),
   passed: new Set(),
@@ -50,7 +46,6 @@ export const createObservedTasks = (earlier: Iterable<string>, started = false):
   steady: null,
 });
 
-/** Tasks of a service in one poll. */
 export interface TaskSummary {
   started: boolean;
   /** Whether no task is known to have started, but at least one is `starting`. */
@@ -61,38 +56,38 @@ export interface TaskSummary {
   /** Old tasks whose state and desired state are `running`. */
   oldRunning: readonly SwarmTask[];
   newRunning: readonly SwarmTask[];
-  /** Number of replicas to set in a rollback, chosen so that Swarm removes only new tasks. */
+  /** Number of replicas with which Swarm removes only new tasks during a rollback; 0 if no number ensures this. */
   held: number;
-  /** Number of tasks that must run now. Does not include the tasks counted in `waiting`. */
+  /** Number of tasks that must be running now, without those counted in `waiting`. */
   needs: number;
-  /** Time in ms for which the set of running tasks has not changed. */
+  /** Time in ms for which the running tasks have not changed. */
   steadyMs: number;
   /** Number of new tasks that have failed so far. */
   failures: number;
   /**
-   * Whether the required number of new tasks has run unchanged for 5 s and no old task is alive, except lost tasks. For
-   * a service that runs once, whether its tasks have succeeded.
+   * Whether the required new tasks have run unchanged for 5 s and all old tasks have ended, except lost tasks. For a
+   * service that runs once: whether its tasks have succeeded.
    */
   isWell: boolean;
   /** Whether the old tasks have run unchanged for 5 s and no new task is left. */
   isBack: boolean;
-  /** Old tasks on nodes that are down, once a new task has started. These old tasks cannot be stopped. */
+  /** Old tasks on nodes that are down. They cannot be stopped. Empty until a new task has started. */
   lost: readonly SwarmTask[];
   /** New tasks on nodes that went down. */
   lostNew: readonly SwarmTask[];
   /** New tasks that cannot start while a node is down. Swarm waits for them before it updates the other tasks. */
   stuck: readonly SwarmTask[];
-  /** Whether Swarm still waits for a stuck task, because no write has made it continue yet. */
+  /** Whether Swarm is still waiting for a stuck task, because no write has made it continue yet. */
   isStuck: boolean;
-  /** Number of new tasks that no other node can run. They start when a node returns. */
+  /** Number of new tasks that cannot start until a node returns. */
   waiting: number;
 }
 
 /** Time in ms for which the same tasks must run before they count as healthy. */
 const steadyMs = 5_000;
 /**
- * Maximum gap in ms between two polls in which a task cannot have started and stopped. After a longer gap, a task that
- * had not started before and is shut down now counts as started.
+ * Longest gap in ms between two polls in which a task cannot start and stop unseen. After a longer gap, a new task that
+ * has been shut down counts as started.
  */
 const betweenLooksMs = 400;
 
@@ -101,12 +96,11 @@ const before = ['new', 'pending', 'assigned', 'accepted', 'preparing', 'ready'];
 
 export const isAlive = ({ state }: SwarmTask): boolean => !ended.includes(state);
 const runs = ({ state, wanted }: SwarmTask): boolean => state === 'running' && wanted === 'running';
-/** Checks whether the container of a task could not be started, so that no process of the image has run. */
+/** If the container could not be started, no process of the image has run. */
 const couldNotStart = ({ state, error }: SwarmTask): boolean =>
   state === 'rejected' || (state === 'failed' && error.startsWith('starting container failed'));
 
 /**
- * Records the observations of one poll.
  * @param at time of the responses in ms, from a monotonic clock
  * @param askedAt time of the requests in ms
  */
@@ -127,16 +121,16 @@ export function recordObservation(
     if (state === 'starting') seen.starting.add(id);
     else seen.starting.delete(id);
     // `complete` also counts as a failure, because an unhealthy task is stopped and may exit with 0. A task that Swarm
-    // removes does not count, because it may exit with an error.
+    // removes does not count, even if it exits with an error, because it was stopped on purpose.
     const isEnd = ['failed', 'rejected', 'complete'].includes(state);
     if (isEnd && task.wanted !== 'remove') seen.failed.set(id, task);
-    // The state in a response may be as old as the request.
+    // The reported state may be as old as the request.
     seen.states.set(id, { state, node, at: askedAt });
   }
   const there = new Set(own.map(({ id }) => id));
   for (const [id, { state, node, at: lastAt }] of seen.states) {
     if (there.has(id)) continue;
-    // Swarm has deleted the task before its end was seen. If the task was assigned to a node, it may have started.
+    // Swarm deleted the task before its end was seen. If the task was assigned to a node, it may have started.
     const isLate = node !== '' && at - lastAt > betweenLooksMs;
     if (state === 'starting' || (before.includes(state) && isLate)) seen.started.add(id);
     seen.starting.delete(id);
@@ -145,21 +139,19 @@ export function recordObservation(
 }
 
 /**
- * Checks whether a task has started. The state `starting` is not sufficient, because the engine reports it before the
- * container starts and until the container is healthy.
+ * `starting` is not sufficient: the engine reports it before the container starts and until the container is healthy.
  */
 function hasStarted(task: SwarmTask, last: { state: string; at: number } | undefined, at: number): boolean {
   const { state, node } = task;
   if (before.includes(state) || state === 'starting' || couldNotStart(task) || node === '') return false;
   if (state !== 'shutdown' && state !== 'remove') return true;
-  // An end that was seen in an earlier poll was evaluated in that poll.
+  // An end seen in an earlier poll has already been evaluated.
   if (last !== undefined && ended.includes(last.state)) return false;
   return last === undefined || !before.includes(last.state) || at - last.at > betweenLooksMs;
 }
 
 /**
- * Returns a function that detects tasks that stay pending, because Swarm creates a task of a global service even for a
- * node whose platform does not match.
+ * Recognizes tasks that stay pending: Swarm creates tasks of a global service even for nodes with the wrong platform.
  */
 const idleOf =
   (spec: Json, nodes: readonly SwarmNode[]) =>
@@ -169,7 +161,7 @@ const idleOf =
     nodes.some((each) => each.id === node && !isEligibleNode(spec, each));
 
 /**
- * Summarizes the tasks of a service in one poll, after `recordObservation` has recorded the poll.
+ * Must be called after `recordObservation` has recorded the poll.
  * @param spec spec that the service must have when the run is complete
  */
 export function summariseTasks(
@@ -238,9 +230,9 @@ export function summariseTasks(
 
 /**
  * Returns the number of replicas with which Swarm retains exactly the old tasks; 0 if there is no such number. When
- * scaling down, Swarm retains the first slot of each node, then the second, and so on; on each node, running slots come
- * first. With a wrong number, Swarm could end an old task and start another in the slot of a new task, on data that the
- * new task has migrated unseen.
+ * scaling down, Swarm retains the first slot of each node, then the second, and so on. Among a node's slots, running
+ * ones come first. With a wrong number, Swarm could stop an old task and start another in a new task's slot. That old
+ * task would run on data that the new task may have migrated unseen.
  */
 function heldOf(alive: readonly SwarmTask[], isNew: (task: SwarmTask) => boolean): number {
   const wanted = alive.filter((task) => task.wanted === 'running');
@@ -256,13 +248,12 @@ function heldOf(alive: readonly SwarmTask[], isNew: (task: SwarmTask) => boolean
     ranks[isOld ? 'old' : 'other'].push(isCounted ? count : Number.POSITIVE_INFINITY);
   }
   const [last, first] = [Math.max(...ranks.old), Math.min(...ranks.other)];
-  // Swarm sorts up to 12 slots by insertion, so slots of equal rank keep their order, with running slots first.
+  // Swarm sorts up to 12 slots with a stable insertion sort, so running slots stay before other slots of equal rank.
   return last < first || (last === first && slots.length <= 12) ? ranks.old.length - 1 : 0;
 }
 
 /**
- * Checks whether Swarm may have deleted tasks before they were seen: a slot has as many ended new tasks as Swarm
- * retains.
+ * Checks whether Swarm may have deleted new tasks unseen, because a slot has as many ended new tasks as Swarm retains.
  * @param history number of ended tasks that Swarm retains per slot
  */
 export function mayHaveMissedTasks(
@@ -279,7 +270,7 @@ export function mayHaveMissedTasks(
 }
 
 /**
- * Checks whether a service exits when it is done, as a migration does: Swarm does not restart it after success, and a
+ * Recognizes a service that exits when it is done, such as a migration: Swarm does not restart it after success, and a
  * task has succeeded within the time limit.
  */
 export function isRunOnceService(
@@ -294,8 +285,8 @@ export function isRunOnceService(
 }
 
 /**
- * Checks in a single poll whether a service is healthy: all its tasks are running with the new image, or have succeeded
- * with it if the service runs once.
+ * Evaluates a single poll: all tasks must be running with the new image or, if the service runs once, a task must have
+ * succeeded with it.
  */
 export function isHealthyService(
   move: StackServiceUpdate,

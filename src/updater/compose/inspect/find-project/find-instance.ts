@@ -35,11 +35,11 @@ export interface FoundInstance {
   place: ProjectLocation;
   /** Platform of the engine, such as `linux/amd64`. */
   platform: string;
-  /** Containers of all compose projects on the engine, the project to update included. */
+  /** Containers of all compose projects on the engine, including the project to update. */
   composed: readonly ListedContainer[];
   /**
-   * Container that the options specify and whose labels identify the project. Null if they specify none, or if this run
-   * has already replaced the container.
+   * Container specified in the options. Its labels identify the project. Null if none is specified, or if this run has
+   * already replaced the container.
    */
   told: ListedContainer | null;
 }
@@ -50,7 +50,7 @@ export interface FoundInstance {
  */
 export async function findInstance({ engine, options, log }: RunContext): Promise<FoundInstance> {
   const facts = startEarly(requireEngine(engine));
-  // The other requests wait for `facts`, because that response determines their API version.
+  // The other requests wait for `facts`, because this response determines their API version.
   const [own, { version: engineVersion, platform }, composed, programs] = await Promise.all([
     facts.then(() => requireOwnContainer(engine)),
     facts,
@@ -94,7 +94,7 @@ export function requireNoUnrelatedContainers(
   journal: JournalData | null,
 ): void {
   requireComposeContainers(containers);
-  // Containers that an interrupted update has created may have other labels than the old containers, such as another
+  // Containers created by an interrupted update may have different labels from the old containers, such as a different
   // env file.
   const run = journal !== null && (isPending(journal) || journal.containerId === own.id) ? journal : null;
   const before = new Set(run?.containers.map(({ id }) => id));
@@ -115,8 +115,8 @@ export function requireNoUnrelatedContainers(
 }
 
 /**
- * Returns the project of the container from the options, which no longer exists. This updater may have replaced that
- * container before it was killed and restarted; the journal then contains the project.
+ * Finds the project of a container that is specified in the options but no longer exists. This updater may have
+ * replaced the container before it was killed and restarted. In that case, the journal contains the project.
  * @throws UpdateError no-app if there is no such journal
  */
 async function projectOf(own: Container, paths: HostPaths, options: UpdateOptions): Promise<KnownProject> {

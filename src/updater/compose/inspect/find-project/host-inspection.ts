@@ -18,7 +18,7 @@ import {
 /** Result of comparing a path on the host with a mounted directory. */
 export type DirectoryMatch =
   | 'same'
-  /** The path is another directory, which has compose files. */
+  /** The path is a different directory with compose files. */
   | 'another'
   /** The path does not exist or has no compose file. */
   | 'nothing';
@@ -36,12 +36,15 @@ export interface HostInspection {
    * @throws UpdateError engine-unavailable
    */
   hasCompose(path: string, names?: readonly string[]): Promise<boolean>;
-  /** Lists the mounts, of any container, that contain the path. @throws UpdateError engine-unavailable */
+  /**
+   * Lists all containers' mounts whose mount point in the container contains the path.
+   * @throws UpdateError engine-unavailable
+   */
   mounts(path: string): Promise<readonly NamedMount[]>;
 }
 
 const marker = `${stateDirectoryName}-seen-`;
-/** Directory in the helper container at which the host path is mounted. */
+/** Mount point of the host path in the helper container. */
 const inScratch = '/seen';
 
 const isComposeFile = (name: string): boolean => /compose.*\.(ya?ml|json)$/i.test(name);
@@ -52,21 +55,18 @@ export async function hasComposeHere(directory: string): Promise<boolean> {
   return names.some(isComposeFile);
 }
 
-/**
- * Creates the checks of directories on the host.
- * @param image the image of the updater's own container, for helper containers
- */
+/** @param image the image of the updater's own container, for helper containers */
 export const createHostInspection = (engine: Engine, image: string): HostInspection => {
   /**
-   * Calls `look` with a test for the entries of a host directory. The test reads through a container that mounts the
-   * directory and is never started. Returns null if the host has no such directory.
+   * Calls `look` with a function that checks whether a host directory has an entry. The function reads through a helper
+   * container that mounts the directory and is never started. Returns null if the host has no such directory.
    */
   const through = async <T>(path: string, look: (has: Has) => Promise<T>): Promise<T | null> => {
     await removeHelperContainers(engine, path);
     const scratch = await makeScratch(engine, image, path);
     if (scratch === null) return null;
     try {
-      // At most one byte is read, which is enough to detect the file.
+      // One byte is enough to detect the file.
       return await look(
         async (name) => (await readContainerFile(engine, scratch, join(inScratch, name), 1)) !== 'missing',
       );
@@ -101,7 +101,7 @@ export const createHostInspection = (engine: Engine, image: string): HostInspect
   };
 };
 
-/** Test for an entry of a directory by its name. */
+/** Checks whether the directory has an entry with this name. */
 type Has = (name: string) => Promise<boolean>;
 
 async function someOf(names: readonly string[], has: Has): Promise<boolean> {
@@ -131,10 +131,10 @@ async function leaveFile(path: string): Promise<void> {
 }
 
 /**
- * Finds the mount of a project directory whose labeled path is not mounted, and registers the path as an alias. The
- * paths differ if another program, such as Portainer, has started the project from a volume or from a path of its own.
- * A mount is skipped if the labeled path on the host is another directory with compose files: that directory then
- * belongs to the instance. Returns whether the mount was found.
+ * Finds the mount that contains a project directory whose labeled path is not mounted, and registers the path as an
+ * alias. Returns false if there is no such mount. The paths differ if another program, such as Portainer, started the
+ * project from a volume or from a path in its own container. A mount is skipped if the labeled host path is a different
+ * directory with compose files, because the instance then belongs to that directory.
  * @param directory the path in the labels, which is not mounted here
  */
 export async function aliasProjectDirectory(
@@ -152,8 +152,8 @@ export async function aliasProjectDirectory(
 }
 
 /**
- * Returns the places in this container that may be the labeled directory, each with the path that it stands for. For a
- * volume, this is the whole volume, because the project may use files above its directory.
+ * Returns the directories in this container that may be the labeled directory, each with the path that it stands for. A
+ * volume is returned as a whole, because the project may use files above its directory.
  */
 async function candidates(
   directory: string,
@@ -173,13 +173,13 @@ async function candidates(
   return [...byVolume, ...bySource];
 }
 
-/** Returns the host path of a directory that another container sees through this mount. */
+/** Returns the host path of a directory inside another container's mount. */
 const sourceOf = ({ source, destination }: NamedMount, directory: string): string =>
   join(source, relative(destination, directory));
 
 /**
- * Returns advice to mount a project directory from its path on the host, if the labeled path exists only in another
- * program's container. Null for an ordinary host directory, or if several host paths are possible.
+ * Advises mounting a project directory from its host path, if the labeled path exists only in another program's
+ * container. Null for an ordinary host directory, or if several host paths are possible.
  */
 export async function findMountAdvice(directory: string, look: HostInspection): Promise<string | null> {
   const mounts = await look.mounts(directory);

@@ -17,7 +17,7 @@ export interface KnownProject {
 }
 
 /**
- * Returns the projects other than the project `name`, with the files in their labels.
+ * Returns all projects except `name`, with the files in their labels.
  * @param composed the containers of all projects
  */
 export function listOtherProjects(composed: readonly ListedContainer[], name: string): ComposeProject[] {
@@ -32,14 +32,17 @@ export function listOtherProjects(composed: readonly ListedContainer[], name: st
 }
 
 /**
- * Lists all containers on this engine that compose has created, except hook containers. @throws UpdateError
- * engine-unavailable
+ * Lists the containers of all compose projects, except hook containers.
+ * @throws UpdateError engine-unavailable
  */
 export async function listComposed(engine: Engine): Promise<ListedContainer[]> {
   return (await engine.listContainers({ label: [composeLabels.project] })).filter((each) => !isHook(each));
 }
 
-/** Groups containers into projects by name and directory. @param composed the containers of all projects */
+/**
+ * Groups containers into projects by name and directory.
+ * @param composed the containers of all projects
+ */
 export function groupKnownProjects(composed: readonly ListedContainer[]): KnownProject[] {
   const rows = new Map<string, KnownProject>();
   for (const { labels } of composed) {
@@ -71,7 +74,7 @@ interface LabelledProject {
 }
 
 /**
- * Reads the project, with absolute paths, from the labels of a container.
+ * Reads the project from a container's labels.
  * @throws UpdateError compose-invalid if the labels list no compose file, or a compose file without an absolute path
  */
 export function parseProjectLabels(telling: Pick<Container, 'labels'>, of: LabelledProject): ComposeProject {
@@ -83,7 +86,6 @@ export function parseProjectLabels(telling: Pick<Container, 'labels'>, of: Label
   return { name, directory, ...labelled, ...(oldNames.length > 0 && { oldNames }) };
 }
 
-/** Reads the paths of the compose files and env files from the labels of a container. */
 export function parseLabelPaths({ labels }: Pick<Container, 'labels'>, directory: string): LabelledPaths {
   const list = (label: string) => splitPaths(labels[label] ?? '', directory);
   return { files: list(composeLabels.files), envFiles: list(composeLabels.envFiles) };
@@ -100,9 +102,8 @@ function notFound(files: readonly string[]): UpdateError {
 }
 
 /**
- * Splits a label into paths. Compose joins the paths with commas and does not escape commas in them. A comma is a
- * separator only if an absolute path or an address (`oci://…`) follows and the comma is not part of the project
- * directory.
+ * Splits a label into paths. Compose joins paths with commas, without escaping commas in a path. A comma is a separator
+ * only if an absolute path or an address (`oci://…`) follows and the comma is not part of the project directory.
  */
 export function splitPaths(label: string, directory: string): string[] {
   const hidden = label.replaceAll(`${directory}/`, '/\0/');

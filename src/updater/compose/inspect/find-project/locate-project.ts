@@ -14,7 +14,6 @@ import {
 } from './host-inspection.ts';
 import type { KnownProject, ProjectLocation } from './labelled-project.ts';
 
-/** Input for finding the project to update. */
 interface Search {
   projects: readonly KnownProject[];
   paths: HostPaths;
@@ -41,7 +40,7 @@ export async function locateProject(
   if (options.project) return byName(search, options.project);
   const place = byDirectory(search);
   if (!(place instanceof UpdateError)) return place;
-  // No mounted path matches a project, so the projects with the app whose labeled path is not mounted are tried.
+  // No mounted path matches a project. The next candidates are projects with the app whose labeled path is not mounted.
   const unseen = projects.filter(
     ({ directory, services }) => services.has(options.app) && paths.fromHost(directory) === null,
   );
@@ -58,8 +57,8 @@ export async function locateProject(
 }
 
 /**
- * Returns advice to mount a project directory that was moved, or whose labeled path exists only inside the container
- * that started the project. Null unless exactly one project matches.
+ * Advises mounting a project directory that was moved, or whose labeled path exists only inside the container that
+ * started the project. Null unless exactly one project matches.
  */
 async function mountOfMoved(unseen: readonly KnownProject[], search: Search): Promise<string | null> {
   const { candidates, paths, look } = search;
@@ -158,7 +157,7 @@ async function byName(search: Search, name: string): Promise<ProjectLocation> {
     const message = `the directory ${directory} of project ${name} is not mounted`;
     throw new UpdateError('not-mounted', message, { advice });
   }
-  // The labels may contain another path of the mounted directory, such as a symbolic link to it.
+  // The labels may contain a different path to the mounted directory, such as a symbolic link.
   const likeness = await look.compare(directory, mountedAt, row.files);
   if (likeness !== 'same') throw notThat(row, host, likeness, projects);
   paths.alias(directory, mountedAt);
@@ -166,8 +165,8 @@ async function byName(search: Search, name: string): Promise<ProjectLocation> {
 }
 
 /**
- * Returns the most likely of the projects with this name. The directory in a label can be wrong, so a project whose
- * directory is mounted takes precedence.
+ * Several projects may have this name. The directory in a label can be wrong, so a project whose directory is mounted
+ * takes precedence.
  * @throws UpdateError several-projects if the first two projects are equally likely
  */
 function likeliest(

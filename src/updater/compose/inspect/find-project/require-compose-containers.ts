@@ -14,9 +14,9 @@ export function requireTestedPodman(engine: Pick<Engine, 'isPodman'>, users = re
 }
 
 /**
- * Rejects containers that podman-compose, systemd or docker-compose 1 has created. podman-compose and systemd create
- * containers differently, and compose would partly revert the differences (docs/contract.md 12.6). The paths in the
- * labels of docker-compose 1 depend on the directory in which it was run (docs/contract.md 2.3).
+ * Rejects containers created by podman-compose, systemd or docker-compose 1. The first two create containers with
+ * different settings, some of which compose would revert (docs/contract.md 12.6). The paths in the labels of
+ * docker-compose 1 depend on the directory in which it was run (docs/contract.md 2.3).
  * @throws UpdateError not-compose
  */
 export function requireComposeContainers(containers: readonly Pick<Container, 'name' | 'labels'>[]): void {
@@ -36,7 +36,10 @@ export function requireComposeContainers(containers: readonly Pick<Container, 'n
   }
 }
 
-/** Returns a more specific error if no project was found but systemd manages a container; otherwise, the same error. */
+/**
+ * Returns a more specific error if no project was found but systemd manages a container. Returns all other errors
+ * unchanged.
+ */
 export async function explainMissingProject(engine: Engine, error: unknown): Promise<unknown> {
   if (!engine.isPodman || !(error instanceof UpdateError)) return error;
   if (error.code !== 'not-compose' && error.code !== 'not-mounted') return error;

@@ -3,7 +3,7 @@ import { type LinkedFile, resolveIncludeTree } from '../../../../core/compose/in
 import { listProjectFiles, type ProjectFiles } from '../../../../core/compose/project-files.ts';
 import { readTextFile, readTextFileIfExists, type TextFile } from '../../../../core/files/text-file.ts';
 
-/** Reads the specified env files. If none are specified, reads the `.env` of the directory if it exists. */
+/** If no env files are specified, reads the `.env` of the directory if it exists. */
 export async function readEnvFiles(named: readonly string[], directory: string): Promise<TextFile[]> {
   if (named.length > 0) return Promise.all(named.map(readTextFile));
   const byDefault = await readTextFileIfExists(join(directory, '.env'));
@@ -11,7 +11,7 @@ export async function readEnvFiles(named: readonly string[], directory: string):
 }
 
 /**
- * Returns the project with all files that it links to with `include` and `extends`, directly or indirectly.
+ * Adds all files that the project links to with `include` and `extends`, directly or indirectly.
  * @param read reads a linked file; returns null if the file does not exist
  * @param learn called with each file, as a separate project, before the file is parsed
  */

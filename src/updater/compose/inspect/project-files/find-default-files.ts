@@ -7,8 +7,7 @@ import type { TextFile } from '../../../../core/files/text-file.ts';
 import type { ComposeProject } from '../../../../engine/cli/compose.ts';
 
 /**
- * Names of override files. Compose accepts each of them next to a compose file with any default name (compose-go,
- * cli/options.go; tested).
+ * Compose accepts each override file next to a compose file with any default name (compose-go, cli/options.go; tested).
  */
 const overrideNames = [
   'compose.override.yml',

@@ -23,8 +23,8 @@ import type { Log } from '../../../run/log/run-log.ts';
 const maxBytes = 5 * 1024 * 1024;
 
 /**
- * Masks the secrets in a project's files, and in the env files, secret files and config files that these refer to.
- * Never throws an error about a file, because compose reports invalid files.
+ * Masks the secrets in a project's files, and in the env, secret and config files that these refer to. Never fails
+ * because of a file: compose reports invalid files.
  * @param find maps a host path to the path in this container, or to null if the path is not mounted
  */
 export async function maskFileSecrets(
@@ -52,13 +52,13 @@ export async function maskFileSecrets(
   );
   log.addMaskRules(() => ({
     secrets: [
-      // The env files are read together, because compose resolves variables in them with the variables of the project
-      // and of the previous env files.
+      // Env files are parsed together, because compose resolves their variables with those of the project and of
+      // previous env files.
       ...secretsOfEnvFiles([...files.envFiles, ...env]),
       ...env.flatMap((file) => [...secretsOfEnvFiles([file]), ...secretsOfRawEnvFile(file.text)]),
       ...secret.flatMap(({ text }) => secretsOfContent(text)),
-      // Only values after names that look secret are masked: most of a config is not secret and is needed to understand
-      // container logs.
+      // In config files, only values whose names look secret are masked. Most of a config is not secret and is needed
+      // to understand container logs.
       ...config.flatMap(({ text }) => findKeyedSecrets(text)),
     ],
   }));

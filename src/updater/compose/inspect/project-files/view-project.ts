@@ -42,11 +42,11 @@ export async function viewProject(
   log.addMaskRules(() => maskRulesOfContainers(containers));
   log.addMaskRules(() => ({ shown: [project.name, project.directory] }));
   const learn = (files: ProjectFiles) => maskFileSecrets(log, files, (path) => paths.fromHost(path));
-  // Compose runs while the files are read. If the files contain a mistake, it is reported instead of compose's error,
-  // which is only a consequence.
+  // Compose runs while the files are read. A mistake found in the files takes precedence over the error that it causes
+  // in compose.
   const asked = startEarly(compose.config());
   const own = await readFiles(project);
-  // Errors of the parser and of compose may quote values from the files, so these values are masked first.
+  // The errors of the parser and of compose may quote values from the files, so the values are masked first.
   await learn(own);
   for (const file of own.composeFiles) getParsedComposeFile(file);
   const files = await readMountedLinks(own, paths, learn);
@@ -64,8 +64,8 @@ export async function viewProject(
 }
 
 /**
- * Makes the host paths of the project valid in this container, because compose must see the instance exactly as the
- * host does.
+ * Makes the host paths of the project valid in this container, because compose must resolve paths exactly as on the
+ * host.
  * @throws UpdateError outside-mounts, path-taken
  */
 export async function linkProjectPaths(project: ComposeProject, paths: HostPaths, log: Log): Promise<void> {
@@ -111,8 +111,7 @@ async function readFiles(project: ComposeProject): Promise<ProjectFiles> {
 type NamedFile = Pick<LinkedFile, 'path' | 'as'>;
 
 /**
- * Returns the project with the files that `include` and `extends` link to. `learn` is called with each file before the
- * file is parsed.
+ * Adds the files that `include` and `extends` link to. `learn` is called with each file before the file is parsed.
  * @throws UpdateError outside-mounts
  */
 async function readMountedLinks(
@@ -137,10 +136,10 @@ async function readMountedLinks(
 }
 
 /**
- * Checks that the env files of the services to update and of their dependencies are mounted. Compose reads these files
- * even with --no-deps, and silently ignores an optional env file that is not mounted. Compose's own model does not list
- * env files. If compose rejects the project, there is no model and the env files of all services are checked, because
- * any of them may be the cause.
+ * Requires that the env files of the updated services and of their dependencies are mounted. Compose reads these files
+ * even with --no-deps, and silently ignores an optional env file that is not mounted. Its model does not list env
+ * files. Without a model, because compose rejected the project, the env files of all services are checked: any of them
+ * may be the cause.
  * @throws UpdateError outside-mounts
  */
 function checkEnvFiles(
@@ -175,7 +174,7 @@ function checkEnvFiles(
 }
 
 /**
- * Converts compose's error for a missing file to an error about the mounts if the file is not mounted here. Compose
+ * If a file is not mounted here, replaces compose's error for the missing file with an error about mounts. Compose
  * reads some files, such as seccomp profiles, only when it creates a container.
  */
 export function explainUnmountedFile(error: unknown, paths: HostPaths): unknown {

@@ -18,7 +18,6 @@ import {
 /** Value of `--exclude` that excludes all services that belong with the app. */
 export const excludeAll = '*';
 
-/** Input for checking the specified services of a project. */
 interface NamedIn {
   files: ProjectFiles;
   model: ComposeModel;
@@ -29,14 +28,13 @@ interface NamedIn {
   followers: readonly string[];
   /** Names of the services that run once, before the other services start (docs/contract.md 2.11). */
   migrations: readonly string[];
-  /** Containers whose service no file defines, if they are running or their service was specified. */
+  /** Containers of services that no file defines, if they are running or their service was specified. */
   orphans: readonly Container[];
 }
 
 /**
- * Checks that the specified services belong with the app and that no such service was forgotten (docs/contract.md
- * 2.23). Returns a sentence for each excluded service that belongs with the app, and for each excluded name that does
- * not exist.
+ * Checks that the specified services belong with the app and that no service of the app was forgotten (docs/contract.md
+ * 2.23). Returns a sentence for each excluded service that belongs with the app or does not exist.
  * @throws UpdateError unrelated-service, unlisted-services
  */
 export function checkSpecifiedServices(
@@ -67,7 +65,7 @@ export function checkSpecifiedServices(
   };
   const lost = orphans.filter((each) => !isLeft(serviceOf(each)) && isOfApp(each));
   if (lost.length > 0) throw unlistedContainers(app, lost);
-  // Default services need no check for relation to the app, because they belong to the product.
+  // The default services are not checked, because they belong to the product.
   if (servicesNamed) refuseForeign(app, named, forgotten);
   if (forgotten.length > 0) throw unlisted(app, moved, forgotten);
   if (kind === 'generated') return [];
@@ -134,6 +132,6 @@ function unlistedContainers(app: ServiceImage, lost: readonly Container[]): Upda
   return refusal('unlisted-services', sentences, next);
 }
 
-/** Creates an error with the last sentence as its message and the other sentences as its details. */
+/** The last sentence becomes the message of the error, and the other sentences its details. */
 const refusal = (code: ErrorCode, sentences: readonly string[], advice: string): UpdateError =>
   new UpdateError(code, sentences.at(-1) ?? '', { detail: sentences.slice(0, -1), advice });

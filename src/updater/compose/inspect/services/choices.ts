@@ -7,16 +7,16 @@ interface RunningService extends ServiceImage {
   isReached: boolean;
 }
 
-/** Services that may be updated together: an app, and as its workers the services that belong with it. */
+/** An app and the services that belong with it, which can be updated together. */
 export interface Choice {
   app: RunningService;
   workers: readonly RunningService[];
 }
 
 /**
- * Returns a choice for each service that is not a database: this service as the app, with all services that belong with
- * it (docs/contract.md 2.24). A service that publishes no port is not offered as the app if one of its workers
- * publishes a port. Apps that publish ports come first, then apps with more workers, then by name.
+ * Returns a choice for each service except databases: the service as the app, and the services that belong with it as
+ * workers (docs/contract.md 2.24). A choice is omitted if a worker publishes a port but the app does not. Apps that
+ * publish ports come first, then apps with more workers, then by name.
  */
 export function choicesOf(running: readonly RunningService[]): Choice[] {
   const able = running

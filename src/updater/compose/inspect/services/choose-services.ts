@@ -6,8 +6,8 @@ import type { InterruptionTest } from '../../../run/state/rollout.ts';
 import type { ServiceFacts } from '../installation.ts';
 
 /**
- * Returns the services of a run with their containers: the app, the specified workers (`asked`), those workers that
- * have containers, the services that share a namespace with an updated service (`followers`), and all services whose
+ * Returns the services of a run with their containers. `asked` are the specified workers, and `workers` those of them
+ * that have containers. `followers` share a namespace with an updated service. `replaced` are all services whose
  * containers are replaced.
  */
 export function chooseServices(
@@ -51,9 +51,9 @@ function findFollowers(containers: readonly Container[], moved: readonly string[
 }
 
 /**
- * Infers the profiles of the command line from the services that have containers, because compose does not record the
- * flag. The profiles in `COMPOSE_PROFILES` are included, because the flag replaces the variable. Empty if the variable
- * already contains all profiles.
+ * Infers the values of `--profile` from the services that have containers, because compose does not record them.
+ * Includes the profiles in `COMPOSE_PROFILES`, because the option replaces the variable. Empty if the variable already
+ * contains all profiles.
  */
 export function profilesOf(
   files: ProjectFiles,

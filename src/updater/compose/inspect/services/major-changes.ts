@@ -4,9 +4,9 @@ import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../../../engine/objects/container.ts';
 
 /**
- * Returns a warning for each service whose image in the files has another major version than its container's image and
- * may be unable to read the existing data. A warning contains no command, because any command that recreates the
- * service may lose access to the data.
+ * Returns warnings, keyed by service, if the files specify a different major version of an image, which may be unable
+ * to read the existing data. A warning contains no command, because any command that recreates the service may lose
+ * access to the data.
  */
 export function findMajorChanges(
   containers: readonly Container[],
@@ -28,7 +28,7 @@ export function findMajorChanges(
   return new Map(warnings);
 }
 
-/** Whether the major version changes. If one of the tags contains no version, any tag change of a database counts. */
+/** If one of the tags contains no version, any tag change of a data store counts. */
 function isOtherMajor(from: string, to: string, isStore: boolean): boolean {
   const tags = [from, to].map((reference) => parseReference(reference)?.tag ?? '');
   const [before, after] = tags.map((tag) => /\d+(?:\.\d+)*/.exec(tag)?.[0]);

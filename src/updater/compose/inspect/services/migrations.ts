@@ -2,7 +2,6 @@ import { findUsablePin, isPinShared } from '../../../../core/compose/pins/find-p
 import { serviceOf } from '../../../../engine/objects/container.ts';
 import { completedDependencies, type Installation, updatedServicesOf } from '../installation.ts';
 
-/** Input for finding the migrations of the updated services. */
 interface MigrationFacts extends Pick<Installation, 'files' | 'exclude' | 'containers' | 'model'> {
   /** Names of the updated services. */
   moved: readonly string[];
@@ -11,9 +10,9 @@ interface MigrationFacts extends Pick<Installation, 'files' | 'exclude' | 'conta
 }
 
 /**
- * Finds the services that must complete before an updated service starts, and whose image is updated too
- * (docs/contract.md 2.11). This is the case if the service was specified, shares the pin of an updated service, or has
- * the image of an updated service and no containers.
+ * Finds services that must complete before an updated service starts, and whose image is also updated (docs/contract.md
+ * 2.11). Such a service was specified, shares the pin of an updated service, or has no containers and the image of an
+ * updated service.
  */
 export function findMigrations(facts: MigrationFacts): string[] {
   const { files, exclude, containers, moved, followers } = facts;
@@ -25,7 +24,7 @@ export function findMigrations(facts: MigrationFacts): string[] {
   const isOwn = (name: string) =>
     moved.includes(name) || isPinShared(files, name, pins) || isOfSameImage(name);
   const awaited = new Set(moved.flatMap((name) => completedDependencies(services[name])));
-  // The set grows during the loop: a migration may wait for another migration, also through a service that is not
+  // The set grows during the loop: a migration may depend on another migration, even through a service that is not
   // updated.
   for (const name of awaited) for (const next of completedDependencies(services[name])) awaited.add(next);
   return [...awaited].filter(
@@ -33,7 +32,6 @@ export function findMigrations(facts: MigrationFacts): string[] {
   );
 }
 
-/** Finds the migrations of an installation, by default in its current model. */
 export const migrationsOf = (installation: Installation, model = installation.model): string[] =>
   findMigrations({
     ...installation,

@@ -13,7 +13,7 @@ import type { ProjectFiles } from '../../../../core/compose/project-files.ts';
 import { versionTextOf } from '../../../../core/release/pin-tag.ts';
 import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 
-/** A service with its image in compose's model and the pin of this image in the files. */
+/** A service, its image in compose's model, and the pin of the image in the files. */
 export interface ServiceImage {
   name: string;
   reference: Reference;
@@ -22,8 +22,8 @@ export interface ServiceImage {
 }
 
 /**
- * Returns the services of the model that have an image. A pin is only resolved when it is read, because the image alone
- * usually identifies an unrelated service.
+ * Returns the services that have an image. A pin is resolved only when it is read, because the image alone usually
+ * shows that a service is unrelated.
  */
 export function imagesOf(files: ProjectFiles, { services }: ComposeModel): ServiceImage[] {
   return Object.entries(services).flatMap(([name, { image }]) => {
@@ -48,13 +48,13 @@ export function relationOf(app: ServiceImage, other: ServiceImage): string | nul
   if (isSameRepository(app.reference, other.reference)) return `same repository: ${repository}`;
   if (!isSamePublisher(app.reference, other.reference)) return null;
   if (sharesPin(app, other)) return `same pin: ${other.pin?.place.description}`;
-  // A publisher may tag all its products `latest` or `2`: only a more exact version identifies a common release.
+  // Only a more exact version identifies a common release: a publisher may tag all its products `latest` or `2`.
   return isExact(other.reference) && isOneVersion(app, other)
     ? `same publisher and version: ${publisherOf(repository)}, ${writtenVersion(other.reference)}`
     : null;
 }
 
-/** Explains why a specified service does not belong with the app. Null if it belongs or may belong with the app. */
+/** Null if the service belongs or may belong with the app. */
 export function explainUnrelatedService(app: ServiceImage, other: ServiceImage): string | null {
   const runs = `${other.name} runs ${formatWithoutDigest(other.reference)}`;
   if (isDatabase(other.reference)) return `${runs}, which is a database; databases are never updated`;

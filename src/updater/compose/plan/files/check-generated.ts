@@ -14,17 +14,16 @@ import {
 import { findMajorChanges } from '../../inspect/services/major-changes.ts';
 import type { ExpectedModelChanges } from '../../verify-edit/compare-models.ts';
 
-/** Definitions in the release's files, as compose's model. */
+/** Services, networks and volumes as defined in the release's files. */
 export interface NewDefinitions {
   model: ComposeModel;
-  /** Networks that compose removes and recreates if their definition changes. */
+  /** Names of networks that compose removes and recreates if their definition changes. */
   hashedNetworks: ReadonlySet<string>;
 }
 
 /**
- * Checks the changes in a generated compose file. Returns a warning for each change of networks, volumes and services
- * that is not applied, because the update replaces only the updated services and those that share a namespace with
- * them.
+ * Checks the changes in a generated compose file. Warns about each changed network, volume or service to which the
+ * change is not applied: the update replaces only the updated services and those that share a namespace with them.
  * @throws UpdateError shared-definition, proof-failed
  */
 export function checkGenerated(
@@ -59,12 +58,11 @@ export const stayingServices = (installation: Installation): string[] =>
   [...new Set(unchangedContainersOf(installation).map(serviceOf))].sort();
 
 /**
- * Returns the changes of networks and volumes in the release's files. A fatal change would stop the instance or lose
- * its data.
+ * Finds networks and volumes that the release's files change. A fatal change would stop the instance or lose its data.
  */
 function sharedChanges(installation: Installation, { model, hashedNetworks }: NewDefinitions) {
-  // The hint is only useful for a network with a hash in its label. Any other network is recreated only after `down`,
-  // which also detaches unnamed volumes.
+  // The hint is only for networks with a hash in their label. Compose recreates other networks only after `down`, which
+  // also detaches unnamed volumes.
   const isSafe = findMajorChanges(unchangedContainersOf(installation), model).size === 0;
   const hint = (name: string) =>
     isSafe && hashedNetworks.has(name)
@@ -105,7 +103,8 @@ const networkKeys = (service: ModelService | undefined): string[] =>
   service === undefined || service.network_mode ? [] : Object.keys(service.networks ?? { default: null });
 
 /**
- * Rejects a release that removes an updated service from the last network that it shares with another running service.
+ * Rejects a release that would disconnect an updated service from another running service, because they would no longer
+ * share a network.
  * @throws UpdateError shared-definition
  */
 function refuseLostNeighbours(

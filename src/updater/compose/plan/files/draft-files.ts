@@ -26,10 +26,10 @@ export const needsImages = ({ installation, updates }: Plan): boolean =>
   installation.kind === 'generated' || updates.some(({ pin }) => pin.reference.digest !== null);
 
 /**
- * Computes all file changes without writing them, and the changes that are expected in compose's model.
- * @param images local images by the references of the plan
+ * Computes all file changes without writing them, and the changes expected in compose's model.
+ * @param images local images, keyed by the references in the plan
  * @param release files of the release that a generated installation uses
- * @throws UpdateError release-file; pin-unsupported, also if a pinned digest cannot be replaced
+ * @throws UpdateError release-file; pin-unsupported, for example if a pinned digest cannot be replaced
  */
 export function draftFiles(
   { installation, target, updates }: Plan,
@@ -71,8 +71,8 @@ export function draftFiles(
 }
 
 /**
- * Returns the new image reference of a service; null if the release no longer has the service. Only the compose file of
- * a release may change the repository.
+ * Returns a service's new image reference; null if the release no longer has the service. Only a release's compose file
+ * may change the repository.
  */
 function expectedReference(
   draft: ProjectDraft,
@@ -86,7 +86,7 @@ function expectedReference(
 }
 
 /**
- * Finds the pin of a service in the new files; null if the release no longer has the service.
+ * Finds a service's pin in the new files; null if the release no longer has the service.
  * @throws UpdateError release-file if this service is the app
  */
 function pinOf(draft: ProjectDraft, { kind, app }: Installation, service: string): Pin | null {
@@ -102,7 +102,7 @@ function pinOf(draft: ProjectDraft, { kind, app }: Installation, service: string
   }
 }
 
-/** Returns the digest of the new image if the pin contains a digest; otherwise, an empty object. */
+/** Returns an empty object if the pin contains no digest. */
 function newDigest(pin: Pin, update: ServiceUpdate, images: ReadonlyMap<string, Image>): { digest?: string } {
   if (pin.reference.digest === null) return {};
   const image = images.get(update.to);

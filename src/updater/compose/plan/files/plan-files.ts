@@ -28,8 +28,8 @@ interface Proposal
 }
 
 /**
- * Plans the new files after checking that compose's model of the draft contains only the planned changes. Changes
- * nothing. If the draft changes no file, the model is that of the current files.
+ * Checks that compose's model of the draft contains only the planned changes, and completes the plan. Changes nothing.
+ * If the draft changes no file, the model is that of the current files.
  */
 export function planFiles(whole: Plan, proposal: Proposal): PreparedPlan {
   const { installation } = whole;
@@ -39,7 +39,7 @@ export function planFiles(whole: Plan, proposal: Proposal): PreparedPlan {
   const proof = draft.changes.length > 0 ? proven(plan, proposal) : { alsoMoved: [], warnings: [] };
   const before = findMissingServices(installation, installation.model);
   const needed = findMissingServices(installation, model).filter((name) => !before.includes(name));
-  // A new service that must complete before other services start is a migration, whatever its image is.
+  // A new service that must complete before other services start is a migration, regardless of its image.
   const ending = needed.filter((name) =>
     Object.values(model.services).flatMap(completedDependencies).includes(name),
   );
@@ -89,7 +89,8 @@ function proven(
 
 /**
  * Returns the services that the draft changes but the update does not replace. Services with a changed `env_file` are
- * added: compose reads that file from the disk, where it is not changed yet, so the model lacks the new values.
+ * added, because compose's model lacks the new values: compose reads that file from the disk, where it has not been
+ * changed yet.
  */
 function changedServices(installation: Installation, { draft, model }: Proposal): string[] {
   const { services: before } = installation.model;
@@ -112,7 +113,7 @@ export function checkPulledVersion(plan: Plan, images: ReadonlyMap<string, Image
   const image = images.get(app.to);
   const used = installation.imagesInUse.get(installation.app.containers[0]?.imageId ?? '');
   const label = labelledVersionOf(app, image);
-  // Images inherit the version variable of their base image, so a tag or label is never compared with a variable.
+  // An image inherits its base image's version variable, so a tag or label is never compared with a variable.
   const [running, pulled] =
     installation.runningVersion || label
       ? [installation.runningVersion, label]
@@ -131,8 +132,8 @@ function ownVariable({ pin }: ServiceUpdate, image: Image | undefined): string |
 }
 
 /**
- * Returns the new image references by service. A service that shares the pin and a namespace with an updated service is
- * included, because both services are recreated together.
+ * Returns the new image references, keyed by service. Services that share a pin and a namespace with an updated service
+ * are included, because they are recreated together.
  */
 function imagesAfter(
   { followers, model: before }: Installation,

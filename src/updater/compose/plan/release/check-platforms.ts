@@ -7,9 +7,9 @@ import type { Installation } from '../../inspect/installation.ts';
 import type { Plan } from '../prepared-plan.ts';
 
 /**
- * Checks that each new image runs on the platform that the compose files specify, or otherwise on the platform of the
- * running container. Compose pulls images for another platform without a warning, and the platform may have been set
- * only in a shell (docs/contract.md 3.23).
+ * Checks that each new image runs on the platform in the compose files, or otherwise on the platform of the running
+ * container. Compose pulls images for a different platform without a warning, and the platform may have been set only
+ * in a shell (docs/contract.md 3.23).
  * @param model compose's model of the new files
  * @param images local images by reference; missing images are not checked
  * @returns a warning for each service whose platform the compose files change

@@ -8,10 +8,7 @@ import { joinWithAnd } from '../../../run/log/format-values.ts';
 import { type Installation, replacedServicesOf } from '../../inspect/installation.ts';
 import type { ReleaseText } from './release-texts.ts';
 
-/**
- * Creates the missing-variable error if compose rejects the release's files because of unset variables; otherwise
- * returns null.
- */
+/** Returns null if compose did not reject the release's files because of unset variables. */
 export function createMissingVariablesError(
   installation: Installation,
   draft: ProjectDraft,
@@ -32,8 +29,8 @@ export function createMissingVariablesError(
 }
 
 /**
- * Checks that the variables from which secrets and configs get their values are set. If such a variable is unset,
- * compose fails only after it has removed the old container.
+ * Requires the variables from which secrets and configs get their values. If one is unset, compose fails only after it
+ * has removed the old container.
  * @throws UpdateError missing-variable
  */
 export function requireSecretValues(
@@ -54,7 +51,7 @@ export function requireSecretValues(
   throw new UpdateError('missing-variable', message, { advice });
 }
 
-/** Returns a warning about unset variables without a default that the release's files use for the first time. */
+/** Warns about unset variables without a default that the release's files use for the first time. */
 export function findEmptyVariables(
   installation: Installation,
   draft: ProjectDraft,

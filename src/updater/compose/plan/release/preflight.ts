@@ -11,9 +11,9 @@ import type { PreparedPlan } from '../prepared-plan.ts';
 const memory = 512 * 1024 ** 2;
 
 /**
- * Builds the definition of a container for a preflight command, in the engine's format. The container has the
- * environment, the networks and the data of the app, but cannot change files, and proxies do not mistake it for the
- * app. The definition contains values of environment variables and must not be logged.
+ * Builds the container for a preflight command, in the engine's format. It has the environment, networks and data of
+ * the app, but cannot change files, and proxies do not mistake it for the app. The definition contains the values of
+ * environment variables and must not be logged.
  */
 export function buildPreflightContainer(plan: PreparedPlan, image: Image, command: readonly string[]) {
   const { name, containers } = plan.installation.app;
@@ -70,8 +70,8 @@ const readOnly = ({ type, source, destination, subpath }: StorageMount): Json =>
 });
 
 /**
- * Returns the environment variables of the app's next container. Values of env files that the update changes are added,
- * because compose's model lacks them.
+ * Returns the environment variables of the app's next container. Values from changed env files are added, because
+ * compose's model does not contain them yet.
  */
 function environmentOf({ installation, model, changes }: PreparedPlan): Map<string, string> {
   const { app, sent, files, model: before } = installation;
@@ -85,8 +85,7 @@ function environmentOf({ installation, model, changes }: PreparedPlan): Map<stri
     for (const { key } of listEnvFileValues([{ path, text: after }]))
       if ([undefined, old?.(key)?.text].includes(values.get(key))) values.set(key, now?.(key)?.text ?? '');
   }
-  // These variables are removed, because reverse proxies use them to find the containers to which they forward
-  // requests.
+  // Reverse proxies use these variables to find containers, and must not forward requests to this container.
   for (const key of values.keys()) if (/^(?:VIRTUAL_|LETSENCRYPT_)/.test(key)) values.delete(key);
   return values;
 }
@@ -101,10 +100,7 @@ const maxRows = 100;
 const maxPrinted = 20;
 const widest = 30;
 
-/**
- * Converts the output of a preflight command to table rows and the reason to refuse the update. The reason is null if
- * the update may start.
- */
+/** Converts a preflight command's output to table rows and a failure. The failure is null if the update may start. */
 export function evaluatePreflight({ exitCode, lines }: AttachedResult) {
   const read = lines.map((line) => ({ line, result: resultSchema.safeParse(line).data }));
   const results = read.flatMap(({ result }) => result ?? []);

@@ -11,9 +11,8 @@ const settingsOf = (text: string) => createJsonTextSchema(releaseSettingsSchema)
 const readers = { ready: parseJsonCommand, preflight: parseJsonCommand, settings: settingsOf };
 
 /**
- * Reads a label of the pulled app image; undefined if the label is malformed. Null if there is no such label, or if the
- * image has inherited its labels from another product's base image. In the latter case, its version label differs from
- * its tag.
+ * Parses a label of the pulled app image. Undefined if the label is malformed; null if it is missing or inherited from
+ * another product's base image. A version label that differs from the tag shows that the labels are inherited.
  */
 export function parseReleaseLabel<K extends keyof typeof readers>(
   { app, installation }: Plan,
@@ -30,8 +29,8 @@ export function parseReleaseLabel<K extends keyof typeof readers>(
 }
 
 /**
- * Returns a command of the pulled release, from a label of its app image or from the product's record; null if there is
- * no such command.
+ * Returns a command from a label of the pulled app image, or otherwise from the product's record; null if neither has
+ * one.
  */
 export const releaseCommand = (plan: Plan, image: Image | undefined, kind: 'ready' | 'preflight') =>
   parseReleaseLabel(plan, image, kind) ?? plan.installation.product[kind] ?? null;

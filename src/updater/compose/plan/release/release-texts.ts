@@ -3,7 +3,7 @@ import { getParsedComposeFile } from '../../../../core/compose/compose-file.ts';
 import { findProjectFile } from '../../../../core/compose/project-files.ts';
 import { type Installation, isGenerated, releaseFileNames } from '../../inspect/installation.ts';
 
-/** Texts of the compose files that a release ships, by file name. */
+/** Texts of a release's compose files, keyed by file name. */
 export type ShippedFiles = ReadonlyMap<string, string>;
 
 /** A file of the release that overwrites the installed file. */
@@ -29,7 +29,7 @@ export function listRequiredReleaseFiles({ project, files }: Installation): stri
 
 /**
  * Returns the files that the new release overwrites, and warnings.
- * @param shipped the files of the running release, to detect manual edits; null if its image is missing
+ * @param shipped the files of the running release, to detect manual edits; null if they cannot be read
  * @param backup the backup directory, for messages
  */
 export function compareReleaseTexts(

@@ -3,9 +3,9 @@ import * as z from 'zod/mini';
 import { createJsonTextSchema } from '../../../../core/text/json-text.ts';
 import { blobOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
 
-/** An image for one platform that an archive contains completely. */
+/** Image for one platform that is completely contained in an archive. */
 export interface ArchivedImage {
-  /** Descriptor of the image index, or of the only manifest. */
+  /** Descriptor of the image index, or of the manifest if there is no index. */
   root: { mediaType: string; digest: string; size: number };
   config: string;
   layers: readonly string[];
@@ -16,14 +16,13 @@ export interface ArchivedImage {
 /** Maximum size in bytes of an index or a manifest. */
 const mostBytes = 4 * 1024 * 1024;
 
-/** Streams the bytes of a blob from the archive. */
 export const streamArchivePart = (archive: ReleaseArchive, digest: string): AsyncIterable<Buffer> =>
   archive.stream(blobOf(digest));
 export const sizeOfPart = ({ entries }: ReleaseArchive, digest: string): number =>
   entries.get(blobOf(digest))?.size ?? 0;
 
 /**
- * Finds the image for the platform that has one of these digests; null if the archive does not contain it.
+ * Finds the archived image with one of these digests; null if there is none.
  * @param platform such as `linux/amd64`
  * @throws Error if the image is incomplete or has no manifest for the platform
  */
@@ -55,8 +54,8 @@ export async function findArchivedImage(
 }
 
 /**
- * Finds the manifest for a platform, whatever its variant. Attestations, which are not images, are never found, because
- * they have another platform.
+ * Finds the manifest for a platform, ignoring variants. Attestation manifests never match, because they have a
+ * different platform.
  */
 function manifestFor({ manifests }: z.infer<typeof indexSchema>, platform: string): string | null {
   const found = manifests.find((each) => `${each.platform?.os}/${each.platform?.architecture}` === platform);
@@ -77,8 +76,8 @@ const imageSchema = createJsonTextSchema(z.union([manifestSchema, indexSchema]))
 
 /**
  * Verifies the digests of all blobs and of the release's files in an archive.
- * @param files digests of the release's files, by name
- * @param onRead called repeatedly with the number of bytes that have been read
+ * @param files digests of the release's files, keyed by name
+ * @param onRead called repeatedly with the number of bytes read
  * @throws Error if a file was modified
  */
 export async function requireIntactArchive(

@@ -31,18 +31,17 @@ const progressEveryMs = 1_000;
 interface Loading {
   /** Path of the archive. */
   from: string;
-  /** Digests that the images and files must have. */
   expected: ExpectedDigests;
   platform: string;
-  /** Deadline for the loading, in ms of `performance.now()`. */
+  /** Deadline as a `performance.now()` time in ms. */
   deadline: number;
 }
 
 /**
- * Loads images from an archive instead of pulling them, and gives them the references of this instance. Nothing is
- * loaded until the digests of the whole archive have been verified.
- * @param wanted references by service
- * @returns the references in the archive; the caller handles the missing references
+ * Loads images from an archive, and tags them with the references of this instance. All digests in the archive are
+ * verified before the first image is loaded.
+ * @param wanted references, keyed by service
+ * @returns the references whose images were in the archive; the caller handles the others
  * @throws UpdateError not-proven, pull-…
  */
 export async function loadImages(
@@ -90,7 +89,7 @@ async function send(
   });
   const late = AbortSignal.timeout(Math.max(1, Math.ceil(deadline - performance.now())));
   const loading = engine.loadImages(input, AbortSignal.any([engine.aborted, late]));
-  // The heartbeat is needed because the engine still has to unpack the images after it has received them.
+  // The heartbeat is needed while the engine unpacks the images that it has received.
   const failure = await withHeartbeat(log, `loading ${names} into the engine`, loading).catch(
     (error) => error,
   );
@@ -100,7 +99,7 @@ async function send(
   }
   if (engine.aborted.aborted) throw engine.abortion;
   if (late.aborted) throw new UpdateError('pull-timeout', `loading ${names} took longer than allowed`);
-  // If reading the archive failed, the error of the engine is only a consequence.
+  // If the archive could not be read, the engine's error is only a consequence.
   if (input.errored instanceof UpdateError) throw input.errored;
   if (failure !== undefined) {
     if (!(failure instanceof EngineError)) throw failure;
@@ -119,7 +118,7 @@ async function send(
 const archiveError = (from: string, cause: unknown): UpdateError =>
   new UpdateError('not-proven', `${from}: ${(cause as Error).message}`, { cause });
 
-/** Streams a file of the archive. @throws UpdateError not-proven */
+/** Streams a file in the archive, and converts read errors. @throws UpdateError not-proven */
 async function* streamOf(archive: ReleaseArchive, name: string, from: string): AsyncGenerator<Buffer> {
   try {
     yield* archive.stream(name);
@@ -171,8 +170,7 @@ async function* tarOf(
 const entry = (name: string, text: string): Buffer[] => createArchiveEntry(name, Buffer.from(text));
 
 /**
- * Returns the image name for containerd, which requires the registry in the name, and the repository name for older
- * engines.
+ * Returns the image name for containerd, which requires a registry in the name, and the repository for older engines.
  */
 function nameOf(reference: string): { name: string; repository: string; tag: string } {
   const { repository = reference, tag } = parseReference(reference) ?? {};
@@ -186,10 +184,7 @@ function nameOf(reference: string): { name: string; repository: string; tag: str
 const sizeOf = ({ entries }: ReleaseArchive): number =>
   [...entries.values()].reduce((sum, { size }) => sum + size, 0);
 
-/**
- * Creates a function that logs the progress: at most one line per second, and none if everything finishes within a
- * second.
- */
+/** Creates a function that logs at most one line per second, and nothing in the first second. */
 function teller(log: PullLog, from: string, done: string, whole: number): (bytes: number) => void {
   let toldAt = performance.now();
   const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
