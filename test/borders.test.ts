@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 
 const source = fileURLToPath(new URL('../src', import.meta.url));
 
-/** Rooms that every other may build on, and what each may import besides itself. */
+/** Shared modules that every other module may import, and the modules that each of them may import. */
 const ground: Record<string, readonly string[]> = {
   'core/text': [],
   'core/progress': ['core/text'],
@@ -51,7 +51,7 @@ const ground: Record<string, readonly string[]> = {
 
 const run = ['run', 'run/log', 'run/state'];
 
-/** The rooms of a half, which may import besides what is named all of the ground. `''` is the half's own folder. */
+/** Modules of updater and server. They may import the listed modules and all of `ground`. `''` is the top folder. */
 const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
   updater: {
     'run/log': [],
@@ -164,7 +164,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
   },
 };
 
-/** Programs of their own, with what of the ground they may import. */
+/** Separate programs, and the modules of `ground` that they may import. */
 const programs: Record<string, readonly string[]> = {
   client: [
     'core/command-line',
@@ -182,13 +182,13 @@ const programs: Record<string, readonly string[]> = {
   web: ['core/release', 'core/text', 'presentation', 'wire'],
 };
 
-/** The files outside `server/http` that may import it: the domain knows nothing of HTTP. */
+/** The only files outside `server/http` that may import it: the domain must not depend on HTTP. */
 const httpImporters = ['server/index.ts', 'server/testing/scripted-updates.ts'];
 
-/** Rooms whose `index.ts` alone is imported from outside. */
+/** Modules of which other modules may import only `index.ts`. */
 const doors = ['updater/compose/drift', 'updater/swarm'];
 
-/** What decides, from facts that it is given: it asks nobody, and so has nothing to wait for. */
+/** Planners: pure functions of their arguments, without input, output or waiting. */
 const deciders = [
   /^updater\/plan\/(?:release-plan|check-required-release)\.ts$/,
   /^updater\/compose\/plan\//,
@@ -210,7 +210,7 @@ const deciders = [
   /^updater\/run\/state\/(?:rollout|run-state|was-interrupted)\.ts$/,
 ];
 
-/** What a file does that asks somebody: it waits, reads a clock, or knows a part of the system. */
+/** Reasons why a file is not pure: it waits, reads a clock, or imports a system module. */
 const questions = (file: string, text: string): string[] =>
   [
     [/\b(?:async|await|Promise)\b(?!-)/, 'waits'],
@@ -218,7 +218,7 @@ const questions = (file: string, text: string): string[] =>
     [/\bfrom 'node:(?!path')/, 'knows the system'],
   ].flatMap(([form, what]) => ((form as RegExp).test(codeOf(text)) ? [`${file} ${what}`] : []));
 
-/** Types of the package for the server and of the one for the browser, which have different fields. */
+/** Names of types that differ between the package for the server and the package for the browser. */
 const exportedTwice = ['AutomaticChoice', 'RollbackOrder'];
 
 const exportedNames = (text: string): string[] =>
@@ -228,7 +228,7 @@ const exportedNames = (text: string): string[] =>
     ),
   ].map(([, name = '']) => name);
 
-/** Names that one file alone may write, so that they are changed in one place. */
+/** Names that only one file may contain, so that they are changed in one place. */
 const writtenOnce: readonly [name: string, file: string][] = [
   ['com.docker.compose', 'engine/objects/labels.ts'],
   ['org.opencontainers', 'engine/objects/labels.ts'],
@@ -237,8 +237,8 @@ const writtenOnce: readonly [name: string, file: string][] = [
 ];
 
 /**
- * Who in the updater may read the clock of the machine, which anybody may set at any moment: to say when something was,
- * never how long it took or is waited for.
+ * Files of the updater that may read the system clock. It can be changed at any moment, so they may use it
+ * only for timestamps, never to measure a duration or to wait.
  */
 const wallClockReaders: readonly [file: string, what: string][] = [
   ['updater/commands/main.ts', 'when the run began'],
@@ -250,16 +250,16 @@ const wallClockReaders: readonly [file: string, what: string][] = [
 const readsWallClock = (text: string): boolean =>
   /\bDate(?:\.now\b|\(\s*\)|(?![\w(.]))|\bTemporal\b/.test(codeOf(text));
 
-/** The text without its comments; text that looks like one inside a string may go, too. */
+/** The text without comments; text in a string that looks like a comment may be removed, too. */
 const codeOf = (text: string): string => text.replace(/\/\*.*?\*\/|(?<=^|\s)\/\/[^\n]*/gs, '');
 
-/** Every module that a text imports, statically or not, for types or not. */
+/** All modules that a text imports, including dynamic imports and imports of types. */
 function importsOf(text: string): string[] {
   const form = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*|\bnew\s+URL\s*\(\s*)(['"`])([^'"`\n]+)\1/g;
   return [...codeOf(text).matchAll(form)].map(([, , name = '']) => name);
 }
 
-/** The files that a file imports, by their paths under `src`. */
+/** Imported files, as paths below `src`. */
 const targetsOf = (file: string, text: string): string[] =>
   importsOf(text)
     .filter((name) => name.startsWith('.'))
@@ -273,7 +273,7 @@ const rooms = [
   ),
 ].sort((a, b) => b.length - a.length);
 
-/** The room that a file is in: the innermost whose folder holds it, `engine/cli` or `updater/compose/plan`. */
+/** The innermost module whose folder contains a file, such as `engine/cli` or `updater/compose/plan`. */
 const roomOf = (file: string): string => rooms.find((room) => file.startsWith(`${room}/`)) ?? dirname(file);
 
 function mayImport(room: string, other: string): boolean {
@@ -291,13 +291,13 @@ function mayImport(room: string, other: string): boolean {
 
 const isKnown = (room: string): boolean => rooms.includes(room);
 
-/** The imports of one file that cross a border. */
+/** Imports of a file that the lists above do not allow. */
 const crossings = (file: string, text: string): string[] =>
   targetsOf(file, text)
     .filter((target) => !mayImport(roomOf(file), roomOf(target)))
     .map((target) => `${file} imports ${target}`);
 
-/** A way through imports that leads back to where it began, for each file that has one. */
+/** Import cycles, such as `a → b → a`. */
 function circles(imports: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>();
   const found: string[] = [];
@@ -311,7 +311,7 @@ function circles(imports: ReadonlyMap<string, readonly string[]>): string[] {
   return found;
 }
 
-/** Whatever decides by the phase of the log, or cuts an engine from its signal, does so behind everybody's back. */
+/** Hidden dependencies: code that depends on the log phase, or replaces the signal or callback of an engine. */
 const hiddenWires = (file: string, text: string): string[] =>
   [
     [/\bengine\.signal\s*=[^=]/, 'assigns engine.signal'],
@@ -326,13 +326,13 @@ const texts = new Map(files.map((file) => [file, readFileSync(join(source, file)
 const each = (look: (file: string, text: string) => string[]): string[] =>
   [...texts].flatMap(([file, text]) => look(file, text));
 
-describe('the borders between rooms', () => {
-  it('are crossed by no file', () => {
+describe('imports between modules', () => {
+  it('follow the list of allowed imports', () => {
     expect(files.length).toBeGreaterThan(100);
     expect(each(crossings)).toEqual([]);
   });
 
-  it('are around every folder', () => {
+  it('are restricted for every folder', () => {
     expect([...new Set(files.map(roomOf))].filter((room) => !isKnown(room))).toEqual([]);
   });
 
@@ -361,13 +361,13 @@ describe('the borders between rooms', () => {
       [],
     ],
     ['updater/compose/plan/version-sentences.ts', "// from '../index.ts'\n/* import '../x.ts' */", []],
-  ])('are seen in %s: %j', (file, text, targets) => {
+  ])('are checked in %s: %j', (file, text, targets) => {
     expect(crossings(file, text)).toEqual(targets.map((target) => `${file} imports ${target}`));
   });
 });
 
-describe('the house', () => {
-  it('is entered by the doors of its rooms', () => {
+describe('the source', () => {
+  it('imports the modules drift and swarm only by their index.ts', () => {
     const beside = ([file, text]: [string, string]) =>
       targetsOf(file, text)
         .filter((target) =>
@@ -378,7 +378,7 @@ describe('the house', () => {
     expect([...texts].flatMap(beside)).toEqual([]);
   });
 
-  it('answers requests above the domain', () => {
+  it('imports server/http only from the listed files', () => {
     const isHttp = (file: string) => file.startsWith('server/http/');
     const importers = [...texts].filter(
       ([file, text]) => !isHttp(file) && targetsOf(file, text).some((target) => isHttp(target)),
@@ -386,11 +386,11 @@ describe('the house', () => {
     expect(importers.map(([file]) => file).sort()).toEqual(httpImporters);
   });
 
-  it('has no circle of imports', () => {
+  it('has no import cycle', () => {
     expect(circles(new Map([...texts].map(([file, text]) => [file, targetsOf(file, text)])))).toEqual([]);
   });
 
-  it('has no folder for one file', () => {
+  it('has no folder with only one file', () => {
     const folders = Map.groupBy(files, dirname);
     expect([...folders].filter(([, list]) => list.length === 1).map(([folder]) => folder)).toEqual([]);
   });
@@ -416,23 +416,23 @@ describe('the house', () => {
     expect(tooLong.map(([file]) => file)).toEqual([]);
   });
 
-  it('decides without asking', () => {
+  it('has planners that do no input or output and read no clock', () => {
     expect(
       each((file, text) => (deciders.some((form) => form.test(file)) ? questions(file, text) : [])),
     ).toEqual([]);
   });
 
-  it('has no wire that nobody sees', () => {
+  it('does not depend on the log phase, and does not assign the signal or callback of an engine', () => {
     expect(each(hiddenWires)).toEqual([]);
   });
 
-  it('has the clock of the machine read by few', () => {
+  it('reads the system clock in the updater only in the listed files', () => {
     const updater = [...texts].filter(([file]) => !/^(?:server|feed|client|presentation|web)\//.test(file));
     const readers = updater.filter(([, text]) => readsWallClock(text)).map(([file]) => file);
     expect(readers.sort()).toEqual(wallClockReaders.map(([file]) => file));
   });
 
-  it.each(writtenOnce)('writes %s in %s alone', (name, file) => {
+  it.each(writtenOnce)('contains the name %s only in %s', (name, file) => {
     const holders = [...texts].filter(([, text]) => codeOf(text).includes(name)).map(([holder]) => holder);
     expect(holders).toEqual([file]);
   });
@@ -445,7 +445,7 @@ describe('the house', () => {
     expect(twice.sort()).toEqual(exportedTwice);
   });
 
-  it('is looked at by what sees something', () => {
+  it('is checked by rules that find violations and ignore comments', () => {
     expect(questions('a.ts', 'async function f(engine: Engine) {}')).toHaveLength(1);
     expect(questions('a.ts', "import { join } from 'node:path'; // await nobody")).toEqual([]);
     expect(readsWallClock('const late = Date.now() > end;')).toBe(true);

@@ -1,4 +1,4 @@
-// Builders for what the plan of files is made from: a project as texts, what compose makes of it, what is planned.
+// Builders for the input of plans: the files of a project, compose's model of them, and the planned update.
 import { join } from 'node:path';
 import { getParsedComposeFile } from '../src/core/compose/compose-file.ts';
 import { requirePin } from '../src/core/compose/pins/find-pin.ts';
@@ -27,10 +27,10 @@ import type { RunContext } from '../src/updater/run/run-context.ts';
 import { container, image, installation, project } from './build.ts';
 import { engineThat } from './engine/http-engine.ts';
 
-/** A file of the compose directory. */
+/** Path of a file in the compose directory. */
 export const at = (name: string): string => join(project.directory, name);
 
-/** Texts by names in the compose directory, in order; what ends in `env` is an env file. */
+/** Project files from contents by name, in order; a name that ends in `env` is an env file. */
 export function projectFiles(
   texts: Readonly<Record<string, string>>,
   parts: Partial<ProjectFiles> = {},
@@ -54,7 +54,7 @@ export const composeText = (images: Readonly<Record<string, string>>): string =>
 export const generated = (images: Readonly<Record<string, string>>): string =>
   `# svc:generated\n${composeText(images)}`;
 
-/** What compose makes of files that tell nothing but images; `more` is what its services have besides. */
+/** Compose's model of files that contain only images; `more` adds fields to services. */
 export function modelOf(
   files: ProjectFiles,
   more: Readonly<Record<string, Partial<ModelService>>> = {},
@@ -66,7 +66,7 @@ export function modelOf(
 
 type InstallParts = NonNullable<Parameters<typeof installation>[2]>;
 
-/** An installation with these texts as its files: `app` moves, and `worker` where they have one. */
+/** An installation with these files; it updates `app`, and `worker` if the files contain it. */
 export function installed(
   texts: Readonly<Record<string, string>> | ProjectFiles,
   parts: InstallParts = {},
@@ -81,7 +81,7 @@ export function installed(
 const isProject = (texts: Readonly<Record<string, string>> | ProjectFiles): texts is ProjectFiles =>
   Array.isArray(texts.composeFiles);
 
-/** `v1.1.0`, `canary`, or null for none. */
+/** Parses a target such as `v1.1.0` or `canary`; null for no target. */
 export function target(text: string | null): Target | null {
   if (text === null) return null;
   const parsed = parseTarget(text);
@@ -100,11 +100,11 @@ export const planOf = (from: Installation, asked: Target | null): Plan => ({
   point: null,
 });
 
-/** One that says its version in its label, as far as one is given. */
+/** An image with a version label if `version` is given. */
 export const imageOf = (id: string, version?: string, changes: Partial<Image> = {}): Image =>
   image(id, { labels: version === undefined ? {} : { [versionLabel]: version }, ...changes });
 
-/** The plan of an update that writes nothing. */
+/** The plan of an update that changes no file. */
 export const preparedPlan = (plan: Plan, changes: Partial<PreparedPlan> = {}): PreparedPlan => ({
   ...plan,
   images: new Map(),
@@ -123,19 +123,19 @@ export const preparedPlan = (plan: Plan, changes: Partial<PreparedPlan> = {}): P
   ...changes,
 });
 
-/** As they come from a command line of `update`. */
+/** Options of the command `update`. */
 export function updateOptions(...argv: string[]): UpdateOptions {
   return updateOptionsOf(parseCommandLine(argv, {}));
 }
 
-/** As they come from a command line of `bump`; of app to v1.1.0 where it does not say. */
+/** Options of the command `bump`; default: `--service app --to v1.1.0`. */
 export function bumpOptions(...argv: string[]): BumpOptions {
   const to = argv.includes('--to') ? [] : ['--to', 'v1.1.0'];
   const service = argv.includes('--service') ? [] : ['--service', 'app'];
   return bumpOptionsOf(parseCommandLine(['bump', ...argv, ...to, ...service], {}));
 }
 
-/** A log that only remembers; `lines` are `level: message`. */
+/** A log that only stores its entries; `lines` are `level: message`. */
 export function rememberingLog(): {
   log: Log;
   lines: string[];
@@ -151,7 +151,7 @@ export function rememberingLog(): {
   return { log, lines, fields, events };
 }
 
-/** What every phase of a run gets, and what it says. */
+/** The context of a run, and the lines of its log. */
 export function runContext(
   engine: Engine,
   options: UpdateOptions = updateOptions(),
@@ -174,7 +174,7 @@ export function runContext(
 
 export { engineThat };
 
-/** Answers with this JSON by path, query included; everything else is not there. */
+/** An engine with JSON responses by path with query; all other paths return 404. */
 export const engineWith = (answers: Readonly<Record<string, unknown>>): Promise<Engine> =>
   engineThat((from, to) => {
     const path = decodeURIComponent(from.url ?? '');
@@ -182,7 +182,7 @@ export const engineWith = (answers: Readonly<Record<string, unknown>>): Promise<
     else to.writeHead(404).end('{"message":"no such thing"}');
   });
 
-/** The result of a check beside a registry that has these tags, and the tags that it looks up. */
+/** The result of a check with a registry that has these tags, and the requested tags. */
 export async function checkedBeside<T>(
   digestOf: (tag: string) => RemoteDigest,
   check: (lookUp: TagLookup) => Promise<T>,

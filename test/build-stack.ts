@@ -1,11 +1,11 @@
-// What tests make stacks of a Swarm of.
+// Builders for stacks of a Swarm.
 
 import type { Json } from '../src/engine/objects/json.ts';
 import type { SwarmNode, SwarmService, SwarmTask } from '../src/engine/swarm/swarm-service.ts';
 import type { StackServiceUpdate } from '../src/updater/swarm/services/specs.ts';
 import type { TaskSummary } from '../src/updater/swarm/services/tasks.ts';
 
-/** `acme/svc:v1@sha256:a` with a whole digest. */
+/** Expands `acme/svc:v1@sha256:a` to an image with a full digest. */
 export const whole = (image: string): string =>
   image.replace(/@sha256:([0-9a-f])$/, (_, digit: string) => `@sha256:${digit.repeat(64)}`);
 
@@ -15,7 +15,7 @@ export const newImage = whole('acme/svc:v1.5.0@sha256:b');
 interface SpecParts {
   name?: string;
   image?: string;
-  /** The image as its stack file has it; null for a service that no stack file made. */
+  /** The image in the stack file; null for a service that was not created from a stack file. */
   label?: string | null;
   /** Null for a global service. */
   replicas?: number | null;
@@ -29,7 +29,7 @@ interface SpecParts {
   container?: Json;
 }
 
-/** A service's spec as the API gives it. */
+/** The spec of a service as returned by the API. */
 export function specWith(parts: SpecParts = {}): Json {
   const image = whole(parts.image ?? oldImage);
   const { name = 'svc_app', label = image.replace(/@.*$/, ''), replicas = 2 } = parts;
@@ -57,7 +57,7 @@ export function specWith(parts: SpecParts = {}): Json {
   };
 }
 
-/** The move of `app` or of a worker from v1.4.2 to v1.5.0. */
+/** The update of `app` or of a worker from v1.4.2 to v1.5.0. */
 export function moveOf(
   name: string,
   { before = specWith({ name: `svc_${name}` }), ...changes }: Partial<StackServiceUpdate> = {},
@@ -89,8 +89,8 @@ export const serviceWith = (spec: Json = specWith(), changes: Partial<SwarmServi
 export type TaskWord = string | [words: string, changes: Partial<SwarmTask>];
 
 /**
- * Tasks in words such as `old running`, `new ready n2`, `new failed`: the image, the state, and the node, `n1` where none is
- * named and `-` for none. The ones of a list have the ids `t1`, `t2` … and slots likewise.
+ * Parses tasks such as `old running`, `new ready n2`, `new failed`: image, state and node. The default node is `n1`,
+ * and `-` is no node. The tasks of a list have the ids `t1`, `t2` … and the slots 1, 2 …
  */
 export const tasksOf = (...words: readonly TaskWord[]): SwarmTask[] =>
   words.map((each, at) => {
@@ -126,7 +126,7 @@ export const nodeWith = (id: string, changes: Partial<SwarmNode> = {}): SwarmNod
 
 export const nodes = (...ids: readonly string[]): SwarmNode[] => ids.map((id) => nodeWith(id));
 
-/** Nothing alive, and nothing needed for being well. */
+/** A summary without running tasks, and with these changes. */
 export const summaryWith = (changes: Partial<TaskSummary> = {}): TaskSummary => ({
   started: false,
   isUnsure: false,

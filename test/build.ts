@@ -1,4 +1,4 @@
-// Builders for the states that plans are made from: each gives a whole one, of which a test names what it is about.
+// Builders for the states from which plans are made: complete defaults, of which a test changes the relevant fields.
 
 import { requirePin } from '../src/core/compose/pins/find-pin.ts';
 import type { ProjectFiles } from '../src/core/compose/project-files.ts';
@@ -28,7 +28,7 @@ import { emptyJournal, type JournalData } from '../src/updater/run/state/journal
 import type { Changeover, ContainerRecord, MovedService } from '../src/updater/run/state/rollout.ts';
 
 export const began = '2026-11-21T10:00:00Z';
-/** The engine's word for "never". */
+/** The engine's timestamp for "never". */
 export const never = '0001-01-01T00:00:00Z';
 
 export const project: ComposeProject = {
@@ -38,7 +38,7 @@ export const project: ComposeProject = {
   envFiles: [],
 };
 
-/** `app-1`, `worker-2`: the service and the number among its containers; runs since `began` from `sha256:old`. */
+/** A container by service and number, such as `app-1`; running since `began` from `sha256:old`. */
 export function container(place: string, changes: Partial<Container> = {}): Container {
   const [, service = '', number = '1'] = /^([a-z]+)-(\d+)/.exec(place) ?? [];
   const status = changes.status ?? 'running';
@@ -56,8 +56,8 @@ export function container(place: string, changes: Partial<Container> = {}): Cont
 }
 
 /**
- * Several by their places: `app-1` runs, `app-1!` has ended. With a plus it was made since, of `sha256:new`: `app-1+`
- * runs, `app-1+!` has ended, `app-1+_` was never started.
+ * Parses containers: `app-1` is running, `app-1!` has exited. A plus means created by the run from `sha256:new`:
+ * `app-1+` is running, `app-1+!` has exited, `app-1+_` was never started.
  */
 export const containers = (places: string): Container[] =>
   places
@@ -74,7 +74,7 @@ export const image = (id: string, changes: Partial<Image> = {}): Image => ({
   ...changes,
 });
 
-/** As it was before the run; `runs` and `well` where it was up. */
+/** Record of a container before the run; `runs` and `well` are true if it was running. */
 export function record(from: Container, changes: Partial<ContainerRecord> = {}): ContainerRecord {
   const service = from.labels[composeLabels.service] ?? '';
   const { id, name, imageId, imageManifest, imageReference: reference, startedAt } = from;
@@ -84,7 +84,7 @@ export function record(from: Container, changes: Partial<ContainerRecord> = {}):
   return { id, name, service, number: numberOf(from), ...image, reference, startedAt, ...state, ...changes };
 }
 
-/** A service that moves to `sha256:new`. */
+/** A service that is updated to `sha256:new`. */
 export const movedService = (name: string, changes: Partial<MovedService> = {}): MovedService => ({
   name,
   isApp: name === 'app',
@@ -94,7 +94,7 @@ export const movedService = (name: string, changes: Partial<MovedService> = {}):
   ...changes,
 });
 
-/** Of app and worker, one container each. */
+/** Rollout of app and worker with one container each. */
 export const changeover = (changes: Partial<Changeover> = {}): Changeover => ({
   moved: [movedService('app'), movedService('worker')],
   containers: [record(container('app-1')), record(container('worker-1'))],
@@ -110,7 +110,7 @@ export const changeover = (changes: Partial<Changeover> = {}): Changeover => ({
   ...changes,
 });
 
-/** Of a run that was killed in `pull`. */
+/** Journal of a run that was killed in `pull`. */
 export const journalData = (changes: Partial<JournalData> = {}): JournalData => ({
   ...emptyJournal,
   run: '20261121T104207Z',
@@ -145,7 +145,7 @@ export const ending = (outcome: Outcome, message = `${outcome}: so it is`): RunO
   message,
 });
 
-/** Nobody answers there, unless a test has started something that does. */
+/** An engine that does not respond, unless a test has started a server at `host`. */
 export const engine = (host = 'unix:///nonexistent'): Engine =>
   new Engine({ host, tls: [], configDirectory: '/nonexistent' }, { home: '/root' });
 
@@ -160,13 +160,13 @@ export const foundInstance = (changes: Partial<FoundInstance> = {}): FoundInstan
 });
 
 interface InstallationParts extends Partial<Omit<Installation, 'app' | 'workers' | 'followers'>> {
-  /** By service, the app first; default: one of `app` and one of `worker`. */
+  /** Containers by service, the app first; default: one container of `app` and one of `worker`. */
   services?: Readonly<Record<string, readonly Container[]>>;
-  /** By service. */
+  /** Containers by service. */
   followers?: Readonly<Record<string, readonly Container[]>>;
 }
 
-/** A user-written install whose compose file has the images of the model; `files` and `model` belong together. */
+/** A user-written installation; `model` must be compose's model of `files`. */
 export function installation(
   files: ProjectFiles,
   model: ComposeModel,

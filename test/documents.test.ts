@@ -23,7 +23,6 @@ import {
 import { codeOf, commandsOf, documents, read, root, tablesOf } from './documents/documents.ts';
 import { allCells } from './matrix/cells.ts';
 
-/** In their order. */
 const campaigns = [
   ...(/^CAMPAIGNS='\n([\s\S]*?)'$/m.exec(read('scripts/campaign'))?.[1] ?? '').matchAll(/^\S+/gm),
 ].map(([name]) => name);
@@ -39,7 +38,7 @@ const allPrograms = [
 
 const unique = (list: readonly string[]): string[] => [...new Set(list)].sort();
 
-describe('every command in a document', () => {
+describe('a command in a document', () => {
   const shown = unique(documents.flatMap((path) => commandsOf(read(path))));
   const startsWith = (start: string) =>
     shown.filter((command) => command === start || command.startsWith(`${start} `));
@@ -49,21 +48,24 @@ describe('every command in a document', () => {
       .split(/ (?!-D )/)
       .filter(Boolean);
 
-  it.each(startsWith('svc').map((command) => command.slice(4)))('svc %s is one of the client', (line) => {
-    const asked = words(line);
-    if (asked.join() !== '--version') expect(() => parseClientCommand(asked, clientCommands)).not.toThrow();
-  });
+  it.each(startsWith('svc').map((command) => command.slice(4)))(
+    'is accepted by the client: svc %s',
+    (line) => {
+      const asked = words(line);
+      if (asked.join() !== '--version') expect(() => parseClientCommand(asked, clientCommands)).not.toThrow();
+    },
+  );
 
   it.each(
     startsWith('docker run').flatMap(
       (command) => / [\w./-]*svc-updater:\w+ (.*)$/.exec(command)?.slice(1) ?? [],
     ),
-  )('the updater takes %s', (line) => {
+  )('is accepted by the updater: %s', (line) => {
     expect(() => parseCommandLine(words(line), {})).not.toThrow();
   });
 
   it.each(shown.filter((command) => command.startsWith('scripts/')))(
-    '%s: there is such a script',
+    'uses a script and options that exist: %s',
     (command) => {
       const [script = '', ...args] = words(command);
       const text = read(script);
@@ -80,11 +82,11 @@ describe('every command in a document', () => {
     },
   );
 
-  it.each(startsWith('npm run'))('%s is in package.json', (command) => {
+  it.each(startsWith('npm run'))('is a script of package.json: %s', (command) => {
     expect(Object.keys(JSON.parse(read('package.json')).scripts)).toContain(words(command)[2]);
   });
 
-  it('is of a campaign if docs/development.md lists that', () => {
+  it('exists for each campaign in docs/development.md, in scripts/campaign and in the workflow', () => {
     const table = tablesOf(read('docs/development.md')).find(({ head }) => head[0] === 'campaign');
     expect(table?.rows.flatMap(([name = '']) => codeOf(name))).toEqual(campaigns);
     const scheduled =
@@ -99,25 +101,25 @@ describe("SECURITY.md's tables of calls", () => {
     [...texts].flatMap(([file, text]) => (isIn(file) ? [text] : [])),
   );
 
-  it('have every call of the source, and no other', () => {
+  it('list exactly the calls of the updater', () => {
     const made = updater.flatMap((text) => [...commandsOfSource(text), ...requestsOfSource(text)]);
     expect(unique(made)).toEqual(unique(agentRows.map(({ call }) => withoutNames(call))));
   });
 
-  it('have every call of the server library, and no other', () => {
+  it('list exactly the calls of the server library', () => {
     expect(library.flatMap(commandsOfSource)).toEqual([]);
     const made = library.flatMap(requestsOfSource);
     expect(unique(made)).toEqual(unique(libraryRows.map(({ call }) => withoutNames(call))));
   });
 
-  it('are of all doors: nothing else starts a process or opens a socket', () => {
+  it('cover every file that starts a process or opens a socket', () => {
     const filesWith = (form: RegExp) =>
       [...texts].filter(([, text]) => form.test(text)).map(([file]) => file);
     const imports = (names: string) => new RegExp(`(?:from|import\\(|Module\\()[^;]*?'(?:${names})'`);
-    // The client's own, which runs its new file before it is in place.
+    // The client runs its downloaded file before it replaces itself.
     const ofClient = 'client/self-update/client-file.ts';
     const ofFiles = 'core/files/attributes.ts';
-    // Copies data in a container without the engine's socket; removes the folder of a restore point, and syncs it.
+    // Runs in a helper container without the engine's socket: copies data, removes restore points and syncs.
     const ofData = 'updater/data/helper-program/rsync.ts';
     expect(filesWith(imports('execa|(?:node:)?child_process')).sort()).toEqual([
       ofClient,
@@ -131,10 +133,9 @@ describe("SECURITY.md's tables of calls", () => {
     );
     expect(unique(programs)).toEqual(['getfattr', 'ls', 'setfattr']);
     for (const name of programs) expect(read('SECURITY.md')).toContain(`\`${name}\``);
-    // Commands of docker, where they are defined.
+    // Docker commands, and the definition of runCommand.
     expect(filesWith(/\brunCommand\(/).sort()).toEqual(['engine/cli/engine.ts', 'engine/cli/run-command.ts']);
-    // What listens on a socket of its own for compose, what asks the engine; types, and what tells by its number where an
-    // address is.
+    // Requests to the engine, and the recorder, which listens on a socket for compose; types and classes of addresses.
     const onHttp = ['engine/http/request.ts', 'updater/compose/inspect/recorder.ts'];
     const types = [
       'updater/data/selection/find-external-databases.ts',
@@ -148,7 +149,7 @@ describe("SECURITY.md's tables of calls", () => {
     expect(filesWith(imports('(?:node:)?(?:https?|http2|net|tls|dgram)')).sort()).toEqual(
       [...onHttp, ...types, ofServe].sort(),
     );
-    // What reads a feed, what reads the server's answers, which is not in the updater, what posts notifications, and callbacks.
+    // Notifications, callbacks and the API client, which is not in the updater; the feed is excluded.
     expect(
       filesWith(/\bfetch\(/)
         .filter((file) => !file.startsWith('feed/'))
@@ -161,7 +162,7 @@ describe("SECURITY.md's tables of calls", () => {
     expect(filesWith(/getBuiltinModule\(/).sort()).toEqual(onHttp);
   });
 
-  it('have no call that is said to be never made', () => {
+  it('list no call that SECURITY.md excludes', () => {
     const never = /It never calls ([^.]*?)[,.] and never/s.exec(read('SECURITY.md'))?.[1] ?? '';
     const words = codeOf(never).map((code) => code.replace('docker ', ''));
     expect(words).toContain('run');
@@ -194,15 +195,18 @@ describe('links in documents', () => {
   const anchorsOf = (path: string) =>
     [...read(path).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => anchorOf(heading));
 
-  it.each([...documents, 'CHANGELOG.md', 'docs/frameworks/README.md'])('of %s lead somewhere', (path) => {
-    for (const [, target = ''] of read(path).matchAll(/\]\(([^)\s]+)\)/g)) {
-      if (/^https?:/.test(target)) continue;
-      const [file = '', anchor] = target.split('#');
-      const other = file === '' ? path : normalize(join(dirname(path), file));
-      expect(existsSync(`${root}${other}`), target).toBe(true);
-      if (anchor !== undefined) expect(anchorsOf(other), target).toContain(anchor);
-    }
-  });
+  it.each([...documents, 'CHANGELOG.md', 'docs/frameworks/README.md'])(
+    'have existing targets: %s',
+    (path) => {
+      for (const [, target = ''] of read(path).matchAll(/\]\(([^)\s]+)\)/g)) {
+        if (/^https?:/.test(target)) continue;
+        const [file = '', anchor] = target.split('#');
+        const other = file === '' ? path : normalize(join(dirname(path), file));
+        expect(existsSync(`${root}${other}`), target).toBe(true);
+        if (anchor !== undefined) expect(anchorsOf(other), target).toContain(anchor);
+      }
+    },
+  );
 
   it('lead from the README to every document', () => {
     const linked = [...read('README.md').matchAll(/\]\(([^)#\s]+)/g)].map(([, target]) => target);
@@ -210,7 +214,7 @@ describe('links in documents', () => {
   });
 });
 
-it('the README can be read in one go', () => {
+it('the README has at most 120 lines', () => {
   expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(120);
 });
 
@@ -247,7 +251,7 @@ describe('docs/operating.md', () => {
     expect(Object.fromEntries(listed)).toEqual({ ...Object.fromEntries(all), cancelled: '130, 143' });
   });
 
-  it('explains every error code in the words of the source', () => {
+  it('explains every error code with the texts of the source', () => {
     const explained = errorCodes
       .map((code) => ({ code, ...explanationOf(code, svcProduct) }))
       .filter(({ outcome }) => outcome !== 'usage');
@@ -262,7 +266,7 @@ describe('docs/contract.md', () => {
     ([, number = '']) => number,
   );
 
-  it('numbers its promises by their headings, without a gap', () => {
+  it('numbers its promises by heading, without gaps', () => {
     const heads = [...read('docs/contract.md').matchAll(/^## (\d+) /gm)].map(([, head]) => Number(head));
     expect(heads).toEqual(heads.map((_, index) => index + 1));
     const last = new Map<number, number>();
@@ -282,7 +286,7 @@ describe('docs/contract.md', () => {
     expect(sentences.filter((sentence) => sentence.trim().split(/\s+/).length > 40)).toEqual([]);
   });
 
-  it('has every promise that a comment points at, and is what comments point at', () => {
+  it('contains every promise that a comment refers to', () => {
     const folders = ['src', 'test', 'scripts'];
     const files = folders.flatMap((folder) =>
       readdirSync(`${root}${folder}`, { recursive: true, withFileTypes: true })
@@ -298,20 +302,20 @@ describe('docs/contract.md', () => {
   });
 });
 
-it('every dependency has its reason, and every reason its dependency', () => {
+it('docs/development.md gives a reason for exactly the dependencies of package.json', () => {
   const { dependencies, devDependencies } = JSON.parse(read('package.json'));
   const table = tablesOf(read('docs/development.md')).find(({ head }) => head[0] === 'dependency');
   const named = table?.rows.flatMap(([cell = '']) => codeOf(cell)) ?? [];
   expect(unique(named)).toEqual(unique(Object.keys({ ...dependencies, ...devDependencies })));
 });
 
-it.each(['docs/design.md', 'docs/code.md'])('%s names only files that exist', (page) => {
+it.each(['docs/design.md', 'docs/code.md'])('%s mentions only files that exist', (page) => {
   const named = [...read(page).matchAll(/`(src\/[\w/.-]+\.ts)`/g)].map(([, path = '']) => path);
   expect(named.length).toBeGreaterThan(15);
   expect(named.filter((path) => !existsSync(new URL(`../${path}`, import.meta.url)))).toEqual([]);
 });
 
-it('docs/matrix.md promises nothing that no test or cell shows', () => {
+it('docs/matrix.md lists a test or a cell of the matrix for every supported environment', () => {
   const table = tablesOf(read('docs/matrix.md')).find(({ head }) => head[0] === 'environment');
   const cells = unique(allCells.map(({ engine }) => engine));
   expect(table?.rows.length).toBeGreaterThan(10);
@@ -324,7 +328,7 @@ it('docs/matrix.md promises nothing that no test or cell shows', () => {
   }
 });
 
-it('docs/code.md lists every folder of the source with its size, and no other folder', () => {
+it('docs/code.md lists exactly the folders of the source, with their sizes', () => {
   const rows = tablesOf(read('docs/code.md')).find(({ head }) => head[0] === 'folder')?.rows ?? [];
   const limits = rows.flatMap(([folder = '', limit = '']) =>
     codeOf(folder).map((name) => [name, Number(limit.replace(',', ''))] as const),
@@ -336,6 +340,6 @@ it('docs/code.md lists every folder of the source with its size, and no other fo
     const lines = list.reduce((sum, [, text]) => sum + text.split('\n').length - 1, 0);
     return { room, lines, limit: new Map(limits).get(room) ?? 0 };
   });
-  // A limit far above what is there is none.
+  // A limit far above the actual size would not limit anything.
   expect(sizes.filter(({ lines, limit }) => lines > limit || lines < limit * 0.9 - 50)).toEqual([]);
 });

@@ -8,17 +8,17 @@ const read = (name: string) => readFile(new URL(name, folder), 'utf8');
 const page = await readFile(new URL('../docs/your-product.md', import.meta.url), 'utf8');
 const files = await readdir(folder);
 
-it('docs/your-product.md shows exactly the files of larder', async () => {
+it('docs/your-product.md contains exact copies of all files of larder', async () => {
   const shown = [...page.matchAll(/^```[a-z]+\n(.*?)^```$/gms)].map(([, code]) => code);
   expect(shown.sort()).toEqual((await Promise.all(files.map(read))).sort());
 });
 
-it('the updater image and the server contain the same product', async () => {
+it('updater.Dockerfile and product.ts define the same product', async () => {
   const [, record = ''] = /SVC_UPDATER_PRODUCT='(.*)'/.exec(await read('updater.Dockerfile')) ?? [];
   expect(createProduct({ ...JSON.parse(record), feed: product.feed })).toEqual(createProduct(product));
 });
 
-it('the files use the names of the product', async () => {
+it('the files of larder use the names of the product', async () => {
   const { marker, releaseDirectory, versionVariable, services } = createProduct(product);
   const compose = await read('compose.yaml');
   expect(compose.split('\n')[0]).toBe(marker);
@@ -27,7 +27,7 @@ it('the files use the names of the product', async () => {
   expect(await read('Dockerfile')).toContain(`COPY compose.yaml ${releaseDirectory}/\n`);
 });
 
-it('the page shows the correct defaults', () => {
+it('docs/your-product.md lists the correct defaults', () => {
   const { versionVariable, marker, releaseDirectory, containerName, labelPrefix } = createProduct(product);
   const defaults = { versionVariable, marker, releaseDirectory, containerName, labelPrefix };
   for (const [field, value] of Object.entries(defaults))

@@ -16,10 +16,10 @@ import { hostsIn } from '../src/updater/data/selection/find-external-databases.t
 import { createMask } from '../src/updater/run/log/mask.ts';
 import { parseReleaseNotes } from '../src/web/model/parse-release-notes.ts';
 
-// What other people write (compose files, logs, answers of registries, notes of releases) is read in one go, and a stop
-// signal waits for it: twice the text may take twice the time, never four times.
+// External text (compose files, logs, responses of registries, release notes) is parsed synchronously, so a stop signal
+// has to wait for the parser. Its time must be linear in the length of the text.
 
-/** Processor time of the quickest of three runs, in ms: what else the machine does makes the others slower. */
+/** Processor time of the fastest of three runs, in ms; other processes slow down the others. */
 function quickest(run: () => void): number {
   const times = [1, 2, 3].map(() => {
     const before = process.cpuUsage();
@@ -31,8 +31,8 @@ function quickest(run: () => void): number {
 }
 
 /**
- * How much longer ten times the text takes: about 10 where it is linear, 100 where it is quadratic; what takes no time
- * is not told apart. What looks like more than linear is measured again: the collector and the compiler work in between.
+ * Factor by which the time grows for ten times the text: about 10 if it is linear, 100 if it is quadratic. Times below
+ * 1 ms count as 1 ms. A high factor is measured again, because garbage collector and compiler run in between.
  */
 function growth(read: (text: string) => unknown, piece: string, shortSize: number): number {
   const [short = '', long = ''] = [shortSize, 10 * shortSize].map((size) =>
@@ -63,7 +63,7 @@ const maskOfThousands = createMask({
   })),
 });
 
-describe('what other people write is read in a time that grows as it does', () => {
+describe('external text is read in linear time', () => {
   it.each<[string, (text: string) => unknown, string[], number?]>([
     ['keyedSecrets', findKeyedSecrets, ['0a', '--a ', 'PASS=', 'a="', ' \n']],
     ['keyedSecrets, an option and blank lines', (text) => findKeyedSecrets(`--pass${text}x`), ['\n', ' \n']],
@@ -100,7 +100,7 @@ describe('what other people write is read in a time that grows as it does', () =
       'the mask of a value that grows, too',
       (text) => createMask({ secrets: [{ key: 'A', value: text.slice(text.length / 2) }] })(text),
       ['a', '\\"', 'ab'],
-      // The tables of a longer value do not fit into a processor's cache, which other programs share.
+      // The tables of a longer value exceed the processor cache, which other programs share.
       3_000,
     ],
     [

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
-// Turns that readers had to read twice. CONTRIBUTING.md has the words to use instead.
+// Phrases that readers had to read twice. CONTRIBUTING.md lists the words to use instead.
 
 const turns: readonly RegExp[] = [
   /\b(?:somebody|nobody|whoever|anew|meanwhile)\b/i,
@@ -23,13 +23,13 @@ const turns: readonly RegExp[] = [
   /\bwhat (?:runs|is stuck|is kept)\b/i,
 ];
 
-/** At most 20: a turn that is right where it is. */
+/** Exceptions, at most 20: phrases that are correct in their context. */
 const allowed: readonly string[] = [
   // A constraint that no node of a Swarm meets.
   'src/updater/swarm/services/specs.ts: node.id==nobody',
 ];
 
-/** Strings of two words and more; comments are not checked. */
+/** Strings in the code; comments are not checked. */
 function stringsOf(text: string): string[] {
   const code = text.replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, '');
   return [...code.matchAll(/(['"`])((?:(?!\1)[^\\]|\\.)*?)\1/gs)].flatMap(([, , inside = '']) =>
@@ -37,7 +37,7 @@ function stringsOf(text: string): string[] {
   );
 }
 
-/** Lines of a document without its code. */
+/** Lines of a document without code blocks. */
 const linesOf = (text: string): string[] => text.replaceAll(/^```.*?^```/gms, '').split('\n');
 
 const sources = [
@@ -46,7 +46,7 @@ const sources = [
 ];
 
 it.each(sources.map(({ file, lines }) => [file, lines] as const))(
-  '%s has none of these turns',
+  '%s contains no flagged phrase',
   (file, lines) => {
     const found = lines.filter((line) => turns.some((turn) => turn.test(line)));
     expect(found.filter((line) => !allowed.some((part) => `${file}: ${line}`.includes(part)))).toEqual([]);

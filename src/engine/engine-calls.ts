@@ -68,7 +68,7 @@ export const engineCalls = {
   setRestartPolicy: { call: 'POST /containers/{id}/update', purpose: 'change the restart policy of {id}' },
   removeContainer: { call: 'DELETE /containers/{id}', ...work, accepted: none, purpose: 'remove {id}' },
   readLog: { call: 'GET /containers/{id}/logs', deadline: 'work' },
-  readArchive: { call: 'GET /containers/{id}/archive', accepted: none, purpose: 'give {file} of {id}' },
+  readArchive: { call: 'GET /containers/{id}/archive', accepted: none, purpose: 'read {file} from {id}' },
   putArchive: { call: 'PUT /containers/{id}/archive', ...work, purpose: 'copy {files}' },
   connectNetwork: { call: 'POST /networks/{network}/connect', purpose: 'connect a container to {network}' },
   runHealthCheck: { call: 'GET /libpod/containers/{id}/healthcheck', deadline: 60_000, repeat: 'lost' },

@@ -99,7 +99,7 @@ export class EngineRequests {
     try {
       return read(raw);
     } catch (cause) {
-      const message = `this is not an answer of an engine: ${(cause as Error).message}`;
+      const message = `the response is not from a container engine: ${(cause as Error).message}`;
       throw this.explain(new EngineError('not-an-engine', message, { cause }));
     }
   }

@@ -1,5 +1,5 @@
 export const proxyAdvice =
-  'Allow all requests in the proxy that SECURITY.md lists for an updater that is started manually.';
+  'In the proxy, allow all requests that SECURITY.md lists for a manually started updater.';
 
 /** Matches docker's message about an error response without a body. */
 const silent =

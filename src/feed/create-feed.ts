@@ -119,8 +119,8 @@ export function createFeed(
     if (failures > 1) return;
     const until = wait === null ? null : new Date(Date.now() + wait).toISOString();
     const message = until
-      ? `${failure}; the server allows no request before ${until}. The releases read before remain available.`
-      : `${failure}. The releases read before remain available.`;
+      ? `${failure}; the server allows no further requests before ${until}. The releases from the last successful check remain available.`
+      : `${failure}. The releases from the last successful check remain available.`;
     log({ level: 'warn', message });
   }
 

@@ -71,7 +71,7 @@ async function expectOutside(address: URL, { feed, signal, lookup }: FeedRequest
     async (isIn) => isIn && !(await isPrivateHost(home, lookup)),
   );
   if (await Promise.race([leadsIn, ended]))
-    throw new FeedError(`it refers to ${address.host}, which is in a private network`);
+    throw new FeedError(`the feed refers to ${address.host}, which is in a private network`);
 }
 
 /** Credentials in the feed's address or options are sent only to the feed's origin. */
@@ -84,7 +84,7 @@ function headersFor(address: URL, { feed, headers: given }: FeedRequest): Header
     for (const [name, value] of Object.entries(feed.headers ?? {})) headers.set(name, value);
   } catch {
     // The error quotes the value, which may be a token, so the error is not passed on.
-    throw new FeedError('the configured headers or login contain invalid characters');
+    throw new FeedError('the configured headers or credentials contain invalid characters');
   }
   return headers;
 }

@@ -123,7 +123,7 @@ class Check {
     const known = this.#facts.known?.pages.get(url.href);
     const page = await readPage(url, this.#feed, known?.validators ?? null, this.#facts.signal);
     if (page === null && known) return known;
-    if (page === null) throw new FeedError('it sent an unexpected 304 response');
+    if (page === null) throw new FeedError('the server sent an unexpected 304 response');
     const { content, validators, next } = page;
     const releases = toReleases(what === 'list' ? content : [content], this.#facts);
     return { releases: newestFirst(releases), validators, next };

@@ -78,7 +78,7 @@ async function postOnce({ url, headers }: NotifyAddress, body: string, over: Abo
     await answer.body?.cancel();
     return answer.ok ? null : `HTTP status ${answer.status}`;
   } catch (error) {
-    if (signal.aborted) return 'no answer in time';
+    if (signal.aborted) return 'no response before the timeout';
     const { code, message = '' } = Object((error as Error).cause);
     // Any other text may contain the address.
     return /^(?:\w+|[a-z ]+)$/.exec(code ?? message)?.[0] ?? 'the request failed';

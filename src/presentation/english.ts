@@ -89,8 +89,8 @@ export const englishTexts = {
   connectingAbout: 'Checking the running version and available updates.',
   adminsOnly: (product: string) => `Only admins can update ${product}`,
   youAreRunning: (version: string) => `You are running ${version}`,
-  loggedOut: 'You are logged out',
-  loggedOutDuringUpdate: 'The update continues; log in to follow it.',
+  loggedOut: 'You are not logged in',
+  loggedOutDuringUpdate: 'The update continues. Log in to follow it.',
   loggedOutAbout: 'Log in to see available updates.',
   otherPage: 'This address now shows a different page, possibly a login page',
   otherPageDuringUpdate: 'The update continues on the server.',
@@ -98,7 +98,7 @@ export const englishTexts = {
   noAnswer: (product: string) => `No response from ${product}`,
   noAnswerFor: (time: string) => `No response for ${time}. Check your connection.`,
   noAnswerDuringUpdate: (time: string) =>
-    `No response for ${time}. Check your connection; the update continues on the server.`,
+    `No response for ${time}. Check your connection. The update continues on the server.`,
   restarting: (product: string) => `${product} is restarting…`,
   restartingAbout: (product: string) =>
     `Waiting for ${product}. This page reconnects automatically. New jobs stay queued, and the database is not affected.`,
@@ -111,7 +111,7 @@ export const englishTexts = {
   connectionLost: 'The connection was lost. Nothing was started.',
   httpStatus: (status: number) => `HTTP status ${status}`,
   runUnknown: (version: string, time: string) =>
-    `${version} is running but has no record of the update that started at ${time}`,
+    `The server (${version}) has no record of the update that started at ${time}`,
   runUnknownAbout: 'The update log is on the server.',
 
   startedBy: (by: string, time: string) => `Started by ${by} at ${time}`,
@@ -168,7 +168,7 @@ export const englishTexts = {
     `${count} updates are required. ${product} will be unavailable for a few seconds during each update.`,
   unavailableBriefly: (product: string) => `${product} will be unavailable for a few seconds.`,
   unavailableAsLast: (product: string, time: string) =>
-    `${product} will be unavailable for about ${time} (same as last time).`,
+    `${product} will be unavailable for about ${time}, as during the last update.`,
   skipThis: 'Skip this version',
   offerAgain: 'Offer again',
   /** `time` is the time since the release was skipped; empty if unknown. */
@@ -237,11 +237,11 @@ export const englishTexts = {
   automatic: 'Automatic updates',
   automaticEnabled: 'Install updates automatically',
   automaticEnabledAbout:
-    'New releases are installed during a daily time window if no jobs are blocking the update.',
+    'New releases are installed during a time window, unless a job is blocking the update.',
   windowFrom: 'From',
   windowTo: 'To',
   timeZone: 'Time zone',
-  days: 'Days (if none are selected: every day)',
+  days: 'Days (select none for every day)',
   /** Label of a number field, which replaces `{days}`. */
   minimumAge: 'Wait until a release is {days} days old',
   includeMajors: 'Include major versions',
@@ -255,7 +255,7 @@ export const englishTexts = {
   allUnavailable: (product: string) =>
     `${product} and its data services will be unavailable while the last changes are copied.`,
   allUnavailableAsLast: (product: string, time: string) =>
-    `${product} and its data services will be unavailable for about ${time} (same as last time).`,
+    `${product} and its data services will be unavailable for about ${time}, as during the last update.`,
   allUnavailableAbout: (product: string, time: string) =>
     `${product} and its data services will be unavailable for about ${time}.`,
   estimatedDuration: (time: string) => `The update takes about ${time}.`,
@@ -269,7 +269,7 @@ export const englishTexts = {
   lastCheckFailed: 'The last check failed',
   recalled: (version: string) => `${version} was recalled`,
   noWayBack:
-    'No newer release is available, and there is no restore point. Install the next release as soon as it is published.',
+    'No newer release is available, and this version cannot be rolled back because there is no restore point. Install the next release as soon as it is published.',
   securityUpdate: 'Security update',
   affected: (below: string) => `All versions before ${below} are affected.`,
   staleSince: (time: string) => `Release information has been out of date since ${time}`,
@@ -278,7 +278,7 @@ export const englishTexts = {
   currentSaved: 'The current data is saved first.',
   newJobsQueued: 'New jobs stay queued.',
   waitingUntil: (time: string) => `Waiting until ${time} at the latest. New jobs stay queued.`,
-  cancelRequested: (by: string) => `Cancellation requested by ${by}. It may be too late to cancel.`,
+  cancelRequested: (by: string) => `${by} requested cancellation, but it may be too late.`,
   notInstalledAutomatically: (why: string) => `Not installed automatically: ${why}`,
   automaticOff: 'Automatic updates are off.',
   updatedTo: (version: string) => `Updated to ${version}`,

@@ -21,7 +21,10 @@ const isInTime = ({ issuedAt, expires }: { issuedAt: string; expires: string }):
   const days = (Date.parse(expires) - Date.parse(issuedAt)) / 86_400_000;
   return days > 0 && days <= longestDays;
 };
-const late = { message: `must be after issuedAt, by at most ${longestDays} days`, path: ['expires'] };
+const late = {
+  message: `must be after issuedAt, but at most ${longestDays} days after it`,
+  path: ['expires'],
+};
 
 export const channelFileSchema = z
   .object({

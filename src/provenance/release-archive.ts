@@ -99,7 +99,7 @@ async function headerAt(
   const kind = kinds[String.fromCharCode(block[156] ?? 0)];
   if (kind !== undefined) throw new Error(`entry ${shown} is ${kind}`);
   const digits = block.toString('latin1', 124, 135);
-  if (!/^[0-7]{11}$/.test(digits)) throw new Error(`entry ${shown} has no valid size`);
+  if (!/^[0-7]{11}$/.test(digits)) throw new Error(`entry ${shown} has an invalid size`);
   const size = Number.parseInt(digits, 8);
   if (!block.equals(createArchiveHeader(name, size)))
     throw new Error(`entry ${shown} is not allowed in a release archive`);

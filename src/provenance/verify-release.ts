@@ -60,7 +60,7 @@ export async function verifySigner(file: Uint8Array, text: string, trust: Trust)
   );
   // A bundle with a signed envelope is rejected, because its signature does not cover the file.
   if (bundle.content.$case !== 'messageSignature')
-    throw new Unproven('the signature bundle does not sign a file');
+    throw new Unproven('the signature bundle contains no file signature');
   const signed = rethrowAsUnproven(
     () => toSignedEntity(bundle, Buffer.from(file)),
     'the signature bundle cannot be read',

@@ -21,8 +21,7 @@ declare global {
   interface GlobalEventHandlersEventMap extends ElementEvents {}
 }
 
-// Undefined on a server that renders pages, which has no element registry. A page may load this module more than once,
-// so an element may already be registered.
+// Undefined on a server that renders pages. If a page loads this module twice, the elements are already registered.
 const registry = globalThis.customElements as CustomElementRegistry | undefined;
 for (const [name, element] of Object.entries(elements)) {
   if (registry && !registry.get(name)) registry.define(name, element);

@@ -1,6 +1,8 @@
 import type { Run } from '../wire/status.ts';
 
-/** Attributes of the elements, for the manifest, the JSX types and the elements themselves. */
+/**
+ * Attributes of the elements. The manifest of the elements, the JSX types and the elements themselves use this list.
+ */
 export const attributes = {
   base: {
     type: 'string',
@@ -32,7 +34,7 @@ export const tags = {
   },
 } as const;
 
-/** Events of the elements, which bubble up to `document`. */
+/** Events of the elements. They bubble up to `document`. */
 export interface ElementEvents {
   'svc-update-start': CustomEvent<{ run: Run }>;
   'svc-update-end': CustomEvent<{ run: Run }>;

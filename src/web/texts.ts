@@ -17,9 +17,9 @@ const listeners = new Set<() => void>();
 
 export const texts = (): Texts => current;
 
-/** Returns the current texts. @param now the current time of the server in milliseconds */
+/** @param now the server's current time in milliseconds; null before the first response */
 export const wordingAt = (now: number | null): Wording => wordingOf(current, now);
-/** Replaces some texts, for a translation or another product name. All other texts remain unchanged. */
+/** Replaces the given texts, for a translation or a different product name. All other texts remain unchanged. */
 export function setTexts({ product, ...overrides }: TextOverrides): void {
   if (product !== undefined)
     current = { ...current, product: typeof product === 'string' ? product : product.name };
@@ -32,7 +32,7 @@ export function setTexts({ product, ...overrides }: TextOverrides): void {
   for (const listener of listeners) listener();
 }
 
-/** Adds a listener for text changes and returns a function that removes the listener. */
+/** The returned function removes the listener. */
 export function onTexts(listener: () => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);

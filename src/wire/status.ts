@@ -25,7 +25,7 @@ const sentence = () => createTextField('Message for people');
 const clock = () => createTimeField("The server's current time, for calculating ages");
 
 export interface BlockingJob extends TypeOf<typeof jobSchema> {}
-export const jobSchema = createObjectSchema('Job', 'A job of the host application', {
+export const jobSchema = createObjectSchema('Job', 'A job of the application', {
   kind: createFieldWithDefault(createKeywordField(codes.jobKinds), () => 'job' as const),
   state: createFieldWithDefault(createKeywordField(codes.jobStates), () => 'running' as const),
   title: createNullableField(createTextField(), 'Display name'),
@@ -167,10 +167,7 @@ export const pendingStepSchema = createObjectSchema(
   'The next step of an upgrade path, before it starts',
   {
     to: createRequiredField(createTextField('The release that the next step installs')),
-    reason: createNullableField(
-      createTextField(),
-      'Why the host application is not ready yet, in its own words',
-    ),
+    reason: createNullableField(createTextField(), 'Why the application is not ready yet, in its own words'),
     since: createTimeField('UTC, ISO 8601: when the previous step finished'),
     until: createTimeField('UTC, ISO 8601: when the upgrade path is abandoned'),
   },
@@ -185,7 +182,7 @@ export const upToDateSchema = createObjectSchema('UpToDate', 'Why no update is a
 export interface FeedProblem extends TypeOf<typeof feedProblemSchema> {}
 export const feedProblemSchema = createObjectSchema(
   'FeedError',
-  'Why the last check for releases failed. The releases read before remain available.',
+  'Why the last check for releases failed. The releases from the last successful check remain available.',
   {
     message: createRequiredField(createTextField()),
     nextCheckAt: createTimeField('UTC, ISO 8601: time of the next check'),
@@ -334,7 +331,7 @@ export const toldRunSchema = createObjectSchema('ToldRun', 'A run with the curre
 export const savingSchema = createObjectSchema('Saving', 'Set if each update saves a restore point first', {
   downtimeSeconds: createNullableField(
     createNumberField({ minimum: 0 }),
-    'Downtime in seconds that the last restore point caused',
+    'Downtime in seconds caused by saving the last restore point',
   ),
 });
 
@@ -357,7 +354,7 @@ export const statusSchema = createObjectSchema('Status', null, {
   feedError: createNullableField(feedProblemSchema),
   recalled: createNullableField(recalledReleaseSchema, 'Null if the running version is not recalled'),
   urgent: createNullableField(urgentUpdateSchema, 'Null if the running version needs no security update'),
-  preparation: createNullableField(createTextField(), 'What the host application does before an update'),
+  preparation: createNullableField(createTextField(), 'What the application does before an update'),
   restorePoint: createNullableField(savingSchema, 'Null if updates save no restore point'),
   buildServers: createListField(buildServerSchema),
   manual: createListField(createTextField(), 'Commands for updating this instance manually'),

@@ -9,11 +9,11 @@ export interface BadRelease {
   labels?: Record<string, string>;
   /** Seconds of `--wait-timeout`. Default 15. */
   patience?: number;
-  /** It is updated to with `--no-rollback`, and rolled back by command. */
+  /** Whether the update runs with `--no-rollback`, and is rolled back by command. */
   isByCommand?: boolean;
 }
 
-/** By the database's own means; run again by an app that is started again. */
+/** Damage by commands of the database; repeated if the app is restarted. */
 const byDatabase: Record<Exclude<DataKind, 'files'>, Record<string, string>> = {
   postgres: {
     'wipes-data': 'ask "DROP TABLE things CASCADE; DROP TABLE live; DROP OWNED BY clerk; DROP ROLE clerk"',
@@ -46,8 +46,8 @@ replace: olcRootPW\nolcRootPW: another"`,
 };
 
 /**
- * Fill a disk that engine, volumes and compose directory share (test/faults/shared-disk.ts), over and over, as long as they run.
- * Once it is full, they are no longer busy (test/faults/restore-stage.ts).
+ * Repeatedly fill a disk that engine, volumes and compose directory share (test/faults/shared-disk.ts). When the disk
+ * is full, they remove their busy file (test/faults/restore-stage.ts).
  */
 export const fillsSharedDisk = {
   bytes: `while :; do /bin/busybox dd if=/dev/zero bs=1M >>/data/filling; /bin/busybox dd if=/dev/zero bs=4k count=9 >>/uploads/filling; /bin/busybox rm -f /tmp/busy; pause 0.1; done`,
@@ -63,14 +63,14 @@ const toFiles: Record<string, string> = {
     'cd /uploads; mv deep was; ln -s /etc deep; /bin/busybox rm moved; /bin/busybox mkdir moved; echo 1 >moved/within',
   'makes-names':
     '/bin/busybox mkdir -p /uploads/names/deep; cd /uploads/names; for n in $(/bin/busybox seq 30000); do : >$n; done; for n in $(/bin/busybox seq 3000); do echo deep/$n; done | /bin/busybox xargs /bin/busybox mkdir',
-  // The attributes of `kept` are lost, and it gets names that do not belong together.
+  // The attributes of `kept` are lost, and it gets unrelated names.
   'replaces-linked-files':
     'cd /uploads; /bin/busybox rm kept; echo other >kept; /bin/busybox ln kept linked; /bin/busybox ln schema again; /bin/busybox truncate -s 1G hole',
   'digs-deep':
     'cd /uploads; d=$(printf "d%.0s" $(/bin/busybox seq 200)); for n in $(/bin/busybox seq 40); do /bin/busybox mkdir -p $d; cd -P $d; echo $n >file; done',
 };
 
-/** All have migrated the data first, unless they fail before, and have written rows and files of their own. */
+/** Bad releases of a kind of data. Unless they fail earlier, they have migrated the data and written rows and files. */
 export function badReleases(kind: DataKind): BadRelease[] {
   const unhealthy = { FAULT_APP: 'unhealthy' };
   const damages = { ...(kind === 'files' ? {} : byDatabase[kind]), ...toFiles };
@@ -94,7 +94,7 @@ export function badReleases(kind: DataKind): BadRelease[] {
       patience: 40,
     },
     {
-      // More than the memory of the updater, and than a string can hold, without a line break.
+      // More output than fits into the updater's memory or a string, without a line break.
       name: 'prints-endlessly',
       env: {},
       labels: {
@@ -104,7 +104,7 @@ export function badReleases(kind: DataKind): BadRelease[] {
         ]),
       },
     },
-    // Half of them crash after the damage, and are started again.
+    // Half of these releases crash after the damage, and are restarted.
     ...Object.entries(damages).map(([name, damage], at) => ({
       name,
       env: { ...unhealthy, AT_END: at % 2 === 0 ? damage : `${damage}\npause 3; exit 1` },

@@ -13,7 +13,7 @@ import { report } from '../judge/report.ts';
 import { openTestHost } from '../rig/test-host.ts';
 import { type BadRelease, badReleases } from './bad-releases.ts';
 
-/** The program behind scripts/campaign bed. */
+/** The program of scripts/campaign bed. */
 
 const sharedDisk = fileURLToPath(new URL('../faults/shared-disk.ts', import.meta.url));
 
@@ -76,7 +76,7 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Every second one meets an app that writes on until it is stopped. */
+/** In every second play, the app writes until it is stopped. */
 function playsOf(kind: DataKind): Play[] {
   return badReleases(kind).map((release, at) => ({
     name: release.name,

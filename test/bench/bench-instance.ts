@@ -6,7 +6,7 @@ import type { InstanceOptions } from '../rig/instance-options.ts';
 import { openTestHost, type TestHost } from '../rig/test-host.ts';
 import { dockerRun, updaterImage } from '../rig/updater-run.ts';
 
-/** Runs the work on a test host of its own, and leaves nothing behind, however it ends. */
+/** Runs the work on a separate test host, and removes the host afterwards. */
 export async function onTestHost(work: (host: TestHost) => Promise<void>): Promise<void> {
   const { host, close } = await openTestHost();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -19,7 +19,7 @@ export async function onTestHost(work: (host: TestHost) => Promise<void>): Promi
   }
 }
 
-/** An instance with as many good releases as it takes, which it is moved through one by one. */
+/** An instance with enough good releases for one update after another. */
 export async function startBenchInstance(
   host: TestHost,
   releases: number,
@@ -28,7 +28,7 @@ export async function startBenchInstance(
   const tags = Array.from({ length: releases }, (_, number) => `v1.20.${number}`);
   const instance = await startInstance(host, { ...options, tag: 'v1.0.0', publish: [] });
   for (const tag of tags) {
-    // A release ships what the instance was made with.
+    // A release contains the files that the instance was created with.
     const files = { 'compose.yaml': generatedCompose(tag, options.text) };
     await instance.publish(tag, { files });
   }
@@ -42,7 +42,7 @@ export async function startBenchInstance(
   };
 }
 
-/** The updater, run to the outcome that is expected. */
+/** Runs the updater and checks the outcome. */
 export async function runUpdater(
   instance: Instance,
   args: readonly string[],
@@ -55,7 +55,10 @@ export async function runUpdater(
   }
 }
 
-/** What a person types, in a container of the same image, with the compose directory and the socket as the updater has them. */
+/**
+ * Runs the commands of an operator in a container of the same image, with compose directory and socket mounted as for
+ * the updater.
+ */
 export async function runByHand({ name, directory }: Instance, script: string): Promise<void> {
   const container = `${name}-by-hand-${randomBytes(2).toString('hex')}`;
   const docker = ['-w', directory, '--entrypoint', '/bin/sh'];
@@ -68,7 +71,7 @@ export async function runByHand({ name, directory }: Instance, script: string): 
 export const composeCommand = (kind: InstanceOptions['kind']): string =>
   kind === 'variable' ? 'docker compose -f compose.prod.yaml' : 'docker compose';
 
-/** In `.env`, in place of what it says of them now. */
+/** Sets variables in `.env`, replacing their current values. */
 export async function setVariables(instance: Instance, values: Record<string, string>): Promise<void> {
   const kept = (await instance.read('.env'))
     .split('\n')

@@ -1,26 +1,26 @@
 import { availableParallelism, loadavg } from 'node:os';
 
-/** Something measured beside what a person would do instead; in pairs, so that what else the machine does hits both. */
+/** Measurements of the updater and of the alternative, in pairs, so that other load on the machine affects both. */
 export interface Comparison {
   figure: string;
   against: string;
   unit: 'ms' | 'MB';
-  /** The ratio that is wanted at most; null where the figure is only told. */
+  /** The maximum ratio to reach; null if the figure is only reported. */
   reach: number | null;
   ours: readonly number[];
   theirs: readonly number[];
 }
 
 /**
- * Does both in turns, and each first in every second pair. What it gives is what the two measure; they are told which pair
- * it is, from 0 on.
+ * Measures both alternately; each is first in every second pair. The functions return the measurement and get the
+ * number of the pair, from 0 on.
  */
 export async function inPairs(
   pairs: number,
   measure: Record<'ours' | 'theirs', (pair: number) => Promise<number>>,
 ): Promise<Record<'ours' | 'theirs', number[]>> {
   const all = { ours: [] as number[], theirs: [] as number[] };
-  // The first one of each fills caches, and is not counted.
+  // The first measurement of each fills caches and does not count.
   for (const who of ['ours', 'theirs'] as const) await measure[who](0);
   for (let pair = 0; pair < pairs; pair++) {
     for (const who of pair % 2 === 0 ? (['ours', 'theirs'] as const) : (['theirs', 'ours'] as const)) {
@@ -30,7 +30,7 @@ export async function inPairs(
   return all;
 }
 
-/** A number of `part` between 0 and 1 of the way up a sorted list, between its neighbours where it falls there. */
+/** The quantile `part` (0 to 1) of a sorted list, interpolated between neighbours. */
 export function quantile(list: readonly number[], part: number): number {
   const sorted = list.toSorted((a, b) => a - b);
   const at = (sorted.length - 1) * part;
@@ -46,7 +46,7 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - began;
 }
 
-/** A line on the machine, as a figure without it says little. */
+/** A line that describes the machine, because figures depend on it. */
 export function describeMachine(): string {
   const [load = 0] = loadavg();
   const cpus = availableParallelism();
@@ -54,7 +54,7 @@ export function describeMachine(): string {
   return `${cpus} CPUs, load ${load.toFixed(1)} at the beginning${busy}`;
 }
 
-/** Prints the table, and the same as one line of JSON. */
+/** Prints the table, and the figures as one line of JSON. */
 export function report(comparisons: readonly Comparison[]): void {
   const rows = comparisons.map(summary);
   const head = [
@@ -85,7 +85,7 @@ export function report(comparisons: readonly Comparison[]): void {
   console.log(JSON.stringify(rows));
 }
 
-/** The ratio of the medians; and of the ratios of the single pairs the middle half, and all. */
+/** The ratio of the medians; and of the single pairs, the middle half of the ratios and their range. */
 function summary({ figure, against, unit, reach, ours, theirs }: Comparison) {
   const ratios = ours.map((value, pair) => value / (theirs[pair] ?? Number.NaN));
   const rounded = (value: number) => Math.round(value * 1000) / 1000;

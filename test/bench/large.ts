@@ -5,9 +5,10 @@ import { onTestHost, runUpdater, startBenchInstance } from './bench-instance.ts'
 import { type Comparison, describeMachine, report, timed } from './compare.ts';
 
 /**
- * What scripts/bench runs for `large`: `plan` and `update` of an instance of 100 services on an engine with 500 containers,
- * beside an instance of five on the same engine without them. The services of the instance run; the containers of others,
- * 20 to a project, were made and never started, which costs an engine that is asked for them the same.
+ * The section `large` of scripts/bench: `plan` and `update` of an instance of 100 services on an engine with 500
+ * containers, compared with an instance of five services on the same engine without them. The services of the instance
+ * are running. The unrelated containers, 20 for each project, were created and never started, which costs the engine
+ * as much in lists.
  */
 
 const tries = Number(process.env.PAIRS ?? 9);
@@ -43,7 +44,7 @@ async function measure(host: TestHost, size: number): Promise<Record<'plan' | 'u
         plan: await timed(() => plan(instance, to)),
         update: await timed(() => runUpdater(instance, ['--target', to], 'updated')),
       };
-      // The first one of each fills caches, and is not counted.
+      // The first run of each command fills caches and does not count.
       if (nth > 0) for (const command of ['plan', 'update'] as const) times[command].push(took[command]);
     }
     return times;
@@ -57,7 +58,7 @@ async function plan(instance: Instance, to: string): Promise<void> {
   if (exitCode !== 0) throw new Error(log);
 }
 
-/** Containers of other compose projects, which go with the host. */
+/** Containers of other compose projects, which are removed with the host. */
 async function makeOthers({ run, parts }: TestHost, count: number): Promise<void> {
   let made = 0;
   const make = async () => {

@@ -2,7 +2,10 @@ import { askEngine } from '../rig/engine-api.ts';
 import { onTestHost, startBenchInstance } from './bench-instance.ts';
 import { describeMachine, quantile, report } from './compare.ts';
 
-/** What scripts/bench runs for `memory`: whole updates in a container that may use little, the agent and its children. */
+/**
+ * The section `memory` of scripts/bench: complete updates in a container with a memory limit, for the agent and its
+ * child processes.
+ */
 
 const runs = Number(process.env.PAIRS ?? 10);
 const limitMB = 128;
@@ -37,7 +40,7 @@ await onTestHost(async (host) => {
   );
 });
 
-/** Looks as often as the engine answers. Gives the most that was seen, in MB, files that are only cached left out. */
+/** Polls as often as the engine responds. Returns the maximum in MB, without cached files. */
 function watchMemory(container: string): { stop(): Promise<number> } {
   let stopped = false;
   const watch = (async () => {
@@ -46,7 +49,7 @@ function watchMemory(container: string): { stop(): Promise<number> } {
       const { status, body } = await askEngine('GET', `/containers/${container}/stats?stream=0&one-shot=1`);
       if (status !== 200) continue;
       const { stats = {} } = JSON.parse(body).memory_stats ?? {};
-      // The first of cgroups version 1, the second of version 2.
+      // The first field is of cgroups version 1, the second of version 2.
       most = Math.max(most, Number(stats.total_rss ?? stats.anon ?? 0));
     }
     return most / 1_000_000;

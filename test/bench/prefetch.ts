@@ -3,7 +3,10 @@ import { startInstance } from '../rig/instance.ts';
 import { composeCommand, onTestHost, runByHand, runUpdater, setVariables } from './bench-instance.ts';
 import { type Comparison, describeMachine, inPairs, report, timed } from './compare.ts';
 
-/** The `prefetch` section of scripts/bench: time from the click to the end with prefetched images, compared with the manual commands. */
+/**
+ * The section `prefetch` of scripts/bench: time from the click to the end with prefetched images, compared with the
+ * manual commands.
+ */
 
 const pairs = Number(process.env.PAIRS ?? 9);
 const megabytes = 300;

@@ -13,8 +13,8 @@ import { onTestHost, startBenchInstance } from './bench-instance.ts';
 import { type Comparison, describeMachine, report } from './compare.ts';
 
 /**
- * Section `restore` of scripts/bench: the additional app downtime for a restore point, compared with stop, tar, sync and
- * start by hand in the same run; and the downtime that `plan` expects, compared with what happened.
+ * The section `restore` of scripts/bench: the additional app downtime for a restore point, compared with manual stop,
+ * tar, sync and start in the same run; and the downtime that `plan` expects, compared with the actual downtime.
  */
 
 const turns = Number(process.env.PAIRS ?? 3);
@@ -22,7 +22,7 @@ const megabytes = Number(process.env.MEGABYTES ?? 1_000);
 const diskBytes = 8e9;
 const mostFactor = 2;
 const updatesPerSecond = 20;
-/** In each of four tables. */
+/** Rows in each of four tables. */
 const rows = Math.round(megabytes * 1_000);
 
 const psql = ['exec', '-T', 'db', 'psql', '-XqAtU', 'svc', 'svc', '-c'];
@@ -129,7 +129,7 @@ function planOf(log: string): string {
   return /unavailable for [^"\n]* s/.exec(log)?.[0] ?? 'no estimate';
 }
 
-/** 1 inside of the range that was expected. */
+/** 1 if the time is within the expected range. */
 function factorOf(log: string, ms: number): number {
   const [, first, last = first] = /unavailable for (?:about )?(\d+)(?: to (\d+))? s/.exec(log) ?? [];
   if (first === undefined) throw new Error(`the plan has no estimate:\n${log}`);
@@ -140,7 +140,7 @@ async function downtime<T>(instance: Instance, work: () => Promise<T>): Promise<
   await execa('sync', ['-f', instance.directory]);
   const watch = watchOutage(`http://127.0.0.1:${instance.port}/version`);
   const result = await work().finally(() => watch.stop());
-  // After a start by hand, until the app answers.
+  // After a manual start, waits until the app responds.
   for (let tries = 0; (await instance.version()) === null && tries < 200; tries++) await sleep(20);
   const { awayMs } = await watch.stop();
   return { ms: awayMs, result };
@@ -168,7 +168,7 @@ ${service('app', '/bin/wget, -qO-, "http://127.0.0.1:8080/version"', `    ports:
 }`;
 }
 
-/** Random updates, as of `pgbench --rate=20`. */
+/** Random updates, like `pgbench --rate=20`. */
 function startLoad(instance: Instance): { stop(): Promise<void> } {
   let isOver = false;
   const work = async () => {
@@ -190,7 +190,7 @@ function startLoad(instance: Instance): { stop(): Promise<void> } {
   };
 }
 
-/** Rows of some 190 bytes in four tables with an index each. */
+/** Rows of about 190 bytes in four tables, each with an index. */
 async function fillDatabase(instance: Instance): Promise<void> {
   for (let tries = 0; ; tries++) {
     const ready = await instance.compose('exec', '-T', 'db', 'pg_isready', '-h', '127.0.0.1').catch(() => '');

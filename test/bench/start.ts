@@ -4,8 +4,8 @@ import { onTestHost, runUpdater, startBenchInstance } from './bench-instance.ts'
 import { describeMachine, inPairs, report, timed } from './compare.ts';
 
 /**
- * What scripts/bench runs for `start`: from `docker run` to the first line of the log, which names the engine, compose and
- * the instance; beside `docker run` of the same image and of Node that does nothing.
+ * The section `start` of scripts/bench: time from `docker run` to the first log line, which contains the engine,
+ * compose and the instance; compared with `docker run` of the same image, and with a Node program that does nothing.
  */
 
 const pairs = Number(process.env.PAIRS ?? 20);

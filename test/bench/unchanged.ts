@@ -1,7 +1,7 @@
 import { composeCommand, onTestHost, runByHand, runUpdater, startBenchInstance } from './bench-instance.ts';
 import { describeMachine, inPairs, report, timed } from './compare.ts';
 
-/** What scripts/bench runs for `unchanged`: a run that finds nothing to do, beside the pull that it makes at the least. */
+/** The section `unchanged` of scripts/bench: a run without changes, compared with the pull that it requires. */
 
 const pairs = Number(process.env.PAIRS ?? 15);
 

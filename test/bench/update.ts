@@ -12,12 +12,18 @@ import {
 } from './bench-instance.ts';
 import { type Comparison, describeMachine, inPairs, report, timed } from './compare.ts';
 
-/** What scripts/bench runs for `update`: whole updates, beside what a person would type in a container of the same image. */
+/**
+ * The section `update` of scripts/bench: complete updates, compared with manual commands in a container of the same
+ * image.
+ */
 
 const pairs = Number(process.env.PAIRS ?? 9);
-/** Compares with updates by this image, such as that of an earlier release, instead of with what a person would type. */
+/** Compares with updates by this image, such as the image of an earlier release, instead of manual commands. */
 const otherImage = process.env.SVC_UPDATER_OTHER_IMAGE;
-/** Seconds that the app takes to boot, with its migrations, from the first pair to the last; both of a pair get the same. */
+/**
+ * Seconds for the start of the app with its migrations, from the first to the last pair; the same for both runs of a
+ * pair.
+ */
 const boot = [1.25, 1.75] as const;
 const slowStop = 5;
 
@@ -26,15 +32,16 @@ type Kind = 'variable' | 'generated';
 interface Profile {
   name: string;
   kind: Kind;
-  /** Seconds, by the pair. */
+  /** Seconds, by pair. */
   bootOf: (pair: number) => number;
-  /** Of the worker. */
+  /** Environment of the worker. */
   env?: Record<string, string>;
-  /** Ratios that are wanted at most; null where the figure is only told. */
+  /** The maximum ratios to reach; null if the figure is only reported. */
   reach: Partial<Record<'whole' | 'away', number | null>>;
 }
 
-// Compose looks twice a second: an app whose boot always ended right before a look, or after one, would decide it all.
+// Compose polls twice a second. Start times are spread evenly because a fixed time just before or after a poll would
+// decide the result.
 const evenly = (pair: number) => boot[0] + ((boot[1] - boot[0]) * ((pair * 5) % pairs)) / pairs;
 
 const profiles: Profile[] = [
@@ -76,7 +83,7 @@ async function measure(host: TestHost, { name, kind, bootOf, env, reach }: Profi
       return measureOne(what, instance, to, () => runUpdater(instance, ['--target', to], 'updated', image));
     };
     const comparisons: Comparison[] = [];
-    // Whoever is asked every 5 ms has less time for all else: what takes how long is measured without.
+    // Polling every 5 ms slows down the machine: the duration is measured without polling.
     for (const what of ['whole', 'away'] as const) {
       const wanted = reach[what];
       if (wanted === undefined) continue;
@@ -85,7 +92,7 @@ async function measure(host: TestHost, { name, kind, bootOf, env, reach }: Profi
         theirs: async (pair) => {
           if (otherImage) return updateWith(what, pair, otherImage);
           const to = next();
-          // Whoever types commands edits the file first, and that takes no time here.
+          // An operator edits the file first; here, that takes no time.
           await setVariables(instance, { READY_AFTER: bootOf(pair).toFixed(2), SVC_VERSION: to });
           return measureOne(what, instance, to, () => runByHand(instance, byHand(instance, kind, to)));
         },
@@ -99,7 +106,7 @@ async function measure(host: TestHost, { name, kind, bootOf, env, reach }: Profi
   }
 }
 
-/** Milliseconds that it took, or in which the app did not answer. */
+/** The duration in milliseconds, or the time in which the app did not respond. */
 async function measureOne(
   what: 'whole' | 'away',
   instance: Instance,
@@ -116,7 +123,7 @@ async function measureOne(
   return outage?.awayMs ?? whole;
 }
 
-/** Of a generated install the new file comes out of the image. */
+/** The new file of a generated install is copied from the image. */
 function byHand(instance: Instance, kind: Kind, to: string): string {
   const compose = composeCommand(kind);
   const copy = `id=$(docker create ${instance.image}:${to} -)

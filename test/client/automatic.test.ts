@@ -75,7 +75,7 @@ describe.concurrent('svc instance automatic', () => {
     expect(out).toMatch(body.enabled ? /^Automatic updates are on\./ : /^Automatic updates are off\./);
   });
 
-  it('lists all mistakes and sends nothing', async () => {
+  it('reports all invalid options and sends no request', async () => {
     const { url, asked } = await play();
     const words = '--from 24:00 --to 2 --days mon,noday --min-age 9000 --include-majors --exclude-majors';
     const { err, exitCode } = await svc(url, `instance automatic ${words}`);
@@ -93,7 +93,7 @@ describe.concurrent('svc instance automatic', () => {
 });
 
 describe.concurrent('an automatic update', () => {
-  it('has its line in the status', async () => {
+  it('is reported in the status with the reason that blocks it', async () => {
     const { url } = await playAutomatic({
       blockedBy: { code: 'major', message: 'v1.5.0 is a major version' },
     });
@@ -105,14 +105,17 @@ describe.concurrent('an automatic update', () => {
   it.each([
     [20, 'v1.5.0 will be installed automatically as soon as no jobs are blocking the update.'],
     [120, 'v1.5.0 will be installed automatically '],
-  ])('that starts within a minute has no time in the status: in %d s', async (seconds, line) => {
-    const { url } = await playAutomatic({ nextAt: new Date(Date.now() + seconds * 1000).toISOString() });
-    const { out } = await svc(url, 'instance status');
-    expect(out.split('\n').some((each) => each.startsWith(line))).toBe(true);
-    expect(out.includes('as soon as no jobs')).toBe(seconds < 60);
-  });
+  ])(
+    'has a start time in the status only if it starts in a minute or later: in %d s',
+    async (seconds, line) => {
+      const { url } = await playAutomatic({ nextAt: new Date(Date.now() + seconds * 1000).toISOString() });
+      const { out } = await svc(url, 'instance status');
+      expect(out.split('\n').some((each) => each.startsWith(line))).toBe(true);
+      expect(out.includes('as soon as no jobs')).toBe(seconds < 60);
+    },
+  );
 
-  it('is shown as started automatically', async () => {
+  it('is reported as started automatically', async () => {
     const { url, updates } = await play({ runs: [stayingIn('pull')] });
     await updates.update({ by: 'automatic' });
     expect((await svc(url, 'instance update')).out).toMatch(

@@ -92,7 +92,7 @@ describe.concurrent('svc instance status', () => {
       'a recall without a way out',
       { status: { ...newest, recalled } },
       [
-        /^v1\.4\.2 was recalled: .*\nv1\.4\.2 is the newest.*\nNo newer release is available, and there is no restore point\. Install the next release as soon as it is published\.$/m,
+        /^v1\.4\.2 was recalled: .*\nv1\.4\.2 is the newest.*\nNo newer release is available, and this version cannot be rolled back because there is no restore point\. Install the next release as soon as it is published\.$/m,
       ],
     ],
     [
@@ -122,7 +122,7 @@ describe.concurrent('svc instance status', () => {
     for (const form of forms) expect(out).toMatch(form);
   });
 
-  it('prints the answer of the server as JSON', async () => {
+  it("prints the server's response as JSON", async () => {
     const { url } = await play({ jobs });
     const { out } = await svc(url, 'instance status --json');
     expect(JSON.parse(out)).toMatchObject({
@@ -135,7 +135,7 @@ describe.concurrent('svc instance status', () => {
 });
 
 describe.concurrent('svc instance channel', () => {
-  it('sets the channel and prints the offered version', async () => {
+  it('sets the channel and prints the available version', async () => {
     const { url, asked } = await play();
     const { out, exitCode } = await svc(url, 'instance channel canary');
     expect([exitCode, asked]).toEqual([0, ['PUT /channel']]);
@@ -144,7 +144,7 @@ describe.concurrent('svc instance channel', () => {
 });
 
 describe.concurrent('svc instance skip', () => {
-  it('skips a release, and offers it again', async () => {
+  it('skips a release, and offers it again after --undo', async () => {
     const { url, asked } = await play();
     const { out, exitCode } = await svc(url, 'instance skip v1.5.0');
     expect([exitCode, asked]).toEqual([0, ['PUT /skip']]);
@@ -166,7 +166,7 @@ describe.concurrent('svc instance skip', () => {
 });
 
 describe.concurrent('svc instance history', () => {
-  it('lists the runs, or prints that there are none', async () => {
+  it('lists the runs, or prints that there have been no updates', async () => {
     const { url } = await play({ speed: 30 });
     expect((await svc(url, 'instance history')).out).toBe('There have been no updates yet.\n');
     expect((await svc(url, 'instance follow')).out).toBe('There have been no updates yet.\n');
@@ -180,14 +180,14 @@ describe.concurrent('svc instance history', () => {
 });
 
 describe.concurrent('svc instance update', () => {
-  it('requests the version that the status has shown', async () => {
+  it('requests the version shown in the status', async () => {
     const { url, asked } = await play({ speed: 30, status: major });
     const { exitCode } = await svc(url, 'instance update --yes --no-follow');
     expect(exitCode).toBe(0);
     expect(asked).toEqual(['GET', 'POST  {"target":"v2.0.0"}']);
   });
 
-  it('refreshes the status if no update is available, then prints that', async () => {
+  it('refreshes the status before it prints that no update is available', async () => {
     const { url, asked } = await play({ status: newest });
     const { out, exitCode } = await svc(url, 'instance update');
     expect([exitCode, asked]).toEqual([0, ['GET', 'GET']]);
@@ -195,7 +195,7 @@ describe.concurrent('svc instance update', () => {
     expect((await svc(url, 'instance update --target v1.4.2')).exitCode).toBe(0);
   });
 
-  it('says why release information is out of date if no update is available', async () => {
+  it('prints why release information is out of date if no update is available', async () => {
     const feedError = { message: 'channel.json expired at noon', nextCheckAt: begin, staleSince: begin };
     const { url } = await play({ status: { ...newest, feedError }, afterRefresh: { feedError } });
     const { out, exitCode } = await svc(url, 'instance update');
@@ -205,7 +205,7 @@ describe.concurrent('svc instance update', () => {
     );
   });
 
-  it('updates to a version that the refresh has found', async () => {
+  it('updates to a version found by the refresh', async () => {
     const { url } = await play({ speed: 30, status: newest, afterRefresh: { ...defaultScriptedStatus } });
     expect((await svc(url, 'instance update --no-follow')).out).toMatch(
       /^The update to v1\.5\.0 has started\./,
@@ -218,7 +218,7 @@ describe.concurrent('svc instance update', () => {
     expect(asked).toEqual(['GET']);
   });
 
-  it('stops jobs only after consent', async () => {
+  it('stops jobs only after confirmation', async () => {
     const { url, asked } = await play({ speed: 30, jobs });
     const asking = await svc(url, 'instance update --force');
     expect([asking.exitCode, asking.err]).toEqual([2, expect.stringMatching(/confirm with --yes\.$/m)]);
@@ -227,7 +227,7 @@ describe.concurrent('svc instance update', () => {
     expect(asked.at(-1)).toBe('POST  {"target":"v1.5.0","force":true}');
   });
 
-  it('updates to a major version only after consent', async () => {
+  it('updates to a major version only after confirmation', async () => {
     const { url, asked } = await play({ status: { ...major, preparation: 'a dump is made first' } });
     const { err, exitCode } = await svc(url, 'instance update');
     expect([exitCode, asked]).toEqual([2, ['GET']]);
@@ -287,7 +287,7 @@ describe.concurrent('the configuration', () => {
   const file = join(home, 'svc/config.json');
   afterAll(() => rmSync(home, { recursive: true }));
 
-  it('is read from the environment, then from the file', async () => {
+  it('is read from the environment first, then from the file', async () => {
     const seen: (string | null)[] = [];
     const { url } = await play({
       authorize: ({ headers }) => {
@@ -302,7 +302,7 @@ describe.concurrent('the configuration', () => {
       svc('', 'instance status', { env: { XDG_CONFIG_HOME: home, ...env } });
     expect(await status({})).toMatchObject({ exitCode: 0, err: warning });
     expect(await status({ SVC_TOKEN: 'own' })).toMatchObject({ exitCode: 0, err: '' });
-    // The token of the file is only sent to the address of the file.
+    // The token in the file is sent only to the address in the file.
     const elsewhere = url.replace('127.0.0.1', 'localhost');
     expect(await status({ SVC_URL: elsewhere })).toMatchObject({ exitCode: 0, err: '' });
     expect(seen).toEqual(['Bearer of-the-file', 'Bearer own', null]);
@@ -310,7 +310,7 @@ describe.concurrent('the configuration', () => {
 });
 
 describe('help', () => {
-  it.each(clientCommands)('of $name has its options and two examples', (command) => {
+  it.each(clientCommands)('for $name lists its options and two examples', (command) => {
     const help = formatCommandHelp(command);
     expect(help.match(/^ {2}(?:eval "\$\()?svc .* {2}\S/gm) ?? []).toHaveLength(2);
     for (const name of Object.keys(command.options)) expect(help).toContain(`  --${name}`);

@@ -5,10 +5,10 @@ import { clientCommands } from '../../src/client/client-commands.ts';
 import { createBashCompletionScript, listCompletions } from '../../src/client/commands/completion.ts';
 
 const client = fileURLToPath(new URL('../../src/client/main.ts', import.meta.url));
-/** Defines `svc` as it would be in the PATH. */
+/** Defines `svc` as if it were in the PATH. */
 const script = `svc() { '${process.execPath}' '${client}' "$@"; }\n${createBashCompletionScript()}`;
 
-/** The completions of bash for the last, incomplete word. */
+/** Returns the completions of bash for the last, incomplete word. */
 async function offered(words: readonly string[]): Promise<string[]> {
   const quoted = ['svc', ...words].map((word) => `'${word}'`).join(' ');
   const ask = `COMP_WORDS=(${quoted}); COMP_CWORD=${words.length}; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
@@ -35,11 +35,11 @@ describe('completion', () => {
     ],
     [['instance', 'channel', 'c'], ['canary']],
     [['instance', 'update', '--timeout', ''], []],
-  ])('in bash offers for %j', async (words, expected) => {
+  ])('suggests the expected words in bash for %j', async (words, expected) => {
     expect(await offered(words)).toEqual(expected);
   });
 
-  it.each(clientCommands)('offers every word of $name', ({ name, options }) => {
+  it.each(clientCommands)('suggests every word and option of $name', ({ name, options }) => {
     const parts = name.split(' ');
     const offeredAfter = (words: readonly string[]) =>
       listCompletions(words, clientCommands)

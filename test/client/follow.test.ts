@@ -23,7 +23,7 @@ const start = Date.parse('2026-11-21T10:42:00Z');
 const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
 const nothing: FailedResult = { kind: 'none', why: { what: 'late' } };
 
-/** A run that has been in one state from the start, received at 0. */
+/** A run that has been in one state since its start, received at second 0. */
 function viewOf(state: string, refused: FailedResult | null = null, more: object = {}): FollowedRunView {
   const steps = [{ state, startedAt: at(0), endedAt: null, message: 'm' }];
   const run = parseToldRun({
@@ -55,7 +55,7 @@ it.each<[FollowedRunView, number, string[]]>([
   [
     viewOf('pull', nothing),
     12,
-    ['No response from svc for 12 s. Check your connection; the update continues on the server.'],
+    ['No response from svc for 12 s. Check your connection. The update continues on the server.'],
   ],
   [
     viewOf('pull', { kind: 'logged-out', status: 401, location: null, inFront: null }),
@@ -69,19 +69,19 @@ it.each<[FollowedRunView, number, string[]]>([
       'No response from svc for 5 s: a proxy requires a login (401, Basic). The update continues on the server.',
     ],
   ],
-  // During the downtime, the answers of a proxy are ignored.
+  // During the downtime, the responses of a proxy are ignored.
   [viewOf('verify', { kind: 'logged-out', status: 302, location: '/', inFront: null }), 5, []],
   [
     viewOf('pull', null, { cancelRequestedBy: 'anna' }),
     5,
-    ['Cancellation requested by anna. It may be too late to cancel.'],
+    ['anna requested cancellation, but it may be too late.'],
   ],
   [
     viewOf('waiting', null, { until: at(3600) }),
     5,
     [`Waiting until ${formatClockTime(at(3600), at(0))} at the latest. New jobs stay queued.`],
   ],
-])('%#: the lines below the phases after %d s', (view, seconds, notes) => {
+])('%#: formats the lines below the phases after %d s', (view, seconds, notes) => {
   expect(formatNoteLines(view, seconds * 1000)).toEqual(notes);
 });
 
@@ -122,7 +122,7 @@ it.each<[string, FollowedRunView, number, string[]]>([
   expect(plainly(view, everySecond(seconds))).toEqual(['Updating svc v1 → v2', ...lines]);
 });
 
-it('prints the reason of a silence once to stderr with --json', () => {
+it('with --json, prints only once to stderr that svc is unavailable', () => {
   const events: string[] = [];
   const sentences: string[] = [];
   const printer = new JsonEventPrinter(
@@ -143,7 +143,7 @@ function listOn(columns: () => number, rows: number) {
   return { written, list: new LivePhasePrinter({ stdout, columns, rows: () => rows, isTerminal: false }) };
 }
 
-it('redraws the list only after a change, including lines wrapped by a narrower terminal', () => {
+it('redraws the list only after a change, and overwrites lines that a narrower terminal has wrapped', () => {
   let columns = 80;
   const { list, written } = listOn(() => columns, 24);
   const view = viewOf('pull', null, { message: 'a sentence as long as half of a line is' });
@@ -153,14 +153,14 @@ it('redraws the list only after a change, including lines wrapped by a narrower 
   expect(written).toHaveLength(length);
   columns = 40;
   list.show(view, 1000);
-  // Three lines, and the first is now wrapped into two.
+  // The list has three lines, and the terminal has wrapped the first into two.
   const [first] = written.at(-1)?.split('\n') ?? [];
   expect(first).toBe('\x1b[4A\r● Downloading  a sentence as l…     1 s\x1b[K');
   // The screen is never cleared from the top, because tmux would save it.
   expect(written.at(-1)?.endsWith('\n\x1b[J')).toBe(true);
 });
 
-it('shows the current phase on a low terminal', () => {
+it('shows the current phase on a terminal with few rows', () => {
   const { list, written } = listOn(() => 40, 3);
   const view = viewOf('pull', null, { percent: 42 });
   list.begin(view, 1000);

@@ -8,7 +8,7 @@ const hurry = `
 const [now, wait] = [performance.now.bind(performance), globalThis.setTimeout];
 performance.now = () => now() * 10;
 globalThis.setTimeout = (work, time, ...more) => wait(work, time / 10, ...more);`;
-/** Stops the clock of a client, except for its pauses of a second, which take no real time. */
+/** Advances the clock of a client only by its pauses of a second, which take no real time. */
 const pauses = `
 let [passed, wait] = [0, globalThis.setTimeout];
 performance.now = () => passed;
@@ -25,23 +25,23 @@ const problem = (status: number, body: object) =>
 const commands = ['status', 'history', 'update', 'follow', 'cancel', 'channel stable'];
 
 describe.concurrent('the first request', () => {
-  it('without a valid answer makes each command exit with 2 and explain what to check', async () => {
+  it('without a valid response makes each command exit with 2 and print the settings to check', async () => {
     const url = await serve((_, response) =>
       response.writeHead(502, { 'Content-Type': 'text/html' }).end('<h1>Bad gateway</h1>'),
     );
     for (const command of commands) {
       const { out, err, exitCode } = await svc(url, `instance ${command}`);
       // `follow` may be started during the downtime.
-      const advice = 'During an update, svc is unavailable for a moment: try again in a few seconds.\n';
+      const advice = 'svc is briefly unavailable during an update. Try again in a few seconds.\n';
       expect([exitCode, out, err]).toEqual([
         2,
         '',
-        `The response from ${url} was not sent by svc (502, text/html). Check that svc is running and that SVC_URL is correct.\n${command === 'follow' ? advice : ''}`,
+        `${url} responded, but the response is not from svc (502, text/html). Check that svc is running and that SVC_URL is correct.\n${command === 'follow' ? advice : ''}`,
       ]);
     }
   });
 
-  it('does not follow a redirect, and sends it no token', async () => {
+  it('does not follow a redirect, and sends no token to its target', async () => {
     const asked: (string | undefined)[] = [];
     const elsewhere = await serve(({ headers, url }, response) => {
       asked.push(`${url} ${headers.authorization}`);
@@ -58,7 +58,7 @@ describe.concurrent('the first request', () => {
   });
 });
 
-/** A typical run with a `recreate` of this length, disturbed in this way. */
+/** A typical run whose `recreate` phase has this length and this disturbance. */
 function away(disturbed: Disturbance | undefined, seconds: number): Script {
   const { steps, end } = typicalRun();
   const changed = steps.map((step): ScriptedStep => {
@@ -69,9 +69,9 @@ function away(disturbed: Disturbance | undefined, seconds: number): Script {
   return { speed: 10, runs: [{ steps: changed, end }] };
 }
 
-describe.concurrent('an update is followed', () => {
+describe.concurrent('a client that follows an update', () => {
   it.each<Disturbance>(['bad-gateway', 'silence', 'logged-out', 'unknown'])(
-    'through: %s',
+    'reports the success of the update despite the disturbance %s',
     async (disturbed) => {
       const { url, asked } = await play(away(disturbed, 20));
       const { out, exitCode } = await svc(url, 'instance update');
@@ -82,17 +82,17 @@ describe.concurrent('an update is followed', () => {
     },
   );
 
-  it('by a client that reports a server without a record of it', async () => {
+  it('reports that the server has no record of the update', async () => {
     const { url } = await play(away('unknown', 900));
     const { out, exitCode } = await svc(url, 'instance update', hurried);
     expect(exitCode).toBe(1);
     expect(out).toMatch(
-      /\nsvc v1\.4\.2 is running but has no record of the update that started at \d\d:\d\d\. On the server, run: docker logs svc-updater\n$/,
+      /\nThe server \(svc v1\.4\.2\) has no record of the update that started at \d\d:\d\d\. On the server, run: docker logs svc-updater\n$/,
     );
   });
 });
 
-describe.concurrent('the request for an update is refused', () => {
+describe.concurrent('a rejected request for an update', () => {
   it.each<[number, object, number, string]>([
     [400, { detail: 'there is no such release' }, 2, 'URL responded with 400: There is no such release.\n'],
     [409, { detail: 'a conflict' }, 3, 'Cannot update now: a conflict.\n'],
@@ -102,19 +102,22 @@ describe.concurrent('the request for an update is refused', () => {
       3,
       'Cannot update now: the moon is full.\n',
     ],
-  ])('with %d %j, printed once, and as the document with --json', async (status, body, code, sentence) => {
-    const { url, asked } = await play({
-      intercept: ({ method }) => (method === 'POST' ? problem(status, body) : undefined),
-    });
-    const { out, err, exitCode } = await svc(url, 'instance update --json');
-    expect([exitCode, err.replaceAll(url, 'URL')]).toEqual([code, sentence]);
-    expect(JSON.parse(out)).toMatchObject({ status, ...body });
-    expect(asked.filter((one) => one.startsWith('POST'))).toHaveLength(1);
-  });
+  ])(
+    'is reported once, and as a problem document with --json: %d %j',
+    async (status, body, code, sentence) => {
+      const { url, asked } = await play({
+        intercept: ({ method }) => (method === 'POST' ? problem(status, body) : undefined),
+      });
+      const { out, err, exitCode } = await svc(url, 'instance update --json');
+      expect([exitCode, err.replaceAll(url, 'URL')]).toEqual([code, sentence]);
+      expect(JSON.parse(out)).toMatchObject({ status, ...body });
+      expect(asked.filter((one) => one.startsWith('POST'))).toHaveLength(1);
+    },
+  );
 });
 
-describe.concurrent('a POST with a lost answer', () => {
-  it('is not repeated if the update was started; that update is followed', async () => {
+describe.concurrent('a POST with a lost response', () => {
+  it('is not repeated if the update was started, and the client follows the update', async () => {
     let posts = 0;
     const { url, updates } = await play({
       speed: 10,
@@ -133,7 +136,7 @@ describe.concurrent('a POST with a lost answer', () => {
     expect(out).toMatch(/^Updating svc v1\.4\.2 → v1\.5\.0\n[\s\S]*✓ Updated to v1\.5\.0 in /);
   });
 
-  it('is not repeated if the update was not started; that is reported', async () => {
+  it('is not repeated if the update was not started, and the client reports the failure', async () => {
     let posts = 0;
     const { url, asked } = await play({
       intercept: ({ method }) => {

@@ -17,7 +17,7 @@ async function typed(url: string, line: string) {
 }
 
 describe.concurrent('a closed or full output', () => {
-  it('stops following, with an exit code other than 0', async () => {
+  it('makes the client stop following with an exit code other than 0', async () => {
     const { url, updates } = await play({ speed: 10, runs: [stayingIn('pull')] });
     const { stdout, stderr } = await typed(url, '$SVC instance update | head -1; echo $PIPESTATUS');
     expect([stdout, stderr]).toEqual(['Updating svc v1.4.2 → v1.5.0\n130', '']);
@@ -30,7 +30,7 @@ describe.concurrent('a closed or full output', () => {
     expect(stdout).toBe('svc 0');
   });
 
-  it('reports a full disk as an error', async () => {
+  it('is reported as an error if the disk is full', async () => {
     const { url } = await play();
     const { stderr, exitCode } = await typed(url, '$SVC instance status > /dev/full');
     expect([exitCode, stderr]).toEqual([1, 'svc: cannot write the output (ENOSPC)']);

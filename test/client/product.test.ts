@@ -44,7 +44,7 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
 describe("another product's client", () => {
-  it('uses the name of the product in help and completion', async () => {
+  it('uses the product name in help and completion', async () => {
     expect((await larder('--help')).said).toMatch(/^larder: check and update a larder instance\n/);
     expect((await larder('--version')).said).toBe('larder v1.0.0');
     for (const { name } of clientCommands) {
@@ -57,7 +57,7 @@ describe("another product's client", () => {
     expect((await larder('completion bash')).said).toContain('larder');
   });
 
-  it('uses the name of the product in errors', async () => {
+  it('uses the product name in errors', async () => {
     expect((await larder('')).said).toMatch(
       /^larder: No larder command was specified\. .*\nHelp: larder --help$/s,
     );
@@ -70,10 +70,10 @@ describe("another product's client", () => {
     expect(away.said).toMatch(/Check that larder is running and that LARDER_URL is correct\.$/);
     expect((await larder('update')).said).toContain('set LARDER_FEED to the web address');
     const feed = await larder('update', { LARDER_FEED: 'http://127.0.0.1:1/releases' });
-    expect(feed.said).toContain('add the login to LARDER_FEED');
+    expect(feed.said).toContain('add credentials to LARDER_FEED');
   });
 
-  it('installs only the asset with its name, signed by a trusted publisher', async () => {
+  it('installs only the asset that has the product name and is signed by a trusted publisher', async () => {
     const anna = publisher();
     const fresh = await larderOf('v1.5.0');
     const rig = await startRig(await larderOf('v1.4.2', { trust: { keys: [anna.key] } }));
@@ -91,7 +91,7 @@ describe("another product's client", () => {
     }
   });
 
-  it('rejects an invalid product and an invalid trust', () => {
+  it('rejects an invalid product and invalid trust settings', () => {
     expect(() => createClient({ name: 'Larder' })).toThrow('invalid product: name must be');
     for (const trust of ['', 'nobody', { keys: [] }])
       expect(() => createClient({ name: 'larder' }, { trust })).toThrow(

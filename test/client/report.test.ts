@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { play, serve, svc } from './rig.ts';
 
-it('svc instance report saves the archive for its owner alone, or prints it', async () => {
+it('svc instance report saves an archive that only its owner can read, or prints the archive', async () => {
   const { url, asked } = await play();
   const file = join(await mkdtemp(join(tmpdir(), 'svc-report-')), 'report.tar.gz');
   const saved = await svc(url, `instance report --output ${file}`);
@@ -35,7 +35,7 @@ it.each([
     'is larger than 8 MiB',
     (response: ServerResponse) => response.write(Buffer.alloc(8 * 1024 * 1024)),
   ],
-])('svc instance report saves nothing of an archive that %s', async (_, message, afterwards) => {
+])('svc instance report saves no file for an archive that %s', async (_, message, afterwards) => {
   const url = await serve((_, response) => {
     response.writeHead(200, { 'Content-Type': 'application/gzip' });
     response.write('the beginning', () => afterwards(response));

@@ -73,13 +73,13 @@ describe('the result of an update', () => {
       143,
       ['✗ Cancelled. The server was stopped; nothing was changed.'],
     ],
-    // An outcome of a newer server.
+    // An outcome that only a newer server reports.
     [{ outcome: 'paused', message: 'it sleeps', log: null }, 1, ['✗ It sleeps. v1.5.0 is now running.']],
-  ])('%j exits with %d', (end, exitCode, lines) => {
+  ])('is printed for %j, and the client exits with %d', (end, exitCode, lines) => {
     expect(endOf(end)).toEqual({ lines, exitCode });
   });
 
-  it('lists the warnings and the outdated build servers', () => {
+  it('contains the warnings and the outdated build servers', () => {
     const server = (name: string, outdated: boolean) => ({
       ...{ name, outdated, version: 'v1.4.2', command: `update ${name}` },
     });
@@ -95,7 +95,7 @@ describe('the result of an update', () => {
     ]);
   });
 
-  it('reports a running version other than the target', () => {
+  it('contains a running version other than the target', () => {
     const run = { id: 'run1', state: 'updated', outcome: 'updated' };
     expect(endOf({ outcome: 'updated' }, { version: 'v1.4.9', run }).lines).toEqual([
       '✓ v1.4.9 is running (2 s downtime)',
@@ -107,7 +107,7 @@ describe('the result of an update', () => {
 describe.concurrent('a failed update', () => {
   const script: Script = { speed: 40, runs: [typicalRun({ outcome: 'failed', in: 'pull', ...why })] };
 
-  it('is printed in the same way while following and later', async () => {
+  it('is printed identically when it is followed and when it is requested later', async () => {
     const { url } = await play(script);
     const first = await svc(url, 'instance update');
     const later = await svc(url, 'instance follow');
@@ -126,7 +126,7 @@ describe.concurrent('Ctrl-C', () => {
   it.for([
     ['SIGINT', 130],
     ['SIGHUP', 129],
-  ] as const)('stops following on %s, but not the update', async ([signal, code], { expect }) => {
+  ] as const)('stops following on %s, but does not stop the update', async ([signal, code], { expect }) => {
     let isFollowed = true;
     const { url, updates } = await play({ speed: 4, runs: [stayingIn('pull', () => isFollowed)] });
     const said = await svc(url, 'instance update', {
@@ -137,12 +137,12 @@ describe.concurrent('Ctrl-C', () => {
     expect(said.out).toMatch(
       /\nThe update continues\. To follow its progress: svc instance follow\. To cancel: svc instance cancel\.\n$/,
     );
-    // Polls the server directly, because the client gets no answer during the downtime.
+    // Polls the server directly, because the client receives no response during the downtime.
     await expect.poll(() => updates.history()).toMatchObject([{ outcome: 'updated' }]);
     expect((await svc(url, 'instance follow')).exitCode).toBe(0);
   });
 
-  it('prints nothing if nothing was started', async () => {
+  it('prints nothing if no update was started', async () => {
     for (const command of ['status', 'update', 'follow', 'cancel', 'history', 'channel stable']) {
       let hasAsked = () => {};
       const asked = new Promise<void>((resolve) => (hasAsked = resolve));

@@ -51,7 +51,7 @@ export interface Typing {
   env?: Record<string, string>;
   /** Called with all output so far, after each chunk. */
   onOutput?: (said: string, interrupt: (signal?: NodeJS.Signals) => unknown) => unknown;
-  /** Sends Ctrl-C once this is resolved. */
+  /** Sends Ctrl-C once this promise is resolved. */
   interruptAfter?: Promise<unknown>;
 }
 
@@ -100,7 +100,7 @@ export const parseLines = (out: string) =>
     .split('\n')
     .map((line) => JSON.parse(line));
 
-/** Starts a server until the end of the tests, and returns its address. */
+/** Starts a server that runs until the end of the tests, and returns its address. */
 export async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -32,7 +32,7 @@ const after: Script = {
 const posts = (asked: readonly string[]) => asked.filter((one) => one.startsWith('POST'));
 
 describe.concurrent('svc instance rollback', () => {
-  it('shows the effects, and starts nothing without a terminal', async () => {
+  it('prints the effects, and starts no rollback without a terminal', async () => {
     const { url, asked } = await play(after);
     const { out, err, exitCode } = await svc(url, 'instance rollback');
     expect([exitCode, posts(asked)]).toEqual([2, []]);
@@ -55,12 +55,12 @@ describe.concurrent('svc instance rollback', () => {
   it.each<[Partial<RollbackOffer>, RegExp]>([
     [{ since: '2026-11-23T08:00:00.000Z' }, /^All changes since 2026-11-23 08:00 \(/m],
     [{ from: 'v1.5.0\u202e' }, /^Roll back from v1\.5\.0\\u202e to v1\.4\.2/m],
-  ])('takes %j into account', async (change, form) => {
+  ])('includes %j in the printed effects', async (change, form) => {
     const { url } = await play({ ...after, rollback: { ...rollback, ...change } });
     expect((await svc(url, 'instance rollback')).out).toMatch(form);
   });
 
-  it('starts without a question with --yes, and is never called an update', async () => {
+  it('starts without a prompt with --yes, and is never called an update', async () => {
     const { url, asked } = await play(after);
     const { out, exitCode } = await svc(url, 'instance rollback --yes');
     expect([exitCode, posts(asked)]).toEqual([0, ['POST /rollback {"confirm":"v1.4.2"}']]);
@@ -71,7 +71,7 @@ describe.concurrent('svc instance rollback', () => {
     expect((await svc(url, 'instance history')).out).toMatch(/v1\.5\.0 → v1\.4\.2 +rolled back {2}/);
   });
 
-  it('prints the offer for programs, then each event', async () => {
+  it('with --json, prints the preview of the rollback, then each event', async () => {
     const { url } = await play(after);
     const { out, exitCode } = await svc(url, 'instance rollback --yes --json --no-follow');
     const events = parseLines(out);
@@ -110,7 +110,7 @@ describe.concurrent('svc instance rollback', () => {
       ' --yes',
       'Cannot roll back now: 1 job is running\n  deployment  web\nTo wait for the job: svc instance rollback --when-idle. To stop the job: --force.\n',
     ],
-  ])('is refused if %s', async (_, script, words, said) => {
+  ])('does not start if %s', async (_, script, words, said) => {
     const { url, asked } = await play(script);
     const { out, exitCode } = await svc(url, `instance rollback${words}`);
     expect([exitCode, out.endsWith(said)]).toEqual([3, true]);
@@ -119,7 +119,7 @@ describe.concurrent('svc instance rollback', () => {
     expect(JSON.parse(json.out.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ status: 409 });
   });
 
-  it('asks on a terminal, then requires the version to be typed', async () => {
+  it('prompts on a terminal, then requires the user to type the version', async () => {
     const sitting = (...keys: string[]) => ({
       columns: 100,
       answers: [/Roll back\? \[y\/N\]$/, /Type v1\.4\.2 to roll back:$/].map(
@@ -140,7 +140,7 @@ describe.concurrent('svc instance rollback', () => {
 });
 
 describe.concurrent('a restore point', () => {
-  it('is shown by status', async () => {
+  it('is printed by svc instance status', async () => {
     const { url } = await play(after);
     expect((await svc(url, 'instance status')).out).toMatch(
       /^Restore point: v1\.4\.2, with the data saved at 2026-11-21 10:42\. To roll back: svc instance rollback$/m,
@@ -148,7 +148,7 @@ describe.concurrent('a restore point', () => {
   });
 
   it.each([[null, 'while the last changes are copied']])(
-    'is announced before an update instead of a backup, with %j s',
+    'is announced before an update instead of a request to back up, with a downtime of %j s',
     async (seconds, long) => {
       const { url } = await play({
         status: {

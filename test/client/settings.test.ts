@@ -19,14 +19,14 @@ const started = (values: object) => `POST  ${JSON.stringify({ target: 'v1.5.0', 
 const posts = (asked: readonly string[]) => asked.filter((one) => one.startsWith('POST'));
 
 describe.concurrent('new settings of a release', () => {
-  it('are given with --set', async () => {
+  it('are set with --set', async () => {
     const { url, asked } = await play(script);
     const words = 'instance update --no-follow --set SMTP_HOST=mail --set SMTP_PASSWORD=a=b';
     expect((await svc(url, words)).exitCode).toBe(0);
     expect(posts(asked)).toEqual([started({ SMTP_HOST: 'mail', SMTP_PASSWORD: 'a=b' })]);
   });
 
-  it('are named if they are missing without a terminal, and no request is sent', async () => {
+  it('are listed if they are missing without a terminal, and no request is sent', async () => {
     const { url, asked } = await play(script);
     const { out, exitCode } = await svc(url, 'instance update --set SMTP_HOST=mail');
     expect([exitCode, out]).toEqual([
@@ -41,21 +41,21 @@ describe.concurrent('new settings of a release', () => {
     expect(posts(asked)).toEqual([]);
   });
 
-  it('are refused by the server for another version, as any other refusal', async () => {
+  it('are checked by the server for another target, and the client prints its rejection', async () => {
     const { url, asked } = await play(script);
     const { out, exitCode } = await svc(url, 'instance update --target v1.6.0');
     expect([exitCode, out]).toEqual([3, expect.stringContaining('Next: Add --set NAME=VALUE')]);
     expect(posts(asked)).toHaveLength(1);
   });
 
-  it('of other names are refused by the server', async () => {
+  it('with unknown names are rejected by the server', async () => {
     const { url } = await play(script);
     const { err, exitCode } = await svc(url, 'instance update --target v1.6.0 --set PATH=/evil');
     expect(exitCode).toBe(2);
     expect(err).toContain('The new settings of v1.5.0 are: SMTP_HOST, SMTP_PASSWORD, SMTP_PORT.');
   });
 
-  it('need a value without a terminal', async () => {
+  it('need a value in --set without a terminal', async () => {
     const { url, asked } = await play(script);
     const { err, exitCode } = await svc(url, 'instance update --set SMTP_HOST');
     expect(exitCode).toBe(2);
@@ -63,7 +63,7 @@ describe.concurrent('new settings of a release', () => {
     expect(posts(asked)).toEqual([]);
   });
 
-  it('are asked for on a terminal, which does not show secrets', async () => {
+  it('are prompted for on a terminal, which does not show secrets', async () => {
     const { url, asked } = await play(script);
     const { all, raw, exitCode } = await sit(url, 'instance update --no-follow --set SMTP_PORT', {
       columns: 80,
@@ -82,7 +82,7 @@ describe.concurrent('new settings of a release', () => {
     expect(posts(asked)).toEqual([started(values)]);
   });
 
-  it('are not sent after Ctrl-C at a secret, or without an answer', async () => {
+  it('are not sent after Ctrl-C at the prompt for a secret, or after an empty input', async () => {
     const { url, asked } = await play(script);
     const left = await sit(url, 'instance update --set SMTP_PASSWORD', {
       columns: 80,

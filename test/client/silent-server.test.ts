@@ -7,7 +7,7 @@ import { UpdateApiClient } from '../../src/wire/api-client/update-api-client.ts'
 
 afterEach(() => void vi.useRealTimers());
 
-/** Follows an update of a silent server, with a clock controlled by the test. */
+/** Follows an update of a server that does not respond, with a clock controlled by the test. */
 function follow(timeout: number, asleep = () => 0) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
   const now = '2026-11-21T10:42:00Z';
@@ -47,7 +47,7 @@ function follow(timeout: number, asleep = () => 0) {
   return { said: () => out, exitCode: () => exitCode };
 }
 
-it('stops following exactly after the timeout without an answer', async () => {
+it('stops following exactly when the timeout has passed without a response', async () => {
   const { said, exitCode } = follow(90);
   await vi.advanceTimersByTimeAsync(88_000);
   expect([exitCode(), said()]).toEqual([null, expect.not.stringContaining('unknown')]);
@@ -65,7 +65,7 @@ it('prints the log command once during a long downtime', async () => {
   expect(said().match(/^Replacing, .*: svc is unavailable$/gm)).toHaveLength(20);
 });
 
-it('does not count a sleep of the machine as silence', async () => {
+it('does not count the time during which the machine sleeps as time without a response', async () => {
   let asleep = 0;
   const { said, exitCode } = follow(90, () => asleep);
   await vi.advanceTimersByTimeAsync(40_000);

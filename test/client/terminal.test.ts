@@ -13,8 +13,8 @@ const job = (kind: ScriptedJob['kind'], title: string, more: Partial<ScriptedJob
   ...more,
 });
 
-describe.concurrent('on a terminal', () => {
-  it('shows the jobs of a waiting update, and after Ctrl-C that the update will start', async () => {
+describe.concurrent('the client on a terminal', () => {
+  it('shows the jobs of a waiting update, and prints after Ctrl-C that the update will start', async () => {
     let isSeen = false;
     const deployment = {
       ...job('deployment', 'web to production'),
@@ -43,7 +43,7 @@ describe.concurrent('on a terminal', () => {
     expect(all.replaceAll('\n', ' ')).toContain(' New jobs stay queued. The update will start');
   });
 
-  it('asks before stopping a job and before a major version', async () => {
+  it('prompts before it stops a job and before it installs a major version', async () => {
     const script: Script = {
       speed: 20,
       jobs: [job('backup', 'nightly', { stuck: true })],

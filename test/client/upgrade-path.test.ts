@@ -10,9 +10,9 @@ const offer = 'Upgrade path: v1.4.2 → v1.5.0 → v2.0.0 (2 updates)';
 const moment = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
 
 interface Play extends Partial<Script> {
-  /** Of the updates. Default `updated`. */
+  /** Results of the two updates. Default: `updated`. */
   ends?: ScriptedEnd[];
-  /** Why the platform is not ready for the second one. */
+  /** Why the platform is not ready for the second update. */
   says?: string;
 }
 
@@ -36,7 +36,7 @@ async function playPath(until: string | null, { ends = [], says, ...more }: Play
   };
 }
 
-/** Ends the path once the client has printed a text. The test waits for the answer, because the server is closed after it. */
+/** Cancels the path once the client has printed a text. The test awaits the response before the server is closed. */
 function endPathAfter(text: string, url: string) {
   let answer: Promise<Response> | undefined;
   return {
@@ -53,7 +53,9 @@ describe.concurrent('svc instance update --all-steps', () => {
     ['the first update', [{ outcome: 'failed', code: 'not-healthy' }], 4, false],
     ['the last one', [{ outcome: 'updated' }, { outcome: 'broken' }], 5, true],
   ])('exits with the code of %s', async (_, ends, code, goesOn) => {
-    const { url, typing } = await playPath('\nNext update on the upgrade path: v2.0.0.\n', { ends });
+    const { url, typing } = await playPath('\nWaiting for the next update on the upgrade path: v2.0.0.\n', {
+      ends,
+    });
     const { out, exitCode } = await svc(url, 'instance update --all-steps --yes', typing);
     expect([exitCode, out.includes('2 of 2')]).toEqual([code, goesOn]);
   });
@@ -75,7 +77,7 @@ describe.concurrent('svc instance update --all-steps', () => {
     ]);
   });
 
-  it('asks once if the path contains a major version', async () => {
+  it('requires one confirmation if the path contains a major version', async () => {
     const { url, asked } = await playPath(null);
     const { out, err, exitCode } = await svc(url, 'instance update --all-steps');
     expect([out, exitCode, asked]).toEqual([`${offer}\n`, 2, ['GET']]);
@@ -84,7 +86,7 @@ describe.concurrent('svc instance update --all-steps', () => {
     );
   });
 
-  it('requests a single update if the path has only one', async () => {
+  it('requests a single update if the path has only one step', async () => {
     for (const [more, words] of [
       [{ status }, ' --target v1.5.0'],
       [{}, ''],
@@ -115,7 +117,7 @@ describe.concurrent('svc instance update --all-steps', () => {
     expect(said).toMatchObject({
       exitCode: 3,
       out: expect.stringMatching(
-        /\nv1\.5\.0 was not ready for v2\.0\.0 in time: 12 rows are left\.\nTo continue: svc instance update --all-steps\n$/,
+        /\nv1\.5\.0 did not become ready for the update to v2\.0\.0 before the deadline: 12 rows are left\.\nTo continue: svc instance update --all-steps\n$/,
       ),
     });
   });
@@ -137,7 +139,7 @@ describe.concurrent('svc instance update --all-steps', () => {
 });
 
 describe.concurrent('between two steps of an upgrade path', () => {
-  it('Ctrl-C stops following, follow resumes it, and cancel ends the path', async () => {
+  it('Ctrl-C stops following, svc instance follow resumes it, and svc instance cancel cancels the path', async () => {
     const { url, updates } = await playPath(null, { says: 'rows are left' });
     const said = await svc(url, 'instance update --all-steps --yes', {
       onOutput: (text, interrupt) => text.includes('not ready') && interrupt(),
@@ -168,7 +170,7 @@ describe.concurrent('between two steps of an upgrade path', () => {
     expect(await updates.history()).toHaveLength(1);
   });
 
-  it('a cancellation that is too late reports the next step', async () => {
+  it('svc instance cancel prints the next step if the current step can no longer be cancelled', async () => {
     const run = {
       id: 'run1',
       state: 'verify',
@@ -189,7 +191,7 @@ describe.concurrent('between two steps of an upgrade path', () => {
     ]);
   });
 
-  it('stops following after --timeout without an answer', async () => {
+  it('the client stops following after --timeout without a response', async () => {
     let isOff = false;
     const { url } = await playPath(null, {
       says: 'rows are left',
@@ -202,13 +204,13 @@ describe.concurrent('between two steps of an upgrade path', () => {
     });
     expect(said.exitCode).toBe(1);
     expect(said.out).toMatch(
-      /\nNo response from svc for \d+ s\. Check your connection; the update continues on the server\.\n(?:.*\n)*svc has not responded for 3 s/,
+      /\nNo response from svc for \d+ s\. Check your connection\. The update continues on the server\.\n(?:.*\n)*svc has not responded for 3 s/,
     );
   });
 });
 
-describe.concurrent('an offered upgrade path', () => {
-  it('is shown by status, and by an update to its first step', async () => {
+describe.concurrent('an available upgrade path', () => {
+  it('is printed by svc instance status, and by an update to its first step', async () => {
     const { url, asked } = await play({ speed: 30, status });
     const shown = (await svc(url, 'instance status')).out;
     expect(shown).toContain(`\n${offer}\n2 updates are required.`);

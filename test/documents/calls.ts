@@ -2,14 +2,14 @@ import { readdirSync } from 'node:fs';
 import { type EngineCallName, engineCalls } from '../../src/engine/engine-calls.ts';
 import { codeOf, read, root, tablesOf } from './documents.ts';
 
-/** What SECURITY.md says that the updater calls, and what the source and the trace of a run show of that. */
+/** Calls of the updater according to SECURITY.md, according to the source, and in the trace of a run. */
 
 /** `docker compose pull`, or `GET /containers/{id}/json`. */
 export type Call = string;
 
 export interface Row {
   call: Call;
-  /** No ordinary run shows it in its trace. */
+  /** Whether the traces of ordinary runs do not contain the call. */
   isRare: boolean;
 }
 
@@ -20,12 +20,12 @@ export const agentRows: readonly Row[] = (tables[0]?.rows ?? []).flatMap(([cell 
   codeOf(cell).map((call) => ({ call, isRare: madeBy.startsWith('rarely') })),
 );
 
-/** The server library's. */
+/** The calls of the server library. */
 export const libraryRows: readonly Row[] = (tables[1]?.rows ?? []).flatMap(([cell = '']) =>
   codeOf(cell).map((call) => ({ call, isRare: false })),
 );
 
-/** Every call in the trace of a run. @throws where a line of the trace has another form */
+/** All calls in the trace of a run. @throws if a line of the trace has an unknown form */
 export function callsOfTrace(log: string): Call[] {
   return log
     .split('\n')
@@ -41,13 +41,13 @@ export function callsOfTrace(log: string): Call[] {
     });
 }
 
-/** The flags before it all take a value. */
+/** All flags before the subcommand have a value. */
 function subcommandOf(words: readonly string[]): string {
   const at = words.findIndex((word, index) => !word.startsWith('--') && !words[index - 1]?.startsWith('--'));
   return words[at] ?? '';
 }
 
-/** Whether a row speaks of a call with real names and ids in it. */
+/** Whether a row describes a call with real names and ids. */
 export const covers = ({ call }: Row, seen: Call): boolean =>
   new RegExp(
     `^${call
@@ -62,7 +62,7 @@ export function sources(): Map<string, string> {
   return new Map(files.filter((file) => file.endsWith('.ts')).map((file) => [file, read(`src/${file}`)]));
 }
 
-/** Every command that a source text runs, by the first words of its list of arguments. */
+/** All commands in a source text, by the first words of their argument lists. */
 export function commandsOfSource(text: string): Call[] {
   const lists = [
     ...text.matchAll(/\.call\(\s*\[([^\]]*)\]/g),
@@ -77,12 +77,12 @@ export function commandsOfSource(text: string): Call[] {
   });
 }
 
-/** Whether a source file is of the server library, or of the updater. */
+/** Whether a source file belongs to the server library, not to the updater. */
 export const isOfLibrary = (file: string): boolean => file.startsWith('server/');
 export const isOfUpdater = (file: string): boolean =>
   /^(?:updater|engine\/(?:cli|containers|swarm))\//.test(file);
 
-/** The calls behind each method of the engine's classes, through the methods that it uses. */
+/** Calls of each method of the engine's classes, including those of methods that it uses. */
 const callsOfMethods = (() => {
   const texts = ['src/engine/engine-requests.ts', 'src/engine/engine-api.ts', 'src/engine/cli/engine.ts'].map(
     read,
@@ -105,7 +105,7 @@ function namedIn(text: string): EngineCallName[] {
   return (Object.keys(engineCalls) as EngineCallName[]).filter((name) => text.includes(`'${name}'`));
 }
 
-/** Every request to the engine's API that a source text makes. */
+/** All requests to the engine's API in a source text. */
 export function requestsOfSource(text: string): Call[] {
   const used = [...text.matchAll(/\.(\w+)\(/g)].flatMap(([, name = '']) => callsOfMethods.get(name) ?? []);
   return [...namedIn(text), ...used].map((name) => withoutNames(engineCalls[name].call));

@@ -1,6 +1,6 @@
 import { commandsOf, read } from './documents.ts';
 
-/** Commands as documents show them; the end-to-end tests type them. */
+/** Commands of the documents; the end-to-end tests run them. */
 
 const only = (document: string, form: RegExp): string => {
   const found = commandsOf(read(document)).filter((command) => form.test(command));
@@ -15,8 +15,8 @@ export const updater = without(
   only('docs/operating.md', /^docker run --rm --name svc-updater .*svc-updater:dev --target v1\.1\.0$/),
   ' --target',
 );
-/** That of docs/your-product.md. */
+/** The command of docs/your-product.md. */
 export const byHand = without(only('docs/your-product.md', /^docker run .*larder-updater:1 plan/), ' plan');
-/** SECURITY.md's. */
+/** The command of SECURITY.md. */
 export const leastRights = without(only('SECURITY.md', /^docker run .*--cap-drop ALL/), ' --target');
 export const bump = only('docs/pins.md', /^docker run .* bump /);

@@ -6,7 +6,7 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 
 export const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8');
 
-/** What people read before they type something, by its path from the root. CHANGELOG.md tells of the past. */
+/** Documents with commands, by path from the root. CHANGELOG.md is excluded because it describes the past. */
 export const documents: readonly string[] = [
   'README.md',
   'SECURITY.md',
@@ -16,7 +16,7 @@ export const documents: readonly string[] = [
 
 const fence = /^```(.*)\n([\s\S]*?)^```$/gm;
 
-/** The cells of every table, with those of its head; a `|` inside code does not part cells. */
+/** The cells and headings of every table; a `|` inside code does not separate cells. */
 export function tablesOf(text: string): { head: string[]; rows: string[][] }[] {
   return [...text.replace(fence, '').matchAll(/^\|.*\n\|[ :|-]+\|\n(?:\|.*\n?)*/gm)].map(([table]) => {
     const [head = [], , ...rows] = table.trim().split('\n').map(cellsOf);
@@ -31,14 +31,14 @@ const cellsOf = (row: string): string[] =>
     .slice(1, -1)
     .map((cell) => cell.replaceAll('\0', '|').trim());
 
-/** Each piece of inline code, its line ends made spaces. */
+/** All inline code, with line breaks replaced by spaces. */
 export const codeOf = (text: string): string[] =>
   [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code.replace(/\s+/g, ' '));
 
-/** The table whose first column is headed `call` lists what is called, and nothing that a person types. */
+/** A table with the first column `call` lists calls of the updater, not commands. */
 const isOfCalls = ({ head }: { head: string[] }): boolean => head[0] === 'call';
 
-/** Names of programs, and no commands. */
+/** Names of programs that are not commands. */
 const names = new Set(['docker', 'docker compose', 'node', 'npm', 'git', 'curl', 'svc', 'svc-updater']);
 const form = /^(?:scripts\/[a-z-]+|docker|npm|npx|node|git|curl|svc|svc-updater)(?= |$)/;
 
@@ -55,7 +55,7 @@ export function commandsOf(text: string): string[] {
     .flatMap(({ rows }) => rows.flatMap(([call = '']) => codeOf(call)));
   const inline = text
     .replace(fence, '')
-    // A backtick that is never closed must not turn the rest of the document inside out.
+    // A backtick that is never closed must not affect the rest of the document.
     .split(/\n\n|\|\n/)
     .flatMap(codeOf)
     .filter((code) => !calls.includes(code));

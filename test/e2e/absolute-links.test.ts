@@ -5,19 +5,19 @@ import { composeText } from '../rig/compose-text.ts';
 import { updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// Projects whose files lead to files in other directories, by absolute paths.
+// Projects whose files refer to files in other directories by absolute paths.
 
 const toNext = ['--target', 'v1.1.0'];
 
 interface Home {
   instance: Instance;
-  /** The directory beside, which the project's own file leads to. */
+  /** The directory of the included compose file, next to the project's. */
   apps: string;
-  /** Another one, with an env file of the app. */
+  /** A third directory, with an env file of the app. */
   more: string;
 }
 
-/** As TrueNAS makes it: what the tool has rendered only includes a file of the user's, whose folder has the `.env`. */
+/** As on TrueNAS: the rendered compose file only includes a user's file, with the `.env` in the user's directory. */
 async function createIncluding(): Promise<Home> {
   const name = `${inject('host').run}-inc-${Math.random().toString(16).slice(2, 8)}`;
   const directory = join(inject('host').directory, name);
@@ -43,7 +43,7 @@ async function createIncluding(): Promise<Home> {
   return { instance, apps, more };
 }
 
-test('a file that only includes another one, by an absolute path with a directory and an env file, mounted elsewhere', async () => {
+test('an update changes the env file of a compose file that is included by an absolute path and mounted at another path', async () => {
   const { instance, apps, more } = await createIncluding();
   const env = join(apps, 'conf/svc.env');
   const before = await readFile(env, 'utf8');

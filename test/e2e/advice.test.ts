@@ -5,12 +5,12 @@ import { expectAttempt } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
 import { createInstance } from './support/instance.ts';
 
-// docs/contract.md 6.11: the commands of the last line work when they are pasted in the compose directory, also where a bare
+// docs/contract.md 6.11: the commands of the last line work when pasted in the compose directory, even if a bare
 // `docker compose` would find no file, or start a second instance under another name.
 
 const toNext = ['--target', 'v1.1.0'];
 
-test('what a refusal says to type works as it stands there', async () => {
+test('the commands in the advice of a refused run work when pasted in the compose directory', async () => {
   const instance = await createInstance({ project: 'own', up: ['--no-deps', 'app', 'worker'] });
   const paste = (command: string) =>
     execa('sh', ['-c', command], { cwd: instance.directory, reject: false, all: true, timeout: 120_000 });
@@ -43,7 +43,7 @@ test('what a refusal says to type works as it stands there', async () => {
   await edit('compose.prod.yaml', 'comand: app', 'command: app');
   expect((await paste(config)).exitCode).toBe(0);
 
-  // The worker alone: the commands of the advice bring up the whole project.
+  // Only the worker changes, but the advised commands start the whole project.
   await edit('compose.prod.yaml', "volumes: ['./data:/data']", "volumes: ['./data:/data', './more:/more']");
   await instance.compose('up', '-d');
   await instance.waitUntilHealthy();

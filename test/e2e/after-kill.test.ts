@@ -10,23 +10,23 @@ import type { InstanceOptions } from '../rig/instance-options.ts';
 import { bump } from './support/bump.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// What the faults do at every moment, here at one: what the log, `plan` and `bump` say of it.
+// What the log, `plan` and `bump` report after a kill at one moment. The fault campaigns kill at every moment.
 
 const grace = 'stop_grace_period: 10m';
-/** Its release stops once a test has written `data/go`, however long that takes. */
+/** The containers of this release stop only once the test has written `data/go`. */
 const stuck = {
   release: { env: { STOP_UNTIL: '/data/go' } },
   text: { extra: { app: grace, worker: grace } },
 } satisfies InstanceOptions;
 
-test('a run that is killed while the worker stops is told of by plan, and finished by the next one', async () => {
+test('plan and bump report a run that was killed while the worker was stopping, and the next run completes the update', async () => {
   const instance = await createInstance(stuck);
   const before = await look(instance);
   const start = () => instance.startUpdate(['--target', 'v1.1.0']);
   const { run, why } = await killAt(onEngineStep(1), instance, start);
   expect(why).toContain('kill of');
   const killed = await run.done;
-  // The engine goes on with the stop that it was asked for: only then does the instance stand still.
+  // The engine continues with the requested stop. The instance does not change any more once the worker has exited.
   await instance.write('data/go', '');
   const worker = `${instance.project}-worker-1`;
   await expect
@@ -50,16 +50,16 @@ test('a run that is killed while the worker stops is told of by plan, and finish
   expect(log).toContain(`took over the lock that ${run.name} had held since `);
   expect(log).toMatch(interrupted);
   expect(log).toContain('resuming the interrupted update');
-  // Without another pull, and without a plan: what was decided stands.
+  // A resumed run keeps its plan, and does not plan or pull again.
   expect(log).not.toMatch(/Z INFO {2}(plan|pull|write) /);
   const changed = { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') };
   expect(judgeUpdated(before, await look(instance), { version: 'v1.1.0', changed })).toEqual([]);
-  // The whole story, that of the killed run first.
+  // last-run.log has the lines of both runs, those of the killed run first.
   const kept = await readFile(join(instance.directory, '.svc-updater', 'last-run.log'), 'utf8');
   expect(kept).toBe(killed.log + log);
 });
 
-/** Updates until `compose.yaml` has taken its place, where the updater does nothing more, and kills it there. */
+/** Kills the updater right after it has replaced `compose.yaml`: a hook in the updater blocks there. */
 async function killAtFile(instance: Instance): Promise<void> {
   const script = `import fs from 'node:fs/promises';import{syncBuiltinESMExports}from'node:module';const{rename}=fs;
     fs.rename=async(from,to)=>{await rename(from,to);if(to.endsWith('/compose.yaml'))await new Promise((end)=>setTimeout(end,1e9))};
@@ -72,7 +72,7 @@ async function killAtFile(instance: Instance): Promise<void> {
   await run.done;
 }
 
-test('files that a killed run has written are put back before another target is tried', async () => {
+test('a run to another target first restores the files that a killed run has written', async () => {
   const instance = await createInstance({ kind: 'generated' });
   const before = await look(instance);
   await killAtFile(instance);
@@ -91,14 +91,14 @@ test('files that a killed run has written are put back before another target is 
   expect(judgeUntouched(before, await look(instance))).toEqual([]);
 });
 
-test('a container that is killed again and again gives up; one that has ended says so once more', async () => {
+test('an updater container gives up after four interruptions, and repeats its last line if started again after its run', async () => {
   const instance = await createInstance({ ...alone, ...stuck });
   const before = await look(instance);
   const run = instance.startUpdate(['--target', 'v1.1.0'], { keep: true });
   await run.waitFor('recreate stopping worker');
   await run.kill();
   await run.done;
-  // As often as the launcher's restart policy starts it.
+  // The number of attempts that the restart policy of the launcher allows.
   const journal = JSON.parse(await instance.read('.svc-updater/journal.json'));
   await instance.write('.svc-updater/journal.json', JSON.stringify({ ...journal, attempt: 4 }));
   await instance.write('data/go', '');
@@ -117,7 +117,7 @@ test('a container that is killed again and again gives up; one that has ended sa
   await execa('docker', ['rm', run.name]);
   expect(judgeBroughtBack(before, await look(instance))).toEqual([]);
 
-  // Started once more, a run that has ended says its last line again, and changes nothing.
+  // A completed run that is started again repeats its last line and changes nothing.
   const next = instance.startUpdate(['--target', 'v1.1.0'], { keep: true });
   const { exitCode, log } = await next.done;
   expect(exitCode, log).toBe(0);

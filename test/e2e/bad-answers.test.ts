@@ -8,8 +8,8 @@ import type { UpdateResult } from '../rig/updater-run.ts';
 import { shareInstance } from './support/attempt.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// docs/contract.md 2.15: an engine that fails to tell of something says nothing of whether it is there. Compose speaks to
-// the same engine by paths with a version in them.
+// docs/contract.md 2.15: if the engine cannot report on an object, the object may still exist. Compose uses the same
+// engine, with API paths that contain a version.
 
 const toNext = ['--target', 'v1.1.0'];
 const changed = { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') };
@@ -26,7 +26,10 @@ afterAll(async () => {
   await rm(socket, { force: true });
 });
 
-/** Runs it to its end, by way of the engine that fails so. It is replacing from its first stop on: its log may come late. */
+/**
+ * Runs the updater with an engine that fails the requests that `which` selects. `isReplacing` is true from the first
+ * stop request, because the log may arrive later.
+ */
 async function failing(
   instance: Instance,
   args: readonly string[],
@@ -40,11 +43,11 @@ async function failing(
   return instance.update(args, { socket }).finally(() => engine.fail(null));
 }
 
-describe('an engine that answers 500', () => {
+describe('an update with an engine that returns status 500', () => {
   const runsAgain = /^failed \([a-z-]+\): the original files are in place, and v1\.0\.0 is running again\./;
   const never = [/recreated \S+worker-1/, /no longer exists/, /another process/];
 
-  test('to a stop: it is not taken for done, and the old version runs again', async () => {
+  test('for a stop request fails, and the old version is running again', async () => {
     const instance = shared();
     const before = await look(instance);
     let refusals = 1;
@@ -63,8 +66,8 @@ describe('an engine that answers 500', () => {
     expect(facts, result.log).toEqual([]);
   });
 
-  test('to a file that is to be copied into a container: nothing is stopped', async () => {
-    // As engine 29.7.0 does; compose copies inline secrets into each container that it makes.
+  test('for the copy of a file into a container fails before any container is stopped', async () => {
+    // Engine 29.7.0 fails this request; compose copies inline secrets into each container that it creates.
     const instance = await createInstance({
       ...alone,
       text: {
@@ -87,14 +90,14 @@ describe('an engine that answers 500', () => {
     expect(next.exitCode, next.log).toBe(0);
   });
 
-  test('to every look at a new container: there is no way back from what has started', async () => {
+  test('for every inspection of a new container is broken, and the started version is not rolled back', async () => {
     const instance = shared();
     const before = await look(instance);
     const known = new Set(Object.values(before.containers).map(({ id }) => id));
     const result = await failing(instance, toNext, (asked, isReplacing) => {
       const id = /^GET \/containers\/([0-9a-f]{64})\/json/.exec(asked)?.[1];
       if (id === undefined || known.has(id)) return false;
-      // The updater's own container is looked at before anything is new.
+      // Containers inspected before the replacement, such as the updater's own, are not new.
       if (!isReplacing) known.add(id);
       return isReplacing;
     });

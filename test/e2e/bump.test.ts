@@ -63,7 +63,7 @@ describe('bump', () => {
       { docker: ['--tmpfs', '/usr/local/libexec/docker/cli-plugins'] },
       'unknown flag: --ansi',
     ],
-  ])('says so where there is %s', async (_, where, options, why) => {
+  ])('is refused with the reason if there is %s', async (_, where, options, why) => {
     await inDirectory(async (directory) => {
       await lay(directory, { 'compose.yaml': services({ web: 'acme/svc:v1.0.0' }) });
       const { exitCode, log } = await bump(directory, web, where, options);
@@ -75,7 +75,7 @@ describe('bump', () => {
     });
   });
 
-  test('refuses a directory that is mounted read-only, and shows there what it would do', async () => {
+  test('refuses a directory that is mounted read-only, but accepts the directory for a dry run', async () => {
     await inDirectory(async (directory) => {
       await lay(directory, { 'compose.yaml': services({ web: 'acme/svc:v1.0.0' }) });
       const there = { docker: ['-v', `${directory}:/there:ro`] };
@@ -90,7 +90,7 @@ describe('bump', () => {
     });
   });
 
-  test('says of a file that its other name keeps the old text, before it is written, and then that it has the version', async () => {
+  test('warns before writing that another hard link of the file keeps the old content, and has nothing to do when run again', async () => {
     await inDirectory(async (directory) => {
       const files = { 'compose.yaml': services({ web: 'acme/svc:v1.0.0' }) };
       await lay(directory, files);
@@ -108,12 +108,12 @@ describe('bump', () => {
     });
   });
 
-  test('is cancelled by a signal, before anything is written', async () => {
+  test('is cancelled by a signal before any file is written', async () => {
     await inDirectory(async (directory) => {
       const { stdout: docker } = await execa('sh', ['-c', 'command -v docker']);
       const files = { 'compose.yaml': services({ web: 'acme/svc:v1.0.0' }) };
       await lay(directory, files);
-      // Somebody types Ctrl-C while compose proves the edit, and it ends at once.
+      // Simulates Ctrl-C while compose verifies the edit. The run must exit immediately.
       const wrapper = `#!/bin/sh\nkill -INT $PPID\nsleep 60\ntouch waited\nexec ${docker} "$@"\n`;
       await writeFile(join(directory, 'docker'), wrapper, { mode: 0o755 });
       const { exitCode, log } = await bump(directory, web, 'host', {
@@ -128,12 +128,12 @@ describe('bump', () => {
   test.each([
     ['the file to be written', 'compose.yaml'],
     ['a file that is only read', '.env'],
-  ])('stops where somebody changes %s between planning and writing', async (_, changed) => {
+  ])('fails if another process changes %s between planning and writing', async (_, changed) => {
     await inDirectory(async (directory) => {
       const files = { 'compose.yaml': services({ web: 'acme/svc:${V:-v1.0.0}' }), '.env': 'W=1\n' };
       await lay(directory, files);
       const { stdout: docker } = await execa('sh', ['-c', 'command -v docker']);
-      // Somebody saves the file while compose proves the edit.
+      // Simulates a user who saves the file while compose verifies the edit.
       const wrapper = `#!/bin/sh\necho '# mine' >> ${join(directory, changed)}\nexec ${docker} "$@"\n`;
       await writeFile(join(directory, 'docker'), wrapper);
       await chmod(join(directory, 'docker'), 0o755);

@@ -10,7 +10,8 @@ import { composeText } from '../rig/compose-text.ts';
 import { expectAttempt, shareInstance } from './support/attempt.ts';
 import type { Instance } from './support/instance.ts';
 
-// docs/contract.md 4: the host has lost since the start what the running containers still have. Everything is found while they run.
+// docs/contract.md 4: since the containers were started, the host has lost resources that they use. The updater detects
+// this while the containers are running.
 
 const device = `/dev/svct-stick-${process.pid}`;
 const address = `198.51.100.${process.pid % 256}`;
@@ -22,7 +23,7 @@ let logged = '';
 const at = (name: string) => join(folder, name);
 const logPort = () => (logServer.address() as AddressInfo).port;
 
-/** A log server as the engine's driver fluentd needs it. */
+/** A log server for the engine's log driver fluentd. */
 const listen = (port = 0): Promise<void> =>
   new Promise((resolve) => {
     logServer = createServer((socket) => {
@@ -120,7 +121,7 @@ test.each<{
     says: () =>
       `worker cannot be started again with published address ${address}: the host does not have this address`,
   },
-])('plan refuses for $lost', async ({ lose, restore, says }) => {
+])('plan is refused if $lost is no longer available', async ({ lose, restore, says }) => {
   await lose(instance());
   await expectAttempt(instance(), ['plan', '--target', 'v1.1.0'], {
     ...{ exitCode: 3, says: [says(instance())], ends: [refused] },
@@ -138,7 +139,7 @@ test.each<[what: string, lines: string, says: string]>([
   ['a kernel parameter', 'sysctls: { net.ipv4.svct_gone: 1 }', 'svct_gone'],
   ['a limit', 'ulimits: { nofile: 99999999999 }', 'rlimit'],
   ['a published address', "'203.0.113.7:1:1'", 'with published address 203.0.113.7'],
-])('plan refuses if the files ask for %s that the host does not have', async (_, lines, says) => {
+])('plan is refused if the compose file requires %s that the host does not have', async (_, lines, says) => {
   const file = join(instance().directory, 'compose.yaml');
   const text = await readFile(file, 'utf8');
   onTestFinished(() => writeFile(file, text));
@@ -154,7 +155,7 @@ test.each<[what: string, lines: string, says: string]>([
   });
 });
 
-test('an engine that restarts during the check of the host is not a changed host, and the log server gets no line', async () => {
+test('plan reports no changed host if the engine restarts during the host check, which sends no lines to the log server', async () => {
   logged = '';
   const socket = `${instance().directory}.sock`;
   const engine = await startBadEngine(socket);
@@ -182,9 +183,9 @@ test('an engine that restarts during the check of the host is not a changed host
   expect(new Set(names)).toEqual(new Set(names.length === 0 ? [] : [`/${instance().project}-app-1`]));
 });
 
-test('update refuses for a share that was unmounted, until the container was recreated as advised', async () => {
+test('an update is refused if a share was unmounted, until the container was recreated as advised', async () => {
   await execa('umount', ['--lazy', at('share')]);
-  const said = `app:/share has changed on the host: the running container uses "/" of none \\(tmpfs, .*\\), a new one would get ".*/share" of `;
+  const said = `the source of app:/share has changed on the host: the running container uses "/" of none \\(tmpfs, .*\\), but a new container would get ".*/share" of `;
   await expectAttempt(instance(), ['--target', 'v1.1.0'], {
     ...{ exitCode: 3, says: [new RegExp(said)], never: [/Z \w+ +pull /] },
     ends: [refused, 'docker compose up -d --force-recreate'],

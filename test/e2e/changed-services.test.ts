@@ -9,8 +9,8 @@ import { createInstanceFor, expectAttempt, expectWords } from './support/attempt
 import type { Instance } from './support/instance.ts';
 import { statesOf } from './support/own-data.ts';
 
-// A release's compose file has other services than the installed one: new ones that the app needs, fewer, or a database of
-// another major version. The owner's own files may have changed in the same ways.
+// The compose file of a release has other services than the installed file: new services that the app needs, fewer
+// services, or a database of another major version. The owner may have made the same changes.
 
 const toNext = ['--target', 'v1.1.0'];
 const generated: InstanceOptions = {
@@ -19,7 +19,7 @@ const generated: InstanceOptions = {
   publish: [],
 };
 
-/** The cache has a volume of its own, and is healthy with a file. */
+/** The app needs a cache with its own volume. The cache is healthy if the file `proof` exists. */
 const needsCache = (proof = '/etc/svc-version') =>
   generatedCompose('v1.1.0', {
     service: { cache: 'tunnel' },
@@ -35,8 +35,10 @@ healthcheck: { test: [CMD, /bin/test, -e, ${proof}], interval: 1s, retries: 3 }`
 const volumesOf = async ({ project }: Instance) =>
   (await execa('docker', ['volume', 'ls', '-q', '--filter', `name=${project}_`])).stdout.split('\n').sort();
 
-describe.concurrent('a release that needs a new service', () => {
-  test('starts it before the app, and does not start one that nothing needs', async ({ onTestFinished }) => {
+describe.concurrent('an update to a release that needs a new service', () => {
+  test('starts the new service before the app, and starts no service that the app does not need', async ({
+    onTestFinished,
+  }) => {
     const instance = await createInstanceFor(onTestFinished, generated);
     const text = needsCache().replace(
       '\nvolumes:\n  db:',
@@ -48,7 +50,7 @@ describe.concurrent('a release that needs a new service', () => {
       exitCode: 0,
       says: [
         'starting cache, then stopping worker, then replacing app and worker',
-        'new services in this release that were not started: extra',
+        'these new services in this release were not started: extra',
       ],
       ends: [/^updated v1\.0\.0 → v1\.1\.0/],
     });
@@ -73,20 +75,23 @@ describe.concurrent('a release that needs a new service', () => {
       /^failed \(recreate-failed\): the original files are in place, and v1\.0\.0 is running again/,
     ],
     ['is fine, but the app cannot start', 'v1.1.3', '/etc/svc-version', /^failed \(recreate-failed\)/],
-  ] as const)('removes it again if it %s', async ([, version, proof, ending], { onTestFinished }) => {
-    const instance = await createInstanceFor(onTestFinished, generated);
-    const text = needsCache(proof).replace('v1.1.0', version);
-    const broken = version === 'v1.1.3' ? { entrypoint: ['/bin/there-is-no-such-file'] } : {};
-    await instance.publish(version, { ...broken, files: { 'compose.yaml': text } });
-    const before = await look(instance);
-    const result = await instance.update(['--target', version, '--wait-timeout', '8']);
-    expectWords(result, { exitCode: 4, says: [], ends: [ending] });
-    expect(await statesOf(instance)).toEqual({ app: 'running', worker: 'running', db: 'running' });
-    expect((await look(instance)).files).toEqual(before.files);
-    expect(await volumesOf(instance)).toEqual([`${instance.project}_cache`, `${instance.project}_db`]);
-  });
+  ] as const)(
+    'removes the new service again if the service %s',
+    async ([, version, proof, ending], { onTestFinished }) => {
+      const instance = await createInstanceFor(onTestFinished, generated);
+      const text = needsCache(proof).replace('v1.1.0', version);
+      const broken = version === 'v1.1.3' ? { entrypoint: ['/bin/there-is-no-such-file'] } : {};
+      await instance.publish(version, { ...broken, files: { 'compose.yaml': text } });
+      const before = await look(instance);
+      const result = await instance.update(['--target', version, '--wait-timeout', '8']);
+      expectWords(result, { exitCode: 4, says: [], ends: [ending] });
+      expect(await statesOf(instance)).toEqual({ app: 'running', worker: 'running', db: 'running' });
+      expect((await look(instance)).files).toEqual(before.files);
+      expect(await volumesOf(instance)).toEqual([`${instance.project}_cache`, `${instance.project}_db`]);
+    },
+  );
 
-  test('removes it in a rollback with a restore point', async ({ onTestFinished }) => {
+  test('removes the new service in a rollback with a restore point', async ({ onTestFinished }) => {
     const layout = { ...generated, text: { extra: { db: '' } } };
     const instance = await createInstanceFor(onTestFinished, layout);
     await instance.publish('v1.1.1', {
@@ -100,7 +105,7 @@ describe.concurrent('a release that needs a new service', () => {
     expect(await volumesOf(instance)).toContain(`${instance.project}_cache`);
   });
 
-  test("is refused in the owner's file, with the command that starts the service", async ({
+  test("is refused if the owner's file adds the service, with the command that starts the service", async ({
     onTestFinished,
   }) => {
     const instance = await createInstanceFor(onTestFinished, { up: ['--no-deps', 'app', 'worker', 'db'] });
@@ -122,10 +127,12 @@ describe.concurrent('a release that needs a new service', () => {
   });
 });
 
-describe.concurrent('a release with fewer services', () => {
+describe.concurrent('an update to a release with fewer services', () => {
   const withoutWorker = (version: string) => generatedCompose(version, { worker: null });
 
-  test('stops the worker that it has merged into the app, and removes it', async ({ onTestFinished }) => {
+  test('stops and removes the worker that the release has merged into the app', async ({
+    onTestFinished,
+  }) => {
     const instance = await createInstanceFor(onTestFinished, generated);
     await instance.publish('v1.1.0', { files: { 'compose.yaml': withoutWorker('v1.1.0') } });
     expectWords(await instance.update(toNext), {
@@ -155,7 +162,9 @@ describe.concurrent('a release with fewer services', () => {
     expect(after).toMatchObject({ status: 'running', reference: before?.reference });
   });
 
-  test('is refused if an override still has the service, with file and line', async ({ onTestFinished }) => {
+  test('is refused if an override file still configures a removed service, with file and line', async ({
+    onTestFinished,
+  }) => {
     const instance = await createInstanceFor(onTestFinished, {
       ...generated,
       text: { service: { metrics: 'tunnel' } },
@@ -193,7 +202,7 @@ describe.concurrent('a release with fewer services', () => {
   });
 });
 
-test.concurrent('a database of another major version is named, and no command recreates it', async ({
+test.concurrent('an update warns of another major version of a database, and no advised command recreates the database', async ({
   onTestFinished,
 }) => {
   const instance = await createInstanceFor(onTestFinished, {
@@ -211,7 +220,7 @@ test.concurrent('a database of another major version is named, and no command re
   await instance.publish('v1.1.0', { files: { 'compose.yaml': text } });
   const before = (await instance.containers())[`${instance.project}-db-1`];
   const result = await instance.update(toNext);
-  const warning = `the files change db from ${registry}/${postgres}:15 to ${registry}/${postgres}:17, another major version`;
+  const warning = `the files change db from ${registry}/${postgres}:15 to ${registry}/${postgres}:17, a different major version`;
   expectWords(result, {
     exitCode: 0,
     says: [
@@ -223,7 +232,7 @@ test.concurrent('a database of another major version is named, and no command re
     never: ['up -d db', 'recreate them now'],
   });
   expect((await instance.containers())[`${instance.project}-db-1`]).toEqual(before);
-  // Advice of later runs spares it, too.
+  // The advice of later runs must not recreate the database either.
   await instance.write('compose.yaml', text.replace("'./data:/data'", "'./other:/data'"));
   await expectAttempt(instance, ['--target', 'v1.1.0'], {
     exitCode: 3,
@@ -232,7 +241,7 @@ test.concurrent('a database of another major version is named, and no command re
   });
 });
 
-test.concurrent('a worker that the owner has deleted from the file is refused while it runs', async ({
+test.concurrent('an update is refused while a worker is running that the owner has deleted from the compose file', async ({
   onTestFinished,
 }) => {
   const instance = await createInstanceFor(onTestFinished, { up: ['--no-deps', 'app', 'worker', 'db'] });

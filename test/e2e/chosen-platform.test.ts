@@ -6,8 +6,8 @@ import { expectAttempt } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// docs/contract.md 3.23: images of another platform than the engine's. They only say that they are, and have this machine's
-// programs, so that nothing here needs an emulator.
+// docs/contract.md 3.23: images of another platform than the engine's. The images only declare the other platform. They
+// contain programs for this machine, so no emulator is needed.
 
 const foreign = machinePlatform === 'linux/arm64' ? 'linux/amd64' : 'linux/arm64';
 const both = [machinePlatform, foreign];
@@ -25,7 +25,7 @@ async function start(builds: readonly string[], next: readonly string[], options
   return instance;
 }
 
-/** What the containers of app and worker are of. */
+/** The platforms of the images that app and worker run. */
 async function platformsOf({ project }: Instance): Promise<string[]> {
   const names = ['app', 'worker'].map((service) => `${project}-${service}-1`);
   const format = '{{range .Config.Env}}{{println .}}{{end}}';
@@ -39,7 +39,7 @@ async function choose(instance: Instance): Promise<void> {
 }
 
 test.for<[what: string, options: InstanceOptions]>([['the compose file', chosen]])(
-  'chosen in %s',
+  'an update keeps the platform that is set in %s',
   async ([, options]) => {
     const instance = await start(both, both, options);
     expect(await platformsOf(instance)).toEqual([foreign, foreign]);
@@ -48,7 +48,7 @@ test.for<[what: string, options: InstanceOptions]>([['the compose file', chosen]
   },
 );
 
-test('a shell has chosen, and nothing says so: asked for, and kept where the answer is written', async () => {
+test('an update fails if the platform was set only in a shell, and succeeds once the compose file sets the platform', async () => {
   const instance = await start(both, both, { shell: { DOCKER_DEFAULT_PLATFORM: foreign } });
   expect(await platformsOf(instance)).toEqual([foreign, foreign]);
   await expectAttempt(instance, toNext, {

@@ -18,10 +18,10 @@ import { inspect, removeContainer, updaterOf, waitForStatus } from './support/se
 
 /** Bytes that the engine does not have yet; most of the release. */
 const ballast = 4_000_000;
-/** The worker stops first. Its release stops once the client shows this, so that the client has heard of it before svc stops. */
+/** The worker, which is stopped first, does not stop until the client shows "Replacing", before svc stops. */
 const stopsOnceReplacing = { STOP_UNTIL: '/data/shows-replacing' };
 const stopsOnceDownloaded = { STOP_UNTIL: '/data/shows-downloaded' };
-/** The new server does not answer until this file exists. */
+/** The new server does not respond until this file exists. */
 async function endMigration(): Promise<void> {
   migratedAt ??= Date.now() / 1_000;
   await instance.write('data/migrated', '');
@@ -77,14 +77,14 @@ const state = async () => {
   await removeContainer(updaterOf(instance));
   return look(instance);
 };
-/** Without the lines that are printed every ten seconds during a phase. */
+/** Removes the lines that are printed every ten seconds during a phase. */
 const ofEndedPhases = (text: string) =>
   text.replace(/^(?:Waiting|Preparing|Checking|Downloading|Replacing|Verifying)\b.*\n/gm, '');
 /** Replaces ages and times. */
 const ageless = (text: string) =>
   text.replace(/\b\d+ (?:s|min|h|days)\b(?: \d+ s\b)?/g, 'N').replace(/\b\d{4}-\d\d-\d\d \d\d:\d\d/g, 'T');
 
-it('shows an update on a terminal, in a pipe and to a program, while its server is replaced', async () => {
+it('shows an update on a terminal, in a pipe and as JSON while the server is replaced', async () => {
   const before = await state();
   // Half of the download arrives at once, the rest once a second client follows.
   const { promise: until, resolve: goOn } = Promise.withResolvers<void>();
@@ -140,8 +140,8 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
     .map(Number);
   expect(percents).toEqual(percents.toSorted((a, b) => a - b));
   expect(Math.min(...percents)).toBeLessThan(100);
-  // The downtime is counted while it lasts. The pauses between attempts grow by at most half. A client that does not get
-  // to run skips seconds, and may count as many too many.
+  // The client counts the downtime while it lasts. The pauses between attempts grow by at most half. A client without
+  // CPU time skips seconds, and may count the same number of seconds too many.
   const counted = screens
     .flatMap((screen) => /svc is unavailable +(\d+) s$/m.exec(screen)?.[1] ?? [])
     .map(Number);
@@ -164,7 +164,7 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   const [, minutes = 0, seconds = 0] = end.exec(lines[6] ?? '') ?? [];
   const away = 60 * Number(minutes) + Number(seconds);
 
-  // Clients that started to follow later print the same.
+  // Clients that started to follow later print the same result.
   const closing = `${lines.slice(6).join('\n')}\n`;
   const [title = '', ...rows] = ofEndedPhases(piped?.out ?? '').split('\n');
   expect([piped?.exitCode, piped?.err, title]).toEqual([0, '', lines[0]]);
@@ -187,12 +187,12 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   expect(runs.length + said.length).toBe(told.length);
   expect(new Set(runs.map(({ id }) => id)).size).toBe(1);
   expect(runs.at(-1)).toMatchObject({ outcome: 'updated', from: 'v1.0.0', to: 'v1.1.0', by: 'anna' });
-  // In whole seconds. The old server may still have answered between the signal and its exit, of which the engine tells later.
+  // Times are in whole seconds. The old server may respond until its exit, which the engine reports later.
   const toldToStop =
     Date.parse(runs.at(-1)?.steps.find(({ state }) => state === 'recreate')?.startedAt ?? '') / 1_000;
   expect(away).toBeGreaterThan((migratedAt ?? Number.NaN) - die - 1);
   expect(away).toBeLessThan(outage.longestMs / 1_000 + (die - toldToStop) + 1);
-  // Each log line once and in order, across both servers.
+  // Across both servers, each log line was received once and in order.
   const logged = log.split('\n').map((line) => (JSON.parse(line) as ProgressEvent).time);
   expect(new Set(said.map(({ phase }) => phase))).toEqual(new Set(plainPhases));
   expect(said.map(({ time }) => time)).toEqual(logged.slice(-said.length));
@@ -201,7 +201,7 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   expect(judgeUpdated(before, await state(), { version: 'v1.1.0', changed })).toEqual([]);
 });
 
-it('reports an unknown result if svc never answers, and the result after a manual repair', async () => {
+it('reports an unknown result if svc does not respond, and the result after a manual repair', async () => {
   const updating = client.start('update --target v1.3.1 --timeout 4');
   await updating.says(/^Downloaded, /m);
   await instance.write('data/shows-downloaded', '');

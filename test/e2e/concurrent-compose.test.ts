@@ -9,15 +9,15 @@ import { expectWords, shareInstance } from './support/attempt.ts';
 import { fastClock } from './support/fast-clock.ts';
 import type { Instance } from './support/instance.ts';
 
-// An operator's own compose call beside an update. Whichever way the two meet, every service ends with its containers.
+// An operator runs a compose command during an update. Afterwards, every service must have its containers.
 
-/** Nothing of it stops before there is such a file, which `letStop` writes. */
+/** The containers stop only once this file exists, which `letStop` writes. */
 const stopUntil = { STOP_UNTIL: '/data/go' };
 const slow = 'environment: { STOP_UNTIL: /dump/go }\nstop_grace_period: 5m';
-/** Compose starts such a worker once the app is well, however long ago it has made it. */
+/** Compose creates this worker early, but starts it only once the app is healthy. */
 const patient = 'stop_grace_period: 5m\ndepends_on: { app: { condition: service_healthy } }';
 
-/** One instance for all: it goes upward, release by release. */
+/** All tests share this instance, and update it from release to release. */
 const shared = shareInstance({
   text: { extra: { app: 'stop_grace_period: 5m', db: slow, worker: patient } },
   release: { env: stopUntil },
@@ -35,11 +35,11 @@ beforeEach(async () => {
   for (const service of ['app', 'db']) await letStop(service);
 });
 
-/** Its old container has ended. */
+/** Waits until the old container of the service has exited. */
 const hasStopped = ({ project }: Instance, service: string) =>
   execa('docker', ['wait', `${project}-${service}-1`], { timeout: 60_000 });
 
-/** The name of the container that is to take the other's place, once compose has made it and told the other to stop. */
+/** Waits until compose has created the replacement and requested the stop of the old container. Returns its name. */
 async function madeByHand({ directory, project }: Instance, service: string): Promise<string> {
   for (let tries = 0; tries < 2_400; tries++, await sleep(25)) {
     if (!existsSync(join(directory, folderOf(service), 'go.asked'))) continue;
@@ -50,7 +50,7 @@ async function madeByHand({ directory, project }: Instance, service: string): Pr
   throw new Error(`compose did not replace ${service}`);
 }
 
-/** The operator's call, there; the other stops when the test lets it. */
+/** Starts the operator's compose command, and waits until it is stopping the old container, which needs `letStop`. */
 async function replaceByHand(
   instance: Instance,
   service: string,
@@ -64,7 +64,7 @@ async function replaceByHand(
   return { ended };
 }
 
-/** The same, killed there. Gives the name of what it has left. */
+/** Kills a compose command that is replacing the service. Returns the name of the container that the command leaves. */
 async function leaveByHand(instance: Instance, service: string): Promise<string> {
   await keepFromStopping(service);
   const args = ['-f', 'compose.prod.yaml', 'up', '-d', '--no-deps', '--force-recreate', service];
@@ -74,13 +74,13 @@ async function leaveByHand(instance: Instance, service: string): Promise<string>
     reject: false,
   });
   const left = await madeByHand(instance, service);
-  // The command and its plugin.
+  // Kills the process group: the command and its plugin.
   process.kill(-(call.pid as number), 'SIGKILL');
   await call;
   return left;
 }
 
-/** Flags for a first container of that service; compose takes none for its own without a hash. */
+/** Flags for the first container of the service. Compose ignores containers without a config hash. */
 function labelled(project: string, service: string): string[] {
   const labels = {
     project,
@@ -107,7 +107,7 @@ async function expectWhole(instance: Instance, version: string): Promise<void> {
   ).toEqual(['app', 'db', 'proxy', 'tunnel', 'worker']);
 }
 
-test('a call was killed in the middle: what it left of app is removed, and the db that it stopped is started', async () => {
+test('an update removes the app container left by a killed compose command, and starts the db that the command had stopped', async () => {
   const instance = shared();
   const { project } = instance;
   await instance.publish('v1.4.0', { env: stopUntil });
@@ -115,9 +115,9 @@ test('a call was killed in the middle: what it left of app is removed, and the d
   const app = await leaveByHand(instance, 'app');
   await letStop('app');
   await hasStopped(instance, 'app');
-  // Of the two minutes for which the db is waited for, this leaves the test half a minute.
+  // The clock is three times as fast: the updater waits two minutes for the db, which is 40 seconds of the test.
   const run = instance.startUpdate(['--target', 'v1.4.0'], { env: fastClock(3) });
-  // While the db is waited for, a call that began before comes to app, and breaks off as the one it knows is gone.
+  // While the updater waits for the db, an older compose command creates a container for app, and then fails.
   await run.waitFor(/verify another docker compose command is replacing \S+-db-1; waiting/);
   await execa('docker', ['create', '--name', app, ...labelled(project, 'app'), `${instance.image}:v1.4.0`]);
   await letStop('db');
@@ -134,17 +134,17 @@ test('a call was killed in the middle: what it left of app is removed, and the d
     ends: [/^updated v\S+ → v1\.4\.0 /],
     never: ['; trying again'],
   });
-  // What was made of others is left to whoever made it.
+  // The updater does not remove leftover containers of services that it does not update.
   expect((await instance.snapshot()).strays).toEqual([`${db} (created)`]);
   await execa('docker', ['rm', db]);
   await expectWhole(instance, 'v1.4.0');
 });
 
-test('a call that goes on and on is waited for for two minutes, and then the update is refused', async () => {
+test('an update is refused if a concurrent compose command has not finished after two minutes', async () => {
   const instance = shared();
   await instance.publish('v1.6.0');
   const { ended } = await replaceByHand(instance, 'app');
-  // The app may take five minutes to stop.
+  // The stop grace period of the app is five minutes, longer than the updater waits.
   const result = await instance.update(['--target', 'v1.6.0'], { env: fastClock(20) });
   expectWords(result, {
     exitCode: 3,

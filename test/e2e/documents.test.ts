@@ -9,15 +9,15 @@ import { updaterImage } from '../rig/updater-run.ts';
 import { shareInstance } from './support/attempt.ts';
 import { alone } from './support/instance.ts';
 
-// What the documents say that one can type, and what SECURITY.md says that the updater calls.
+// The commands in the documentation work, and SECURITY.md lists the calls of the updater.
 
-/** Compose copies such a file into the container after it has made it. */
+/** Compose copies this config into the container after creating it. */
 const withCopiedFile = {
   extra: { app: 'configs: [greeting]' },
   tail: 'configs:\n  greeting: { content: hello }\n',
 };
 
-/** All runs are on these two; `traces` has a text for each run. */
+/** All traced runs use these two instances; `traces` has the log of each run. */
 const traced = shareInstance({ ...alone, text: withCopiedFile, publish: ['v1.1.0', 'v1.1.1'] });
 const generated = shareInstance({ ...alone, kind: 'generated' });
 const traces: string[] = [];
@@ -31,7 +31,7 @@ beforeAll(async () => {
   };
   await run(generated, 0, ['--target', 'v1.1.0']);
   await run(traced, 0, ['plan', '--target', 'v1.1.0']);
-  // A tag that was here before: the pull moves it to a release whose app cannot even start, and it is moved back.
+  // An existing local tag: the pull points it to a release whose app cannot start, and the rollback restores the tag.
   await traced().publish('v1.1.3', {});
   await execa('docker', ['pull', '--quiet', `${traced().image}:v1.1.3`]);
   await traced().publish('v1.1.3');
@@ -40,15 +40,15 @@ beforeAll(async () => {
   await run(traced, 5, ['--target', 'v1.1.1', '--wait-timeout', '3']);
 });
 
-describe("SECURITY.md's table", () => {
-  test('has every call that these runs have made', () => {
+describe('the table of calls in SECURITY.md', () => {
+  test('lists every call of these runs', () => {
     const unknown = traces
       .flatMap(callsOfTrace)
       .filter((call) => !agentRows.some((row) => covers(row, call)));
     expect(unknown).toEqual([]);
   });
 
-  test('has no call but those, and those that are said to be rare', () => {
+  test('lists only calls of these runs and calls marked as rare', () => {
     const seen = traces.flatMap(callsOfTrace);
     const missing = agentRows.filter((row) => !row.isRare && !seen.some((call) => covers(row, call)));
     expect(missing.map(({ call }) => call)).toEqual([]);
@@ -62,7 +62,7 @@ interface Place {
   timeout?: number;
 }
 
-/** Types a command in a shell. Gives what it prints; it must end well unless another code is expected. */
+/** Runs a command in a shell, and requires the expected exit code. Returns the output. */
 async function typed(command: string, place: Place = {}, expected = 0): Promise<string> {
   const options = { cwd: root, input: '', timeout: 120_000, ...place };
   const { exitCode, all } = await execa('sh', ['-c', command], { ...options, all: true, reject: false });
@@ -71,7 +71,7 @@ async function typed(command: string, place: Place = {}, expected = 0): Promise<
 }
 
 const byFile = shareInstance({ ...alone, publish: ['v1.1.0', 'v1.2.0'] });
-/** A `docker run …` of the documents, with this instance's directory, image and name in it. */
+/** Inserts directory, socket, image and container name of the test into a documented command. */
 function filledIn(command: string): string {
   const { directory, name } = byFile();
   return command
@@ -84,19 +84,19 @@ function filledIn(command: string): string {
 const update = async (command: string) =>
   expect(await typed(filledIn(command))).toMatch(/ INFO {2}done updated v\S+ → v\S+ in /);
 
-/** Its instance must not be taken for one that a person has left running. */
+/** A separate directory, so that the demo does not use the instance of a demo that a user has started. */
 const demoState = join(inject('host').directory, 'demo');
 
-/** Somebody may have left one running. */
+/** Whether a user has left a demo running. */
 const isDemoThere = (await findNamed('svc-updater-demo')).containers.length > 0;
 
-describe('a command of the documents', () => {
-  test('bump', async () => {
+describe('the documentation', () => {
+  test('has a working bump command', async () => {
     const log = await typed(filledIn(bump), { cwd: byFile().directory });
     expect(log).toContain('+SVC_VERSION=v1.2.0');
   });
 
-  test('plan, update, and an update with the least rights', async () => {
+  test('has working commands for plan, for an update, and for an update with the least rights', async () => {
     expect(await typed(filledIn(`${updater} plan --target v1.1.0`))).toContain(
       'done planned: nothing was changed',
     );
@@ -104,7 +104,7 @@ describe('a command of the documents', () => {
     await update(`${leastRights} --target v1.2.0`);
   });
 
-  test('by hand, from the compose directory', async () => {
+  test('has a working command for a manual update in the compose directory', async () => {
     const commands = commandsOf(read('docs/operating.md')).filter((each) =>
       each.startsWith('docker compose -f compose.prod.yaml'),
     );
@@ -112,12 +112,12 @@ describe('a command of the documents', () => {
     await typed(commands.join(), { cwd: byFile().directory });
   });
 
-  test.skipIf(isDemoThere)('scripts/demo', { timeout: 600_000 }, async () => {
+  test.skipIf(isDemoThere)('has a working demo, scripts/demo', { timeout: 600_000 }, async () => {
     const script = read('scripts/demo');
-    // What it sets up before, scripts/test sets up, too.
+    // The setup of the demo, which scripts/test has already done.
     for (const step of ['need_node_modules', '/scripts/engine" up', 'choose_docker', '/scripts/image"'])
       expect(script).toContain(step);
-    // Three updates, and two ways back.
+    // The demo has three updates and two rollbacks.
     const place = { timeout: 500_000, env: { STATE: demoState } };
     const story = await typed(`${process.execPath} test/platform/demo/main.ts run`, place);
     expect(story).toContain('v1.1.0 is running with all 3 rows of the database');

@@ -11,10 +11,10 @@ import type { UpdateResult } from '../rig/updater-run.ts';
 import { expectAttempt, expectWords } from './support/attempt.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// Where the files say what runs, whichever compose has made it, there is neither a refusal nor a warning; where they do
-// not, what is lost is refused, and the rest is named.
+// If the files describe the running containers, whichever compose version created them, the run is not refused and has
+// no warning. Otherwise, the run is refused if the containers would lose something, and names all other differences.
 
-/** As many keys of the compose specification as this engine can serve, in their short and their long forms. */
+/** All keys of the compose specification that this engine supports, in short and long form. */
 const everyKey = (c: LayoutContext) => ({
   flags: [],
   files: {
@@ -175,7 +175,7 @@ configs:
   },
 });
 
-/** Lines whose change takes something away or gives rights, one of each other kind, and what takes their place. */
+/** Lines and their replacements: changes that remove something or grant rights, and one change of each other kind. */
 const keys: readonly (readonly [is: string, changed: string])[] = [
   ['    command: [app]', '    command: [app, more]'],
   ['    init: true', '    init: false'],
@@ -210,14 +210,14 @@ const keys: readonly (readonly [is: string, changed: string])[] = [
   ['    pid: service:app', '    pid: service:db'],
 ];
 
-/** The compose file with another line for each key. */
+/** The compose file with all changed lines. */
 const changeKeys = (text: string): string =>
   keys.reduce((now, [is, changed]) => {
     expect(`${now}\n`).toContain(`${is}\n`);
     return now.replace(`${is}\n`, () => `${changed}\n`);
   }, text);
 
-/** What `plan` names: what it would refuse without `--accept-drift` stands behind `accepted`. */
+/** The output of `plan`. Without `--accept-drift`, each difference after `accepted` causes a refusal. */
 const sentences = `
     app was edited: a mount at /run/secrets/moved, init, environment variable NUMBER, command
     app was edited: published port 127.0.0.1:22000-22900:9101/tcp, published port 0:9103/udp
@@ -239,7 +239,7 @@ const sentences = `
     accepted: sidecar: network mode would change from service:app to service:db
 `;
 
-/** A sentence for each item of a line such as `app would be removed: init, tty`. */
+/** Splits each line such as `app would be removed: init, tty` into one sentence for each item. */
 const sentencesFor = ({ project, directory }: Instance): string[] =>
   sentences
     .trim()
@@ -256,14 +256,14 @@ const sentencesFor = ({ project, directory }: Instance): string[] =>
 
 const toNext = ['--target', 'v1.1.0'];
 const isolated = () => `OCTET=${randomInt(250)}.${randomInt(250)}\n`;
-/** With a line for each key of a line that names all edited keys of a service. */
+/** The warnings. A warning that names all edited keys of a service becomes one line for each key. */
 const warnings = (result: UpdateResult) =>
   messages(result, 'warn').flatMap((line) => {
     const [, service, edited] = /^(\S+): the files were edited .* the edits of (.*)$/.exec(line) ?? [];
     return edited?.split(/, | and /).map((key) => `${service}: ${key} was edited`) ?? [line];
   });
 
-test("every key, made by the machine's compose: no drift; what changes is named; updated, no drift again", async () => {
+test('plan reports no drift for any compose key, names each edited key, and reports no drift after an update', async () => {
   const proxies = { default: { ftpProxy: 'http://proxy.example.org:3128', noProxy: 'example.org' } };
   const config = join(inject('host').directory, `proxies-${randomInt(1e6)}`);
   await mkdir(config);
@@ -277,7 +277,7 @@ test("every key, made by the machine's compose: no drift; what changes is named;
   expectWords(unedited, { exitCode: 0, says: [], ends: ['planned'] });
   expect(judgeUntouched(before, await look(own))).toEqual([]);
 
-  // What was given from outside the files, and goes: the proxies of a config.json, a network that was joined by hand.
+  // Settings that no file contains, and that would be lost: proxies from config.json, and a manually connected network.
   const app = `${own.project}-app-1`;
   await execa('docker', ['network', 'connect', 'bridge', app]);
   const lost = {
@@ -311,7 +311,7 @@ test("every key, made by the machine's compose: no drift; what changes is named;
   expect([...warnings(again), ...messages(again, 'error')]).toEqual([]);
 });
 
-/** What gives power over the machine, in the words of a compose file, and what is said of it. */
+/** Compose settings that grant rights on the host. `given` has their names in the log. */
 const powers = {
   lines: `privileged: true
 pid: host
@@ -333,12 +333,12 @@ secrets: [shadow]`,
 };
 const given = [
   ...['privileged: true', 'pid: host', 'ipc: host', 'uts: host', 'capability SYS_ADMIN'],
-  ...['device /dev/zero', 'devices by the rule c 1:3', 'seccomp=unconfined', 'label=disable'],
-  ...['/ of the host at /host', '/var/run/docker.sock of the host at /engine.sock'],
-  ...['/ of the host at /root', '/etc/shadow of the host at /run/secrets/shadow (read-only)'],
+  ...['device /dev/zero', 'devices that match the rule c 1:3', 'seccomp=unconfined', 'label=disable'],
+  ...['host path / mounted at /host', 'host path /var/run/docker.sock mounted at /engine.sock'],
+  ...['host path / mounted at /root', 'host path /etc/shadow mounted at /run/secrets/shadow (read-only)'],
 ];
 
-/** The file with all of that, for the app. */
+/** The compose file with all these settings for the app. */
 const withPowers = (text: string, out: string): string =>
   text
     .replace('    command: app\n', `    command: app\n${powers.lines.replace(/^/gm, '    ')}\n`)
@@ -349,13 +349,13 @@ const withPowers = (text: string, out: string): string =>
     .replace(/^volumes:\n/m, "volumes:\n  root: { driver_opts: { type: none, o: 'bind', device: / } }\n")
     .concat(out);
 
-test('rights that the container has not: refused by name, whoever wrote them; accepted; applied by hand no word', async () => {
+test('a run that grants new rights is refused with the name of each right, unless the rights are accepted or already applied', async () => {
   const own = await createInstance({ ...alone, kind: 'inline' });
   const text = await own.read('compose.yaml');
-  // A folder that the app may write to: what lies in the instance's directory need not end there.
+  // The app can write to this directory, so a path inside the instance's directory may be a link to another directory.
   await execa('ln', ['-s', '/etc', join(own.directory, 'data/out')]);
   await own.write('compose.yaml', withPowers(text, `${powers.tail}\n`));
-  const says = [...given, `${own.directory}/data/out of the host at /out`].map(
+  const says = [...given, `host path ${own.directory}/data/out mounted at /out`].map(
     (right) => `app: ${right} would be granted`,
   );
   await expectAttempt(own, toNext, {
@@ -363,9 +363,9 @@ test('rights that the container has not: refused by name, whoever wrote them; ac
     says,
     ends: [
       'refused (drift)',
-      'If you added these rights yourself, apply them with docker compose up -d first',
+      'If you added these privileges yourself, apply them with docker compose up -d first',
     ],
-    never: [/again of the host/],
+    never: [/mounted at \/data\/again/],
   });
   expectWords(await own.update(['plan', ...toNext]), { exitCode: 3, says, ends: [/^refused/] });
   const accepted = says.map((sentence) => `accepted: ${sentence}`);
@@ -378,7 +378,7 @@ test('rights that the container has not: refused by name, whoever wrote them; ac
   expect(warnings(applied)).toEqual([]);
 });
 
-// `provider:` exists since compose 2.36.
+// Compose supports `provider:` since 2.36.
 const { stdout: version } = await execa('docker', ['compose', 'version', '--short']);
 const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
 const hasProviders = major > 2 || minor >= 36;
@@ -387,7 +387,7 @@ case "$*" in *" up "*) echo '{"type":"setenv","message":"URL=x"}'; echo '{"type"
 `;
 
 test.runIf(hasProviders)(
-  'variables of a provider service: refused with the command to run, and never given up',
+  'an update of a service with variables of a provider is refused with the command to run, even with --accept-drift',
   async () => {
     const bin = join(inject('host').directory, `provider-${randomInt(1e6)}`);
     await mkdir(bin);

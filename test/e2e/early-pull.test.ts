@@ -9,7 +9,7 @@ import { type BadEngine, startBadEngine } from '../rig/bad-engine.ts';
 import { askEngine } from '../rig/engine-api.ts';
 import { shareInstance } from './support/attempt.ts';
 
-// docs/contract.md 2.8: the pull of what is not here goes on beside the questions whose answers may refuse the update.
+// docs/contract.md 2.8: missing images are pulled during the checks that may refuse the update.
 
 const toNext = ['--target', 'v1.1.0'];
 const shared = shareInstance({});
@@ -28,11 +28,11 @@ beforeEach(() => {
   engine.requests.length = 0;
 });
 
-/** Asked where drift is looked for, and again where the engine fails to tell it. */
+/** Requests of the drift check, which are repeated if the engine fails. */
 const isOfDrift = (asked: string) => asked === 'GET /info';
 const isPull = (asked: string) => /^POST \S*\/images\/create\?/.test(asked);
 
-/** The engine fails to tell it, and that not before this is so. */
+/** Delays requests of the drift check until the condition holds, and then fails them. */
 const failOnce = (isSo: () => boolean) =>
   engine.fail(async (asked) => {
     if (!isOfDrift(asked) || isSo()) return false;
@@ -40,12 +40,12 @@ const failOnce = (isSo: () => boolean) =>
     return true;
   });
 
-/** Whether an image is pulled before all that speaks against the update is known. */
+/** Whether a pull started before the drift check was complete. */
 const wasBeside = () =>
   engine.requests.findIndex(isPull) >= 0 &&
   engine.requests.findIndex(isPull) < engine.requests.findLastIndex(isOfDrift);
 
-test('a refusal cancels a pull that goes on, and nothing was changed', async () => {
+test('a refused update cancels a pull in progress and changes nothing', async () => {
   const instance = shared();
   const text = await instance.read('compose.prod.yaml');
   await instance.write('compose.prod.yaml', text.replace('./data:/data', './other:/data'));
@@ -66,7 +66,7 @@ test('a refusal cancels a pull that goes on, and nothing was changed', async () 
   expect(wasBeside(), engine.requests.join('\n')).toBe(true);
 });
 
-test('what has come meanwhile is not pulled again, is told of in its phase, and is no tag to move back', async () => {
+test('an image pulled early is not pulled again, is reported in the pull phase, and its tag is not restored by a rollback', async () => {
   const instance = shared();
   const before = await look(instance);
   const path = `/images/${encodeURIComponent(`${instance.image}:v1.1.0`)}/json`;

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { expectWords, shareInstance } from './support/attempt.ts';
 import type { Instance } from './support/instance.ts';
 
-// Somebody saves .env, with the version that it had, while containers are being replaced by what the update has written.
+// Another user saves .env with the old version while the update is replacing containers.
 
-/** Compose starts such a worker once the app is healthy, which it is not before the test says so. */
+/** Compose starts this worker once the app is healthy, which the test controls. */
 const patient = 'depends_on: { app: { condition: service_healthy } }';
 const patientRelease = (tag: string) => ({ env: { READY_WHEN: tag } });
 const letReady = (instance: Instance, tag: string, service: 'app' | 'worker') =>
@@ -14,7 +14,7 @@ const shared = shareInstance({ text: { extra: { worker: patient } }, publish: []
 const setVersion = async (instance: Instance, from: string, to: string) =>
   instance.write('.env', (await instance.read('.env')).replace(`SVC_VERSION=${from}`, `SVC_VERSION=${to}`));
 
-test('before the worker is replaced: it is not given an older version, and the last line says why', async () => {
+test('a worker is not replaced with an older version set in .env during the update, and the last line reports the edit', async () => {
   const instance = shared();
   await instance.publish('v1.1.0', patientRelease('v1.1.0'));
   const run = instance.startUpdate(['--target', 'v1.1.0']);
@@ -26,7 +26,7 @@ test('before the worker is replaced: it is not given an older version, and the l
   expectWords(result, {
     exitCode: 5,
     says: [
-      /ERROR recreate another user or process edited \S+\/\.env during the update, so worker is not replaced with the image that is now specified/,
+      /ERROR recreate another user or process edited \S+\/\.env during the update, so worker was not updated to the image that the files now specify/,
     ],
     ends: [
       'broken (broken): the new version has started',

@@ -3,14 +3,14 @@ import { endlessOutputs, limitedMemory } from './support/endless-output.ts';
 import { alone, createInstance } from './support/instance.ts';
 import { createWithData, expectRestored } from './support/own-data.ts';
 
-// docs/contract.md 2.27: a release may print more than a string can hold, without a line break.
+// docs/contract.md 2.27: a command of a release may print more than a string can hold, without a line break.
 
 const label = (kind: 'ready' | 'preflight', script: string) => ({
   labels: { [`svc.${kind}`]: JSON.stringify(['sh', '-c', script]) },
 });
 const update = ['--target', 'v1.1.1', '--restore-point'];
 
-test.each(endlessOutputs)('a ready command that fills %s is rolled back', async (_, script) => {
+test.each(endlessOutputs)('an update is rolled back if the ready command fills %s', async (_, script) => {
   const instance = await createWithData();
   await instance.publish('v1.1.1', { ...label('ready', script), env: {} });
   const { exitCode, log } = await instance.update(update, limitedMemory);
@@ -20,7 +20,7 @@ test.each(endlessOutputs)('a ready command that fills %s is rolled back', async 
   await expectRestored(instance, log);
 });
 
-test.each(endlessOutputs)('a preflight command that fills %s refuses the update', async (_, script) => {
+test.each(endlessOutputs)('an update is refused if the preflight command fills %s', async (_, script) => {
   const instance = await createInstance(alone);
   await instance.publish('v1.1.1', { ...label('preflight', script), env: {} });
   const { exitCode, log } = await instance.update(['--target', 'v1.1.1'], limitedMemory);

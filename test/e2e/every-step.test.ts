@@ -8,21 +8,21 @@ import { type UpdateResult, updaterImage } from '../rig/updater-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 import { createWithData, expectRestored, statesOf } from './support/own-data.ts';
 
-// An updater is killed before each step that there is, one container after the other, until one comes to the end: what that one
-// says is true. A new kind of step is missing below until some story gets there.
+// Each updater is killed before another step, until one completes. Its result must be correct. The check at the end of
+// this file fails for a new kind of step until a test reaches that step.
 
-/** Ends the updater at the first step that none was killed at, as a kill would, and says which. */
+/** Exits like a killed updater before the first step that is not in `KILLED`, and prints the step. */
 const killer = `import{subscribe}from'node:diagnostics_channel';import{writeSync}from'node:fs';
   const known=process.env.KILLED.split(',');
   subscribe('svc-updater.step',({goal,kind})=>{const name=goal+' '+kind;
     if(!known.includes(name)){writeSync(2,'killed before: '+name+'\\n');process.reallyExit(137)}})`;
 
-/** `SVC_UPDATER_OTHER_IMAGE`, such as that of an earlier release, is used by every second updater: each continues what the other began. */
+/** Every second updater uses `SVC_UPDATER_OTHER_IMAGE`, such as an earlier release, and continues the other's run. */
 const images = [updaterImage, process.env.SVC_UPDATER_OTHER_IMAGE ?? updaterImage];
 
 const reached = new Set<string>();
 
-/** The end of the first updater that was not killed, with the steps that the others were killed at. */
+/** Returns the result of the first updater that was not killed, and the steps before which the others were killed. */
 async function killAtEveryStep(
   instance: Instance,
   args: readonly string[],
@@ -41,7 +41,7 @@ async function killAtEveryStep(
   }
 }
 
-/** `migrate` runs once before the app, and the worker waits for the app. */
+/** A project whose `migrate` runs once before the app, and whose worker waits for the app. */
 const waiting = (c: LayoutContext) => ({
   files: {
     'compose.yaml': composeText({
@@ -66,11 +66,11 @@ volumes:
   flags: [],
 });
 
-// Some thirty runs, each with its own updater.
+// About thirty runs, each with its own updater.
 const manyRuns = { timeout: 600_000 };
 
-describe.concurrent('killed before every step, and run again', manyRuns, () => {
-  test('a good release is there', async ({ onTestFinished }) => {
+describe.concurrent('an update that is killed before every step and run again', manyRuns, () => {
+  test('installs a good release', async ({ onTestFinished }) => {
     const up = [...alone.up, '--scale', 'worker=2'];
     const instance = await createInstance({ ...alone, up, layout: waiting, publish: [] }, onTestFinished);
     const ready = ['sh', '-c', 'cat /etc/svc-version >>/data/ready'];
@@ -87,7 +87,7 @@ describe.concurrent('killed before every step, and run again', manyRuns, () => {
     expect(await instance.read('data/ready')).toBe('v1.1.0\n');
   });
 
-  test('a release that cannot be started leaves the old one', async ({ onTestFinished }) => {
+  test('restores the old version if the release cannot be started', async ({ onTestFinished }) => {
     const instance = await createInstance({ ...alone, publish: ['v1.1.3'], impatient: true }, onTestFinished);
     const { last, killed } = await killAtEveryStep(instance, ['--target', 'v1.1.3', '--wait-timeout', '20']);
     expect(last.exitCode, last.log).toBe(4);
@@ -98,7 +98,9 @@ describe.concurrent('killed before every step, and run again', manyRuns, () => {
     expect(killed).toContain('rollback compare');
   });
 
-  test('a bad release with a restore point leaves the old one with its data', async ({ onTestFinished }) => {
+  test('restores the old version and its data from a restore point if the release is bad', async ({
+    onTestFinished,
+  }) => {
     const instance = await createWithData({ publish: ['v1.1.1'] }, onTestFinished);
     const args = ['--target', 'v1.1.1', '--restore-point', '--wait-timeout', '8'];
     const { last, killed } = await killAtEveryStep(instance, args);
@@ -111,7 +113,7 @@ describe.concurrent('killed before every step, and run again', manyRuns, () => {
   });
 });
 
-/** The release adds a cache, which the app awaits, and no longer has the worker. */
+/** The release adds a cache, on which the app depends, and no longer has the worker. */
 const otherServices = (version: string) =>
   generatedCompose(version, {
     worker: null,
@@ -123,7 +125,7 @@ const otherServices = (version: string) =>
   );
 
 describe.concurrent(
-  'killed before every step of a release with other services, and run again',
+  'an update to a release with other services that is killed before every step and run again',
   manyRuns,
   () => {
     const installed: InstanceOptions = {
@@ -132,7 +134,7 @@ describe.concurrent(
       publish: [],
     };
 
-    test('a good release is there', async ({ onTestFinished }) => {
+    test('installs a good release', async ({ onTestFinished }) => {
       const instance = await createInstance(installed, onTestFinished);
       await instance.publish('v1.1.0', { files: { 'compose.yaml': otherServices('v1.1.0') } });
       const { last, killed } = await killAtEveryStep(instance, ['--target', 'v1.1.0']);
@@ -141,7 +143,7 @@ describe.concurrent(
       expect(killed).toContain('update remove-old');
     });
 
-    test('a release that cannot be started leaves the old one', async ({ onTestFinished }) => {
+    test('restores the old version if the release cannot be started', async ({ onTestFinished }) => {
       const instance = await createInstance(installed, onTestFinished);
       const entrypoint = ['/bin/there-is-no-such-file'];
       await instance.publish('v1.1.3', { entrypoint, files: { 'compose.yaml': otherServices('v1.1.3') } });
@@ -158,7 +160,7 @@ describe.concurrent(
   },
 );
 
-/** Steps that another process has to cause, with the test that does. */
+/** Steps that only another process can cause, with the test that covers them. */
 const causedByOthers = {
   'give-name': 'unit: replace-steps',
   'remove-leftovers': 'beside',

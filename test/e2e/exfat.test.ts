@@ -6,7 +6,7 @@ import { mountLoop } from '../rig/loop-disk.ts';
 import { expectAttempt } from './support/attempt.ts';
 import { alone } from './support/instance.ts';
 
-test('on exFAT: refused before anything changes', async () => {
+test('plan and update are refused on exFAT before anything is changed', async () => {
   const host = inject('host');
   const disk = await mountLoop('exfat', join(host.directory, 'exfat'));
   onTestFinished(disk.unmount);

@@ -27,20 +27,20 @@ import {
 import { shortPauses } from './support/fast-clock.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// Every exit code of docs/contract.md 1.4: what the log says, the state that the instance is in, and that it is in that state.
+// Every exit code of docs/contract.md 1.4: the reported outcome and state, and the actual state of the instance.
 
 const toNext = ['--target', 'v1.1.0'];
 const good = { version: 'v1.1.0', changed: { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') } };
 const hint = 'then run the update again';
-/** A release that stops once there is `data/go`; with this grace, however long that takes. */
+/** The containers of this release stop only once `data/go` exists; `grace` keeps the engine from killing them. */
 const stuck = { env: { STOP_UNTIL: '/data/go' } };
 const grace = 'stop_grace_period: 10m';
 
-describe('1, 2, 0', () => {
+describe('exit code', () => {
   const instance = shareInstance();
 
-  test('1: a bug of the updater says what state it left', async () => {
-    // A bug, put in from outside: nothing of the product throws this. Node's own modules are spared.
+  test('1: a crash caused by a bug reports the state of the files and containers', async () => {
+    // Injects a bug: JSON.stringify throws if the updater calls it, but not for Node's own modules.
     const throws = "if(/agent\\.mjs/.test(new Error().stack))throw new TypeError('a bug')";
     const bug = encodeURIComponent(
       `const write=JSON.stringify;JSON.stringify=(...a)=>{${throws};return write(...a)}`,
@@ -57,21 +57,21 @@ describe('1, 2, 0', () => {
     expect(judgeUntouched(before, await look(instance()))).toEqual([]);
   });
 
-  test('2: all mistakes in options are told in one go', async () => {
+  test('2: all errors in the options are reported together', async () => {
     const args = ['--target', '1 2', '--wait-timeout', 'soon', '--color', '--dir', 'svc', 'extra'];
     const says = [
-      '--target must be a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache)',
+      "--target must be a release in the format of the product's tags (v1.2.3, 2025.8.4, 32.0.1-apache)",
       '--wait-timeout must be a whole number of seconds',
       'unknown option --color',
       '--dir must be an absolute path, not "svc"',
       '"extra"',
     ];
     const ends = ['usage: nothing was done. Next: See --help.'];
-    // Without a socket: nothing is looked at.
+    // Without a socket, because the updater must not request anything from the engine.
     await expectAttempt(instance(), args, { exitCode: 2, says, ends }, { socket: null });
   });
 
-  test('4: the edit cannot be proven, and nothing is written', async () => {
+  test('4: an edit that cannot be verified is not written', async () => {
     await keepFiles(instance());
     const { parts } = inject('host');
     const extra = (part: string) => `services: {extra: {image: '${parts}/${part}:1', command: idle}}\n`;
@@ -93,8 +93,8 @@ describe('1, 2, 0', () => {
     });
   });
 
-  // The last one: it moves the instance that the others leave as it was.
-  test('0: updated, and unchanged when it is done again', async () => {
+  // Must be the last test, because it updates the shared instance.
+  test('0: an update succeeds, and a second run reports unchanged', async () => {
     const before = await look(instance());
     const updated = await instance().update(toNext);
     expectWords(updated, {
@@ -113,7 +113,7 @@ describe('1, 2, 0', () => {
   });
 });
 
-describe('4: the pull fails, and nothing has changed', () => {
+describe('4: a failed pull changes nothing', () => {
   interface PullFailure {
     name: string;
     fault: RegistryFault | 'down';
@@ -121,7 +121,7 @@ describe('4: the pull fails, and nothing has changed', () => {
     args?: string[];
     says: string | RegExp;
     next: string | RegExp;
-    /** Seconds before each further try, where it may pass. */
+    /** Seconds before each retry, if the failure may be temporary. */
     pauses?: number[];
   }
   const often = [2, 5, 10];
@@ -149,8 +149,8 @@ describe('4: the pull fails, and nothing has changed', () => {
     },
   ];
 
-  // One after the other in one instance, which each must leave as it was.
-  test('whatever the registry does', async () => {
+  // All failures use one instance, which none of them may change.
+  test('if the registry denies access, is unreachable, stalls or has no image for the platform', async () => {
     const registry = await startBadRegistry(inject('host').registry);
     onTestFinished(() => registry.close());
     const instance = await createInstance({ ...alone, registry: registry.host });
@@ -168,7 +168,7 @@ describe('4: the pull fails, and nothing has changed', () => {
     registry.fail(registryFaults.error, { on: 'manifests', times: 2 });
     expectWords(await instance.update(toNext, { env: shortPauses }), {
       exitCode: 0,
-      says: ['the registry failed (5xx); trying again in 2 s'],
+      says: ['the registry reported a server error (5xx); trying again in 2 s'],
       ends: ['updated v1.0.0 → v1.1.0'],
     });
   });
@@ -190,7 +190,7 @@ describe('4: the pull fails, and nothing has changed', () => {
       },
       { env: shortPauses },
     );
-    // What will not pass by itself is not tried again; what may is tried with growing pauses.
+    // Only failures that may be temporary are retried, with growing pauses.
     const told = (failure.pauses ?? []).map((pause) => `trying again in ${pause} s`);
     expect(log.match(/trying again in \d+ s/g) ?? [], failure.name).toEqual(told);
     expect(Object.keys((await look(instance)).tags)).toEqual([`${instance.image}:v1.0.0`]);
@@ -198,11 +198,11 @@ describe('4: the pull fails, and nothing has changed', () => {
   }
 });
 
-describe('4: a registry with a password', () => {
+describe('4: an update from a registry with a password', () => {
   const credentials = { user: 'svc', password: 'hunter2-hunter2' };
   const never: Says = [/hunter2|c3ZjOmh1/];
 
-  test('refused; then good ones beside a helper that is not there', async () => {
+  test('fails without credentials, and succeeds with credentials although a credential helper is missing', async () => {
     const registry = await startBadRegistry(inject('host').registry, credentials);
     onTestFinished(() => registry.close());
     const config = join(inject('host').directory, `config-${Math.random().toString(36).slice(2, 8)}`);
@@ -244,14 +244,14 @@ describe('4: a registry with a password', () => {
   });
 });
 
-describe('4: recreate fails before anything new has started, and the old version is back', () => {
+describe('4: an update that cannot start a new container restores the old version', () => {
   const backAgain =
     /^failed \([a-z-]+\): the original files are in place, and v1\.0\.0 is running again\. Next: /;
   const expectBack = async (instance: Instance, args: string[], says: Says) => {
     const before = await look(instance);
     expectWords(await instance.update(args), {
       exitCode: 4,
-      says: [...says, 'no container of the new version has started; restoring the old version'],
+      says: [...says, 'no container of the new version was started; restoring the old version'],
       ends: [backAgain, hint],
     });
     expect(judgeBroughtBack(before, await look(instance))).toEqual([]);
@@ -266,7 +266,7 @@ describe('4: recreate fails before anything new has started, and the old version
     return typeof address === 'object' && address ? address.port : 0;
   };
 
-  test('an entrypoint that does not exist, behind a floating tag, with two workers', async () => {
+  test('if the entrypoint of a floating tag does not exist, with two workers', async () => {
     const instance = await createInstance({
       kind: 'default-latest',
       tag: 'latest',
@@ -277,7 +277,7 @@ describe('4: recreate fails before anything new has started, and the old version
     expect(await judgeUpKeepsVersion(instance, '--scale', 'worker=2')).toEqual([]);
   });
 
-  test('a taken port in the new generated file', async () => {
+  test('if a port in the new generated file is already in use', async () => {
     const instance = await createInstance({ kind: 'generated' });
     const port = await takePort();
     const files = { 'compose.yaml': generatedCompose('on another port', { port: `${port}` }) };
@@ -287,7 +287,7 @@ describe('4: recreate fails before anything new has started, and the old version
   });
 });
 
-describe('5: the new version has started and is not well', () => {
+describe('5: an update is broken and not rolled back after it has started', () => {
   const cases: [name: string, tag: string, says: Says][] = [
     ['is never healthy', 'v1.1.2', ['app-1', 'is unhealthy', 'health check output:']],
     [
@@ -296,12 +296,12 @@ describe('5: the new version has started and is not well', () => {
       ['worker-1', 'svc: cannot read the settings', /, restarted \d+ times/],
     ],
   ];
-  test.concurrent.for(cases)('one that %s', async ([, tag, says], { onTestFinished: finished }) => {
+  test.concurrent.for(cases)('a release that %s', async ([, tag, says], { onTestFinished: finished }) => {
     const instance = await createInstanceFor(finished, { ...alone, publish: [tag] });
     const before = await look(instance);
     const names = `-p ${instance.project}`;
-    // The engine calls one unhealthy after some seven seconds, on a quiet machine. One that exits is not waited for after
-    // its fifth restart.
+    // On an idle machine, the engine reports a container as unhealthy after about seven seconds. For a container that
+    // exits, the updater stops waiting after the fifth restart.
     const result = await instance.update(['--target', tag, '--wait-timeout', tag === 'v1.1.2' ? '20' : '60']);
     expectWords(result, {
       exitCode: 5,
@@ -315,7 +315,7 @@ describe('5: the new version has started and is not well', () => {
       ],
       never: [/correct horse battery/],
     });
-    // Forward only: what was written stays, and nobody else was touched.
+    // Nothing is rolled back: the written files stay, and no other container was changed.
     const written = changeFiles(before.files, { '.env': (text) => text.replace('v1.0.0', tag) });
     const after = await look(instance);
     expect([...judgeBrokenLog(result), ...judgeBroken(before, after, { 'the new ones': written })]).toEqual(
@@ -325,7 +325,7 @@ describe('5: the new version has started and is not well', () => {
     if (tag === 'v1.1.2') await expectStillUnwell(instance, tag);
     if (tag !== 'v1.1.6') return;
 
-    // The publisher mends the release; what the last line said to type works.
+    // After the publisher has fixed the release, the command in the last line works.
     await instance.publish(tag, {});
     const typed =
       /or run docker compose (.*?) in the compose directory/
@@ -337,7 +337,7 @@ describe('5: the new version has started and is not well', () => {
     expect(await instance.version()).toBe(tag);
   });
 
-  test('one whose log cannot be read: the reason is not shown as printed by the container', async () => {
+  test('a worker whose log cannot be read, without printing the reason as output of the worker', async () => {
     const instance = await createInstance({
       ...alone,
       publish: ['v1.1.6'],
@@ -352,7 +352,7 @@ describe('5: the new version has started and is not well', () => {
     });
   });
 
-  /** A second run has nothing to do, and does not call that well. */
+  /** A second run has nothing to update, but still reports the unhealthy containers. */
   async function expectStillUnwell(instance: Instance, version: string): Promise<void> {
     const idsOf = async () => Object.values(await instance.containers()).map(({ id }) => id);
     const ids = await idsOf();
@@ -368,7 +368,7 @@ describe('5: the new version has started and is not well', () => {
   }
 });
 
-test('4: somebody edits a file, which is only read, during the pull', async () => {
+test('4: an update fails if a file that the updater only reads is edited during the pull', async () => {
   const registry = await startBadRegistry(inject('host').registry);
   onTestFinished(() => registry.close());
   const instance = await createInstance({ ...alone, registry: registry.host });
@@ -392,7 +392,7 @@ test('4: somebody edits a file, which is only read, during the pull', async () =
   expect(judgeUntouched(before, await look(instance), edited)).toEqual([]);
 });
 
-test('130 and 143: a signal in the pull cancels, and one while containers are replaced comes too late', async () => {
+test('130 and 143: a signal cancels an update during the pull, but not while containers are being replaced', async () => {
   const registry = await startBadRegistry(inject('host').registry);
   onTestFinished(() => registry.close());
   const text = { extra: { app: grace, worker: grace } };
@@ -401,7 +401,7 @@ test('130 and 143: a signal in the pull cancels, and one while containers are re
   const instance = await createInstance({ ...options, release });
   const next = { version: '1.1.0-canary.2', ...stuck };
   await instance.publish('canary', { ...next, ballast: 3_000_000 });
-  // No pull ends by itself. An engine tells of whole mebibytes.
+  // The pull never completes. The engine reports progress in whole mebibytes.
   registry.fail({ kind: 'late', after: 1_200_000, until: new Promise(() => {}) }, { on: 'blobs' });
   const before = await look(instance);
   const cancelled = instance.startUpdate(['--target', 'canary']);

@@ -6,15 +6,15 @@ import { composeText } from '../rig/compose-text.ts';
 import { expectWords } from './support/attempt.ts';
 import { alone, createInstance } from './support/instance.ts';
 
-// docs/contract.md 5.16: "runs again" is said of what is what it was, and of nothing else.
+// docs/contract.md 5.16: a container is reported as running again only if its state is the same as before the update.
 
 const impossible = ['--target', 'v1.1.3', '--wait-timeout', '30'];
 const notBack =
   'broken (containers-not-restored): the original files are in place, but v1.0.0 could not be restored; no container of the new version has started. Next: ';
 
 /**
- * The worker is not well from the beginning, and nobody waits for it; the app is, as long as that file is there. Neither
- * stops before the test says so.
+ * The worker is unhealthy from the beginning, so no run waits for it. The app is healthy while `data/kept.txt` exists.
+ * Both stop only once the test has written `data/stop-now`.
  */
 const startFrail = () =>
   createInstance({
@@ -35,7 +35,7 @@ const startFrail = () =>
     impatient: true,
   });
 
-test('what was brought back and is not what it was is named, and is not said to run again', async () => {
+test('a restored container that is unhealthy is named, and the old version is not reported as running again', async () => {
   const instance = await startFrail();
   const { directory } = instance;
   const health = async () =>
@@ -43,7 +43,7 @@ test('what was brought back and is not what it was is named, and is not said to 
   await expect.poll(health).toEqual(['app healthy', 'worker unhealthy']);
   const { files } = await instance.snapshot();
 
-  // The app that comes back is unhealthy.
+  // Without this file, the restored app is unhealthy.
   const run = instance.startUpdate(impossible);
   await run.waitFor('recreate stopping worker');
   await unlink(join(directory, 'data', 'kept.txt'));

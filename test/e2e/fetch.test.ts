@@ -5,12 +5,12 @@ import { expectAttempt } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
 import { createInstance } from './support/instance.ts';
 
-// Images ahead of an update: `fetch` has here what an update pulls, and nobody's next `up` sees a difference.
+// `fetch` downloads the images of an update in advance. The next `docker compose up` must not use them.
 
 const fetched = (version: string) =>
   new RegExp(`^fetched ${version} in \\d+ s: all images are on this machine; v1\\.0\\.0 is still running$`);
 
-test('a tag that floats stays where it is until the update, which asks for no layer', async () => {
+test('fetch does not move a floating tag, and the following update requests no layers', async () => {
   const registry = await startBadRegistry(inject('host').registry);
   onTestFinished(() => registry.close());
   const options = { kind: 'default-latest', tag: 'latest' } as const;

@@ -7,12 +7,11 @@ import { publish } from '../rig/registry.ts';
 import { expectAttempt, expectWords } from './support/attempt.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// What compose and the engine need besides the compose file: files, plugins and images outside of it, and the program of a
-// health check.
+// Dependencies outside the compose file: files, plugins, mounted images, and the program of a health check.
 
 const planNext = ['plan', '--target', 'v1.1.0'];
 const file = 'compose.prod.yaml';
-/** Answers what compose asks of the plugin for language models, and runs none. */
+/** A stub of compose's plugin for language models. */
 const plugin = `#!/bin/sh
 [ "$1" != model ] || shift
 case "$1" in
@@ -29,7 +28,7 @@ const refused = (reason: string, advice: string) => ({
 });
 const planned = { exitCode: 0, says: [], ends: ['planned: nothing was changed'] };
 
-test('names what compose lacks in the container of the updater, and updates mounted images with the pin', async () => {
+test('plan names files and plugins that the updater container lacks, and an update also updates mounted images with the pin', async () => {
   const instance = await createInstance(alone);
   const { registry, directory } = inject('host');
   const text = await instance.read(file);
@@ -64,12 +63,12 @@ test('names what compose lacks in the container of the updater, and updates moun
     instance,
     planNext,
     refused(
-      'compose needs its plugin docker-model',
+      'compose needs the docker-model plugin',
       `Add -v /usr/libexec/docker/cli-plugins/docker-model:${destination}`,
     ),
   );
   await expectAttempt(instance, planNext, planned, { volumes: [`${program}:${destination}`] });
-  // The app depends on it.
+  // The db uses the model, and the app depends on the db.
   await say('db', 'models: [small]');
   await instance.write(file, `${await instance.read(file)}${models}`);
   await expectAttempt(instance, planNext, planned);

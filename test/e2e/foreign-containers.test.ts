@@ -17,17 +17,17 @@ import {
   waitForStatus,
 } from './support/server.ts';
 
-// docs/contract.md 4.10: containers with compose's labels that are none of the instance's. Whoever may start a container
-// may give it any labels, and has no right besides: what a file that they name says would be started with all rights.
+// docs/contract.md 4.10: unrelated containers with compose's labels. A user who may start containers can set any label.
+// If the updater trusted the compose file that a label names, it would start its services with unlimited rights.
 
 const toNext = ['--target', 'v1.1.0'];
 
 interface Stranger {
-  /** It says all that the app's own container says. */
+  /** All its labels are equal to those of the app's container, except for the container number. */
   isPerfect?: boolean;
 }
 
-/** Writes `data/evil.yaml`, and starts a container whose labels name it. Gives its name. */
+/** Writes `data/evil.yaml`, and starts a container whose labels name this file. Returns the container's name. */
 async function plant(instance: Instance, { isPerfect = false }: Stranger = {}): Promise<string> {
   const { Config } = await inspect(`${instance.project}-app-1`);
   const files: string = Config.Labels[composeLabels.files];
@@ -55,10 +55,10 @@ async function plant(instance: Instance, { isPerfect = false }: Stranger = {}): 
 
 const shared = shareInstance({ ...alone, text: { port: null } });
 const refused = /^refused \(unrelated-container\): nothing was changed/;
-/** Neither is its file read, nor is anything advised about it. */
+/** The updater neither reads the file of the unrelated container nor mentions it. */
 const never = [/evil\.(?:yaml|env)/, /INFO {2}(?:plan|pull|recreate) /];
 
-/** Is refused, and leaves the instance and the stranger as they were. */
+/** The run is refused, and changes neither the instance nor the unrelated container. */
 async function expectRefusal(
   instance: Instance,
   args: readonly string[],
@@ -75,16 +75,19 @@ async function expectRefusal(
 test.for<[string, Stranger, string]>([
   ['another file', {}, 'were started from different compose files'],
   ['a perfect replica of another image', { isPerfect: true }, 'run images of different repositories'],
-])('by hand: %s', async ([, stranger, difference]) => {
-  const instance = shared();
-  const name = await plant(instance, stranger);
-  const says = [name, `the labels of service app of project ${instance.project}`, difference];
-  const ends = [`run docker rm -f ${name}.`];
-  await expectRefusal(instance, toNext, says, ends);
-  await expectRefusal(instance, ['plan', ...toNext], says, ends);
-});
+])(
+  'plan and update are refused if an unrelated container has the labels of the app: %s',
+  async ([, stranger, difference]) => {
+    const instance = shared();
+    const name = await plant(instance, stranger);
+    const says = [name, `the labels of service app of project ${instance.project}`, difference];
+    const ends = [`run docker rm -f ${name}.`];
+    await expectRefusal(instance, toNext, says, ends);
+    await expectRefusal(instance, ['plan', ...toNext], says, ends);
+  },
+);
 
-test('a run that is told a container believes that one alone', async () => {
+test('a run with --container trusts only the labels of that container', async () => {
   const instance = shared();
   const { Id } = await inspect(`${instance.project}-app-1`);
   const name = await plant(instance);
@@ -101,7 +104,7 @@ test('a run that is told a container believes that one alone', async () => {
   );
 });
 
-test('a server says so before anybody presses, and tells its updater which container is its own', async () => {
+test('a server reports an unrelated container before an update is requested, and passes its own container ID to the updater', async () => {
   const instance = await createServerInstance(alone);
   await instance.offer('v1.1.0');
   await instance.status({ refresh: true });

@@ -10,7 +10,7 @@ import { restoreOf } from './support/own-data.ts';
 
 // SECURITY.md, "Who is trusted with what": restore points that the owner of a compose directory has forged.
 
-/** Another directory of the machine, which the instance has nothing to do with. */
+/** Creates a directory that is unrelated to the instance. */
 async function makeVictim(instance: Instance): Promise<string> {
   const victim = `${instance.directory}-victim`;
   await mkdir(victim);
@@ -24,7 +24,7 @@ async function expectUnharmed(victim: string): Promise<void> {
   await rm(victim, { recursive: true });
 }
 
-/** What the owner may do: a copy of his own in the place of root's. */
+/** Replaces the restore point of root with a forged copy, which the owner of the compose directory is able to do. */
 async function forgePoint(instance: Instance, victim: string): Promise<string> {
   const { directory, record } = await pointOf(instance);
   const path = JSON.stringify(join(instance.directory, 'data')).slice(1, -1);
@@ -37,10 +37,10 @@ async function forgePoint(instance: Instance, victim: string): Promise<string> {
   return directory;
 }
 
-test('a restore point of the owner of the directory restores nothing, and a link leads to no other place', async () => {
+test('a rollback is refused if root does not own the restore point, or if a link has replaced a saved directory', async () => {
   const instance = await updatedInstance();
   const victim = await makeVictim(instance);
-  // Nor is anything restored to the target of a link that has taken the place of a directory.
+  // The owner replaces the data directory with a link; nothing may be restored to the target of the link.
   const data = join(instance.directory, 'data');
   await rename(data, `${data}-away`);
   await symlink(victim, data);
@@ -65,7 +65,7 @@ test('a restore point of the owner of the directory restores nothing, and a link
   for (const args of [['rollback'], ['rollback', '--yes'], ['restore-point', 'rm'], toNext])
     expectWords(await instance.update(args), refused);
 
-  // By a journal, too, which he may write.
+  // The owner can also write a journal that refers to the forged restore point.
   const { back } = JSON.parse(await readFile(join(directory, 'point.json'), 'utf8')).point;
   const journal: JournalData = {
     ...back,
@@ -75,7 +75,7 @@ test('a restore point of the owner of the directory restores nothing, and a link
   await instance.write('.svc-updater/journal.json', JSON.stringify(journal));
   await chown(join(instance.directory, '.svc-updater', 'journal.json'), owner, owner);
   expectWords(await instance.update(toNext), refused);
-  // Where he keeps it somewhere else.
+  // A journal that refers to a restore point in another directory.
   const elsewhere = join(instance.directory, 'data', 'x');
   await rename(restoreOf(instance), elsewhere);
   const point = savedIn(directory.replace(restoreOf(instance), elsewhere));

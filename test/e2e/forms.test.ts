@@ -3,9 +3,9 @@ import { fresh, layouts } from '../recorded/forms.ts';
 import { bump } from './support/bump.ts';
 import { expectMoved } from './support/forms.ts';
 
-// Forms of compose files that the real compose is asked about; test/recorded/forms.test.ts plays all of them.
+// Some forms of compose files, with the real compose; test/recorded/forms.test.ts has all forms, with recorded output.
 
-describe.concurrent('bump moves the version and nothing else', () => {
+describe.concurrent('bump changes only the version', () => {
   it.each([
     ['image', 'extends over directories and back'],
     ['host', 'extends with variables in the file and in the service'],
@@ -22,7 +22,7 @@ describe.concurrent('bump moves the version and nothing else', () => {
     ['host', 'a digest in a variable of its own, if there is one'],
     ['host', 'a variable in the value of a variable'],
     ['host', 'a variable of two services'],
-  ] as const)('by the compose of the %s: %s', async (where, name) => {
+  ] as const)('with the compose of the %s: %s', async (where, name) => {
     const layout = layouts[name];
     if (layout === undefined) throw new Error(`there is no form ${name}`);
     await expectMoved(layout, async (directory) => {

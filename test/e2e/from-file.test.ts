@@ -12,7 +12,7 @@ import { expectAttempt } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
 import { createInstance, type Instance } from './support/instance.ts';
 
-// docs/contract.md 3.22. What is loaded has never been in a registry, and none is there to be asked.
+// docs/contract.md 3.22. The images of the archive are in no registry.
 
 async function made(instance: Instance, archive: ArchiveOptions = {}) {
   const { bytes } = await releaseArchive(instance.image, 'v1.1.0', archive);
@@ -33,9 +33,9 @@ const withFlipped = (entries: ArchiveEntries, name: RegExp): ArchiveEntries =>
     return [each, bytes];
   });
 
-test('an archive is updated to, and one that is not the whole, unchanged release is refused before anything is loaded', async () => {
+test('an update installs an archive, and is refused for an untrusted, incomplete or changed archive before anything is loaded', async () => {
   const instance = await createInstance({ publish: [] });
-  // test/provenance/release-archive.test.ts has the other ways.
+  // test/provenance/release-archive.test.ts has the other invalid archives.
   const rows: [ArchiveOptions, string][] = [
     [{ signer: publisher() }, 'not signed with a trusted key'],
     [{ platform: 'linux/s390x' }, 'lists no image of'],
@@ -56,7 +56,7 @@ test('an archive is updated to, and one that is not the whole, unchanged release
 
   const options = await made(instance);
   await updateWell(instance, fromFile, { version: 'v1.1.0', changed: moved }, options);
-  // By the digest of the index, which a pull would have brought.
+  // The loaded image has the digest of the index, as after a pull.
   const again = await instance.update(fromFile, options);
   expect([again.exitCode, again.log]).toEqual([0, expect.stringContaining('unchanged')]);
 });

@@ -16,7 +16,7 @@ test('a release that fills the disk of engine, data and journal is rolled back',
 });
 
 // docs/contract.md 5.20.
-test('a restore point for which there are too few inodes is refused by the plan', async () => {
+test('plan is refused if there are too few inodes for the restore point', async () => {
   const instance = await createInstance({ ...alone, layout: ownData });
   const disk = await SmallDisk.mount(`${inject('host').directory}/few-inodes`, 1_000_000_000);
   onTestFinished(() => disk.unmount());

@@ -13,7 +13,7 @@ const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
 const runsHooks = major > 5 || (major === 5 && minor >= 3);
 
 test.runIf(runsHooks)(
-  'a hook that fails is told, and not tried again; one that runs already is waited for',
+  'an update reports a failed hook and does not retry it, and waits for a hook that is already running',
   async () => {
     const instance = await createInstance({ ...alone, publish: ['v1.1.0', 'v1.2.0'] });
     const { project } = instance;
@@ -38,15 +38,15 @@ test.runIf(runsHooks)(
     expect(await hooks()).toEqual(['begins', 'ends']);
     expect((await instance.boots()).filter((boot) => boot.endsWith('v1.1.0'))).toEqual([]);
 
-    // What compose 5.5 keeps of the failed one is no container of the service, and in nobody's way.
-    // An image of its own that moves with the version: nothing but the new files names it.
+    // Compose 5.5 keeps the container of the failed hook, which must not block the next run.
+    // The next hook has its own image, which only the new files specify.
     await instance.publish('v1.2.0-hook', { version: '1.2.0' });
     const own = `, image: "${instance.image}:\${SVC_VERSION}-hook"`;
     await instance.write('compose.prod.yaml', withHook(0, own));
     await rm(join(instance.directory, 'data/hook-may-end'));
     const killed = instance.startUpdate(['--target', 'v1.2.0']);
     await killed.waitFor('running the pre_start hook of app');
-    // On a busy machine the hook's container takes a while from its start to its first line.
+    // On a busy machine, the hook's container needs some time to print its first line.
     await expect.poll(hooks, { timeout: 60_000 }).toEqual(['begins', 'ends', 'begins']);
     await killed.kill();
     expect((await killed.done).exitCode).toBe(137);

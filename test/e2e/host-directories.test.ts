@@ -5,9 +5,10 @@ import { expectAttempt, expectWords } from './support/attempt.ts';
 import { createInstance } from './support/instance.ts';
 import { ownData } from './support/own-data.ts';
 
-// docs/contract.md 2.25: a restore point contains a directory that the app shares with the host only if the settings file says so.
+// docs/contract.md 2.25: a restore point contains a directory that the app shares with the host only if the settings
+// file sets this.
 
-test('a home is saved only if that is set, and a rollback names it first', async () => {
+test('a home directory is saved only if the settings file includes it, and the rollback preview names the directory', async () => {
   const home = await mkdtemp('/home/svct-');
   onTestFinished(() => rm(home, { recursive: true }));
   const note = join(home, 'note');
@@ -19,7 +20,7 @@ test('a home is saved only if that is set, and a rollback names it first', async
   });
   const withPoint = ['--target', 'v1.1.0', '--restore-point'];
   const says = [
-    `app:/files is "${home}" of the host, which contains more than the data of app`,
+    `app:/files is mounted from the host path "${home}", which contains more than the data of app`,
     'Under data, set "app:/files: none" or "app:/files: save"',
   ];
   const ends = [/^refused \(data-undeclared\): .*set data: \{app:\/files: none\}/];
@@ -34,9 +35,9 @@ test('a home is saved only if that is set, and a rollback names it first', async
   expect(updated.exitCode, updated.log).toBe(0);
   expect(updated.log).toContain('app:/files');
   await writeFile(note, 'of v1.1.0\n');
-  // As for a restore point that an earlier version of the updater has made.
+  // Without the setting, as with a restore point created by an earlier version of the updater.
   await rm(join(instance.directory, '.svc-updater.yaml'));
-  const named = `the rollback replaces everything in "${home}" of the host`;
+  const named = `the rollback will replace everything in the host directory "${home}"`;
   expectWords(await instance.update(['rollback']), { exitCode: 0, says: [named], ends: ['planned'] });
   const { exitCode, log } = await instance.update(['rollback', '--yes']);
   expect(exitCode, log).toBe(0);

@@ -5,14 +5,14 @@ import { engineSocket } from '../rig/engine-api.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 import { alone as appAndWorker, createInstance } from './support/instance.ts';
 
-/** What a program of the image says of itself. */
+/** Runs a program of the image and returns its output. */
 async function says(...command: [string, ...string[]]): Promise<string> {
   const [program, ...args] = command;
   const { stdout } = await execa('docker', ['run', '--rm', '--entrypoint', program, updaterImage, ...args]);
   return stdout.trim();
 }
 
-test('the image says what it brings, and the engine where there is one', async () => {
+test("the image reports the versions of its programs, and of the engine if the engine's socket is mounted", async () => {
   const [cli, compose, engine, apart, beside, help] = await Promise.all([
     says('docker', '--version'),
     says('docker', 'compose', 'version', '--short'),
@@ -24,7 +24,7 @@ test('the image says what it brings, and the engine where there is one', async (
   const brings = `docker CLI ${/^Docker version ([^,]+),/.exec(cli)?.[1]}, compose ${compose}`;
   const version = /^svc-updater [^ ,]+/.exec(apart.stdout)?.[0];
   expect(apart.stdout).toBe(`${version}, ${brings}`);
-  // A question for the options needs no engine and no directory either (docs/contract.md 1.1).
+  // --help needs neither an engine nor a directory (docs/contract.md 1.1).
   expect(help.stdout).toContain('svc-updater plan [options]');
   expect(beside.stdout).toBe(`${version}, ${brings}, engine ${engine}`);
 

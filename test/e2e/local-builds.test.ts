@@ -21,7 +21,7 @@ async function build(instance: Instance, name: string, ...others: string[]): Pro
   await instance.waitUntilHealthy();
 }
 
-test("an own build under the publisher's name is refused, unless it is accepted", async () => {
+test("an update of a local build with the publisher's image name is refused, unless own builds are accepted", async () => {
   const instance = await createInstance(withBuild);
   await build(instance, `${instance.image}:v1.0.0`, 'worker');
   const says = ['app has "build:" in the compose files, and the registry does not have the running image'];
@@ -30,7 +30,7 @@ test("an own build under the publisher's name is refused, unless it is accepted"
     'set the new tag (SVC_VERSION in .env line ',
     'compose.prod.yaml build app && ',
     'up -d --no-deps app worker. ',
-    `To install ${instance.image}:v1.1.0 from the registry instead, or if the image is not your own build, but was loaded from an archive or is no longer in the registry, use --accept-own-build.`,
+    `To install ${instance.image}:v1.1.0 from the registry instead, use --accept-own-build. Also use it if you did not build the image, for example because it was loaded from an archive or has been removed from the registry.`,
   ];
   for (const args of [['plan', ...toNext], ['fetch', ...toNext], toNext])
     await expectAttempt(instance, args, { exitCode: 3, says, ends });
@@ -41,7 +41,7 @@ test("an own build under the publisher's name is refused, unless it is accepted"
   });
 });
 
-test("the publisher's image is updated although the service has a build", async () => {
+test("the publisher's image is updated although the service has a build section", async () => {
   const instance = await createInstance(withBuild);
   await updateWell(instance, toNext, {
     version: 'v1.1.0',
@@ -49,7 +49,7 @@ test("the publisher's image is updated although the service has a build", async 
   });
 });
 
-test('an own build under an own name is refused as a build', async () => {
+test('an update of a local build with its own image name, or with no image name, is refused as a build', async () => {
   const instance = await createInstance({
     ...withBuild,
     text: { ...withBuild.text, worker: null },

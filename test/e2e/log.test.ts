@@ -6,12 +6,12 @@ import { startBadRegistry } from '../rig/bad-registry.ts';
 import type { UpdaterRun } from '../rig/updater-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// What an operator reads, and what the server parses (docs/contract.md 6.1 to docs/contract.md 6.5).
+// The log, which operators read and the server parses (docs/contract.md 6.1 to docs/contract.md 6.5).
 
 const lastRun = (instance: Instance) => instance.read('.svc-updater/last-run.log');
 const lines = (text: string) => text.split('\n').filter((line) => line !== '');
 
-/** Every line of the text is an event. */
+/** Parses the text log; every line must be an event. */
 function parsed(text: string): ProgressEvent[] {
   return lines(text).map((line) => {
     const event = parseLine(line);
@@ -31,7 +31,7 @@ function parsedJson(text: string): ProgressEvent[] {
   });
 }
 
-/** Times and phases move forward only, percent never goes back within a phase, and the end is one line of `done`. */
+/** Times, phases and the percentages of each phase never decrease, and the last event has the phase `done`. */
 function expectForward(events: readonly ProgressEvent[]): void {
   const percent = new Map<string, number>();
   for (const [index, event] of events.entries()) {
@@ -45,7 +45,7 @@ function expectForward(events: readonly ProgressEvent[]): void {
   expect(events.at(-1)?.phase).toBe('done');
 }
 
-test('a good run and failed ones: what the last line says, how far a pull is, the same in both formats and in last-run.log', async () => {
+test('the log reports the progress of the pull and the outcome of the run, with equal events in both formats and last-run.log', async () => {
   const registry = await startBadRegistry(inject('host').registry);
   onTestFinished(() => registry.close());
   const instance = await createInstance({ ...alone, registry: registry.host, publish: ['v1.1.1'] });

@@ -5,7 +5,8 @@ import { expect, test } from 'vitest';
 import { type LayoutContext, layouts } from '../rig/layout.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// docs/contract.md 2.11: what runs once, and is waited for, runs from the new image before the app is replaced.
+// docs/contract.md 2.11: a service that runs once, and that the app waits for, runs from the new image before the app
+// is replaced.
 
 const ended = 'condition: service_completed_successfully';
 
@@ -20,7 +21,7 @@ const service = (name: string, image: string, lines: readonly string[] = []) =>
     '',
   ].join('\n');
 
-/** App and worker wait for `migrate`, that for `seed`, and the app for one of another product's image, too. */
+/** App and worker wait for `migrate`, `migrate` for `seed`, and the app also for `bucket` of another product. */
 const layoutOf = (kind: 'variable' | 'inline') => (context: LayoutContext) => {
   const { files, flags } = layouts[kind](context);
   const name = kind === 'variable' ? 'compose.prod.yaml' : 'compose.yaml';
@@ -55,7 +56,7 @@ async function create(kind: 'variable' | 'inline', publish: string[]): Promise<I
 const inspect = async (instance: Instance, name: string) =>
   JSON.parse((await execa('docker', ['inspect', `${instance.project}-${name}-1`])).stdout)[0];
 
-test('runs between the stop of the workers and the new app, and once, whatever kills the updater meanwhile', async () => {
+test('a migration runs once between the stop of the workers and the start of the new app, even if the updater is killed', async () => {
   const instance = await create('variable', ['v1.1.0']);
   const before = run('seed v1.0.0', 'migrate v1.0.0', 'bucket 1');
   expect(await once(instance)).toEqual(before);
@@ -98,7 +99,7 @@ test('runs between the stop of the workers and the new app, and once, whatever k
   expect(await once(instance)).toEqual(all);
 });
 
-test('one that fails ends the run, and the app is not replaced', async () => {
+test('an update is broken if a migration fails, and the app is not replaced', async () => {
   const instance = await create('inline', ['v1.1.0']);
   const { project } = instance;
   const names = ['app', 'worker', 'migrate', 'seed'].flatMap((name) => ['--service', name]);
@@ -110,7 +111,7 @@ test('one that fails ends the run, and the app is not replaced', async () => {
   expect(behind.exitCode, behind.log).toBe(3);
   expect(behind.log).toMatch(/refused \(unlisted-services\).*--service migrate --service seed/);
 
-  // A clean-up takes what has ended.
+  // Simulates a cleanup that removes exited containers.
   await execa('docker', ['rm', `${project}-seed-1`]);
   await instance.write('data/migrate', '3\n');
   const failed = await to('v1.1.0');

@@ -10,7 +10,7 @@ import { createInstanceFor, expectAttempt } from './support/attempt.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 import { ownData } from './support/own-data.ts';
 
-// docs/contract.md 4.12: no service starts without the data that its old container has in a volume.
+// docs/contract.md 4.12: an update must not start a service without the data in the volumes of its old container.
 
 const toNext = ['--target', 'v1.1.0'];
 
@@ -22,7 +22,7 @@ const put = ({ project }: Instance, service: string, path: string) =>
     `busybox mkdir -p "$(busybox dirname ${path})" && echo of ${service} >${path}`,
   ]);
 
-/** The lines for a compose file in the log of a refused update. */
+/** The lines that the log of a refused update advises to add to the compose file. */
 function linesOf({ lines }: UpdateResult): string {
   const messages = lines.map(({ message }) => message);
   const [from, to] = [
@@ -32,7 +32,7 @@ function linesOf({ lines }: UpdateResult): string {
   return messages.slice(from, to).join('\n');
 }
 
-/** Adds them to the compose file, as a person does. */
+/** Adds these lines to the compose file, as an owner does. */
 async function addLines(instance: Instance, refused: UpdateResult): Promise<void> {
   const added = parse(linesOf(refused));
   const file = parseDocument(await instance.read('compose.yaml'));
@@ -49,7 +49,7 @@ const app = (options: InstanceOptions): InstanceOptions => ({
   ...options,
 });
 
-describe.concurrent('data that would be left behind, and the lines that mount it', () => {
+describe.concurrent('an update that would start a service without its data is refused, with the lines that mount the data,', () => {
   test.for<[what: string, InstanceOptions, next: string[], file: string, says: RegExp, found: string]>([
     [
       'the image declares another path',
@@ -99,7 +99,7 @@ describe.concurrent('data that would be left behind, and the lines that mount it
       /app has data at \/notes \("\S+\/more"\)/,
       '/notes/data/note',
     ],
-  ])('%s', async ([, options, next, file, says, found], { onTestFinished }) => {
+  ])('if %s', async ([, options, next, file, says, found], { onTestFinished }) => {
     const instance = await createInstanceFor(onTestFinished, options);
     await instance.publish('v1.1.0', { volumes: next });
     await put(instance, 'app', file);
@@ -115,7 +115,7 @@ describe.concurrent('data that would be left behind, and the lines that mount it
   });
 });
 
-test('a worker has the data, and plan refuses once the image is here', async () => {
+test('fetch is refused if only the worker would lose data, and plan is refused once the image was pulled', async () => {
   const instance = await createInstance({ ...app({ release: { volumes: ['/notes'] } }), up: alone.up });
   await instance.publish('v1.1.0', { volumes: ['/var/lib/notes'] });
   await put(instance, 'worker', '/notes/note');
@@ -127,7 +127,7 @@ test('a worker has the data, and plan refuses once the image is here', async () 
   await expectAttempt(instance, ['plan', ...toNext], { exitCode: 3, says: [], ends, never });
 });
 
-test('the file of a release mounts another volume at the path', async () => {
+test('an update is refused if the compose file of the release mounts another volume at the path of the data', async () => {
   const shipped = generatedCompose('v1.1.0', { volumes: ['db:/notes'] });
   const instance = await createInstance({
     kind: 'generated',

@@ -8,13 +8,13 @@ import { findContainers } from '../rig/engine-api.ts';
 import { expectAttempt, expectWords } from './support/attempt.ts';
 import { createInstance, type Instance } from './support/instance.ts';
 
-// docs/contract.md 4.7 and 5.16: a network that was edited since it was made, which compose takes containers off; and
-// what a container that was brought back has of what it had.
+// docs/contract.md 4.7 and 5.16: compose disconnects containers from a network that was edited after its creation, and
+// a recreated container gets its old networks.
 
 const toNext = ['--target', 'v1.1.0'];
 const good = { version: 'v1.1.0', changed: { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') } };
 
-/** Of app and worker. */
+/** The networks of the app and worker containers, by container name. */
 async function networks(instance: Instance): Promise<Record<string, string[]>> {
   const found = await findContainers(instance.project);
   const moved = found.filter(({ Name }) => /-(app|worker)-\d+$/.test(Name));
@@ -28,7 +28,10 @@ async function networks(instance: Instance): Promise<Record<string, string[]>> {
   );
 }
 
-/** With definitions of all kinds, and one with nothing in it: unedited they are what compose made them from. */
+/**
+ * Network and volume definitions of all kinds, and empty ones: unedited, they must match what compose created from
+ * them.
+ */
 function odd(port: number): (text: string) => string {
   const [high, low] = [port >> 8, port & 255];
   const definitions = `networks:
@@ -53,13 +56,13 @@ function odd(port: number): (text: string) => string {
       .replace("volumes: ['./data:/data'", "volumes: ['odd:/odd', 'bare:/bare', './data:/data'");
 }
 
-/** The worker does not stop before the test says so. */
+/** The worker stops only when the test writes a file. */
 const patient = {
   extra: { worker: 'stop_grace_period: 10m' },
   workerEnvironment: { STOP_UNTIL: '/data/worker-may-stop' },
 };
 
-test('a network that compose has given a hash', async () => {
+test('refuses an update if a network definition was edited, and rolls back if it is edited during the update', async () => {
   const instance = await createInstance({
     byImagesCompose: true,
     layout: (c) => ({
@@ -76,14 +79,14 @@ test('a network that compose has given a hash', async () => {
   const before = await look(instance);
   const inside = await networks(instance);
 
-  // Edited: nothing is stopped, and no option accepts it.
+  // The network is edited before the update: nothing is stopped, and no option accepts the edit.
   const refused = {
     exitCode: 3,
     says: [
-      /network \S+_internal in the files was changed after the app was started: replacing app and worker would/,
+      /network \S+_internal was edited in the files after the app was started: replacing app and worker would/,
     ],
     ends: [
-      'refused (network-edited): nothing was changed; v1.0.0 is still running. Next: Apply the edit with docker compose up -d',
+      'refused (network-edited): nothing was changed; v1.0.0 is still running. Next: Apply the changes with docker compose up -d',
     ],
   };
   const edited = text.replace('  internal:\n', '  internal:\n    enable_ipv6: false\n');
@@ -92,8 +95,8 @@ test('a network that compose has given a hash', async () => {
   await expectAttempt(instance, ['plan', ...toNext], refused);
   await instance.write('compose.yaml', text);
 
-  // Edited while the worker stops: compose stops the app, takes it off the network, and fails. What it planned to do after
-  // that may be done before it ends: then it is compose that has connected the app again, and there is nothing to say.
+  // The network is edited while the worker stops: compose stops the app, disconnects it from the network, and fails.
+  // Compose may still reconnect the app before it exits; then the updater has nothing to report about networks.
   const run = instance.startUpdate(toNext);
   await run.waitFor('recreate stopping worker');
   await instance.write('compose.yaml', edited);
@@ -108,7 +111,7 @@ test('a network that compose has given a hash', async () => {
   expect(judgeBroughtBack(before, await look(instance))).toEqual([]);
   expect(await networks(instance)).toEqual(inside);
 
-  // Another definition of a volume is a warning; of a network that only others are in, it is nothing.
+  // A changed volume definition causes a warning, unless only services that are not updated use the volume.
   await instance.write(
     'compose.yaml',
     text

@@ -13,7 +13,7 @@ import { updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 import { createWithData } from './support/own-data.ts';
 
-// docs/contract.md 3.25. test/updater/compose/plan/release/plan-settings.test.ts has the choice of each value.
+// docs/contract.md 3.25. test/updater/compose/plan/release/plan-settings.test.ts tests how each value is chosen.
 
 interface Listed {
   name: string;
@@ -31,7 +31,7 @@ const pin = { name: 'MAIL_PIN', required: true, secret: true };
 const key = { name: 'APP_KEY', generate: 'hex32' } as const;
 const environment = Object.fromEntries([from, pin, key].map(({ name }) => [name, `\${${name}:-}`]));
 
-/** A folder that is mounted as `/run`, with this text in the file of the server. */
+/** A directory that is mounted as `/run`, with this text in the settings file that a server would write. */
 async function mounted(text: string) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-settings-'));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -52,7 +52,7 @@ async function environmentOf({ project }: Instance, service: string): Promise<Re
   );
 }
 
-test('new settings are written with the version, and only those that the release lists', async () => {
+test('an update writes the new settings together with the version, and only those that the release lists', async () => {
   const instance = await createInstance({ ...alone, publish: [], text: { environment } });
   await instance.publish('v1.1.0', listing(from, pin, key));
   const update = ['update', '--target', 'v1.1.0'];
@@ -85,7 +85,7 @@ test('new settings are written with the version, and only those that the release
     refused('settings-invalid', 'Start the update again', '/run/svc-updater-settings.env does not exist'),
     lost.options,
   );
-  // No env file can hold such a value for `--set-file`, and compose's own can.
+  // An env file for `--set-file` cannot hold such a value; the env file of compose can.
   const pinText = `'"\`# $1\\`;
   const given = await mounted(
     JSON.stringify([
@@ -133,10 +133,10 @@ test('new settings are written with the version, and only those that the release
     '',
   ]);
 
-  // A release that is installed already asks for nothing, and a later one only for what is not set.
+  // An installed release requires no settings, and a later release requires only those that are not set.
   await expectAttempt(instance, [...update, '--set', 'MAIL_FROM=new'], {
     exitCode: 0,
-    says: ['v1.1.0 is installed already, so the given settings are not written'],
+    says: ['v1.1.0 is already installed, so the settings passed to this run are not written'],
     ends: ['unchanged: '],
   });
   await instance.publish('v1.3.0', listing(from, pin, key));
@@ -149,7 +149,7 @@ test('new settings are written with the version, and only those that the release
   });
 });
 
-test('a failed release takes its settings with it', async () => {
+test('a rollback removes the settings that the failed release added', async () => {
   const instance = await createWithData({ publish: [], text: { environment } });
   await instance.publish('v1.1.1', { ...listing(from, key), env: { FAULT_APP: 'exit' } });
   const before = await instance.read('.env');
@@ -164,7 +164,7 @@ test('a failed release takes its settings with it', async () => {
   expect(await instance.read('.env')).toBe(before);
 });
 
-test('any text arrives as it is, through a variable and through an env file', async () => {
+test('containers receive the exact value of a setting, through a variable and through an env file', async () => {
   const values = ["it's", 'a\\', ' "b" ', '$HOME ${X:-y} $$', '# c', '`id`$(id)', `'\\n"$A\\`, 'é\u2028=;&|'];
   const name = (at: number) => `TEXT_${at}`;
   const instance = await createInstance({

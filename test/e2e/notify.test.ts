@@ -4,14 +4,16 @@ import { bridgeAddress } from '../rig/bridge-address.ts';
 import { runUpdater } from './support/good-run.ts';
 import { alone, createInstance } from './support/instance.ts';
 
-// docs/contract.md 6.12: people are told of a run, and no run depends on it.
+// docs/contract.md 6.12: a run posts notifications, and never depends on them.
 
-test('an update posts its start and its end, whether the address answers or not', async () => {
+test('an update posts notifications of its start and outcome, even if the receiver does not respond', async () => {
   let isAnswering = false;
   using hooks = await receiver(() => (isAnswering ? 200 : null), await bridgeAddress());
   const address = `http://${hooks.host}/secret-token`;
   const instance = await createInstance({ ...alone, publish: ['v1.1.0', 'v1.2.0'] });
-  /** In order. A busy machine may make another try of one necessary. */
+  /**
+   * The received notifications, in order and without duplicates: on a busy machine, a notification may be sent twice.
+   */
   const told = () => [
     ...new Set(
       hooks.received
@@ -33,7 +35,7 @@ test('an update posts its start and its end, whether the address answers or not'
     expect.stringMatching(/^updated v1\.0\.0 → v1\.1\.0 /),
   ]);
   expect(hanging.log).toContain(
-    `cannot post the notification "finished" to ${hooks.host}: no answer in time\n`,
+    `cannot post the notification "finished" to ${hooks.host}: no response before the timeout\n`,
   );
   expect(hanging.log).not.toContain('secret-token');
   expect(told()).toEqual([

@@ -10,7 +10,7 @@ import { runUpdater, updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 import { inspect, removeContainer } from './support/server.ts';
 
-// Compose files and containers that are not those of the last `docker compose up`.
+// Compose files and containers that differ from those of the last `docker compose up`.
 
 const toNext = ['--target', 'v1.1.0'];
 const bumped = (text: string) => text.replaceAll('v1.0.0', 'v1.1.0');
@@ -33,33 +33,33 @@ function createDefault(file = 'compose.yaml'): Promise<Instance> {
   });
 }
 
-test('an override file that was written after the last up is named', async () => {
+test('an update warns about an override file that was written after the last docker compose up', async () => {
   const instance = await createDefault();
   const override = `services: { app: { image: '${instance.image}:v1.0.0' } }\n`;
   await instance.write('compose.override.yaml', override);
-  const warning = `the update uses compose.yaml, as the last docker compose up did; without -f, the next one will use compose.yaml and compose.override.yaml; it will start app with ${instance.image}:v1.0.0 (image of app in compose.override.yaml line 1)`;
+  const warning = `the update uses compose.yaml, like the last docker compose up. Without -f, the next docker compose up will use compose.yaml and compose.override.yaml; it will start app with ${instance.image}:v1.0.0 (image of app in compose.override.yaml line 1)`;
   await expectAttempt(instance, ['plan', ...toNext], { exitCode: 0, says: [warning], ends: ['planned'] });
   await updateWell(instance, toNext, { ...good, warns: [warning] });
-  // As the warning says.
+  // Compose would start the image that the warning contains.
   expect(await instance.compose('config', '--images')).toContain(`${instance.image}:v1.0.0`);
 });
 
-test('a compose.yaml beside the docker-compose.yml of the last up is named', async () => {
+test('an update warns about a compose.yaml next to the docker-compose.yml of the last docker compose up', async () => {
   const instance = await createDefault('docker-compose.yml');
   await cp(join(instance.directory, 'docker-compose.yml'), join(instance.directory, 'compose.yaml'));
   const warning =
-    'the update uses docker-compose.yml, as the last docker compose up did; without -f, the next one will use compose.yaml';
+    'the update uses docker-compose.yml, like the last docker compose up. Without -f, the next docker compose up will use compose.yaml';
   await updateWell(instance, toNext, { ...good, warns: [warning] });
 });
 
-test('a compose file that was renamed is used under its new name', async () => {
+test('an update uses a compose file that was renamed to another default name', async () => {
   const instance = await createDefault('docker-compose.yml');
   await rename(join(instance.directory, 'docker-compose.yml'), join(instance.directory, 'compose.yaml'));
   const says = ['docker-compose.yml no longer exists; the update uses compose.yaml'];
   await updateWell(instance, toNext, { ...good, says });
 });
 
-test('a compose file with a new name of its own is refused with a command that works', async () => {
+test('an update is refused with a working command if the compose file was renamed to a custom name', async () => {
   const instance = await createDefault();
   const { directory, project } = instance;
   await rename(join(directory, 'compose.yaml'), join(directory, 'prod.yaml'));
@@ -77,7 +77,7 @@ test('a compose file with a new name of its own is refused with a command that w
   expect(await runUpdater(instance, toNext)).toMatchObject({ exitCode: 0 });
 });
 
-test('the directory of a project that a runner started in its container is refused with the -v that works', async () => {
+test('an update is refused with the working -v option if a runner started the project inside its container', async () => {
   const instance = await createDefault();
   const { directory, project } = instance;
   const inside = `/builds-${project}`;
@@ -108,7 +108,7 @@ test('the directory of a project that a runner started in its container is refus
   await updateWell(instance, args, good, { volumes });
 });
 
-test('a container that another updater left is named, and one app runs in the end', async () => {
+test('an update is refused if another updater left a second app container, and succeeds after its removal', async () => {
   const instance = await createDefault();
   const app = `${instance.project}-app-1`;
   const left = `${app}-old`;
@@ -125,7 +125,7 @@ test('a container that another updater left is named, and one app runs in the en
     `Make sure that ${app} is the container to keep. To remove the other, run docker rm -f ${left}. Then run the update again.`,
   ];
   const says = [
-    `have the same number of service app of project ${instance.project}; another updater has probably left ${left}`,
+    `of service app in project ${instance.project} have the same number; another updater has probably left ${left} behind`,
   ];
   for (const args of [['plan', ...toNext], toNext])
     expectWords(await instance.update(args), { exitCode: 3, says, ends });

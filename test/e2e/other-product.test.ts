@@ -5,7 +5,8 @@ import { expectAttempt } from './support/attempt.ts';
 import { runUpdater } from './support/good-run.ts';
 import { createInstance, type Instance } from './support/instance.ts';
 
-// A product of other names than svc's: a server, a worker, machine learning from another repository, and a database.
+// A product whose services are not named like those of svc: a server, a worker, machine learning from another
+// repository, and a database.
 
 const settings = '.svc-updater.yaml';
 const learningOf = (image: string) => image.replace(/svc$/, 'learning');
@@ -32,13 +33,13 @@ async function createProduct(): Promise<Instance> {
   return createInstance({ name, layout, up });
 }
 
-test('are listed, held together, and updated', async () => {
+test('the updater lists custom services, requires related services together, and updates them', async () => {
   const instance = await createProduct();
   const { image, name, directory } = instance;
   const learning = learningOf(image);
   const toNext = ['--target', 'v1.1.0'];
   const three = '--service server --service machine-learning --service worker';
-  // The database of these tests has a name of its own, by which nobody can tell that it is one.
+  // The updater cannot recognize the database image of these tests as a database.
   const listAt = (version: string) => [
     `services: [server, machine-learning, worker]  # server runs ${image}:${version}`,
     `services: [db]  # db runs ${inject('host').parts}/db:1`,
@@ -63,7 +64,7 @@ test('are listed, held together, and updated', async () => {
     [`db runs ${inject('host').parts}/db:1, which is not from the publisher of server (${image}:v1.0.0)`],
     `To update without db, run the update with ${three}.`,
   );
-  // The advice has the services that the command left out, too.
+  // The message also lists the services that the command line omits.
   await refused(
     [...toNext, '--service', 'server', '--service', 'db'],
     'unrelated-service',
@@ -96,7 +97,7 @@ test('are listed, held together, and updated', async () => {
 
   await instance.write(settings, 'services: [server, machine-learning, worker]\n');
 
-  // The second of two images is not published.
+  // The second image is not published yet.
   await expectAttempt(instance, toNext, {
     exitCode: 4,
     says: [` ${learning}:v1.1.0: the registry has no such tag`],

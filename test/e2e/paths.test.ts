@@ -10,7 +10,7 @@ import type { LayoutContext } from '../rig/layout.ts';
 import { updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// Where the compose directory is mounted, how the instance was started, and what lives in it.
+// Where the compose directory is mounted, how the instance was started, and which containers share its namespaces.
 
 const bumped = (text: string) => text.replaceAll('v1.0.0', 'v1.1.0');
 const toNext = ['--target', 'v1.1.0'];
@@ -40,8 +40,8 @@ const environment = async (instance: Instance, service: string) => {
     ?.Config.Env.sort();
 };
 
-describe('where the directory is mounted and how the instance was started', () => {
-  test('a directory with all that shells and labels mind in its path, of an owner who gets what is created', async () => {
+describe('the compose directory', () => {
+  test('can have special characters in its path, and its owner also owns the created files', async () => {
     const folder = `it's "my", $HOME, ü,`;
     const instance = await createInstance({ ...alone, folder, project: 'prod' });
     const { directory } = instance;
@@ -56,7 +56,7 @@ describe('where the directory is mounted and how the instance was started', () =
     expect(shell.stdout).toBe(`-v ${directory}:${directory}`);
   });
 
-  test('two files and a project of its own, of which a parent directory is mounted elsewhere', async () => {
+  test('can be in a parent directory mounted at another path, with two compose files and a custom project name', async () => {
     const instance = await createInstance({ ...alone, kind: 'two-files', project: 'prod' });
     const changed = { 'compose.site.yaml': bumped };
     const at = '/srv/some where';
@@ -66,11 +66,11 @@ describe('where the directory is mounted and how the instance was started', () =
       { version: 'v1.1.0', changed, says: [/project \S+-prod in /, `is mounted at ${at}`] },
       { mount: null, volumes: [`${inject('host').directory}:${at}`] },
     );
-    // Nothing is left on the host of the container's own paths.
+    // The path inside the container must not be created on the host.
     expect(existsSync(at)).toBe(false);
   });
 
-  test('a linked .env is written through to its target, which may be in another mounted directory', async () => {
+  test('can contain a link to an .env in another mounted directory, and the update writes to its target', async () => {
     const instance = await createInstance(alone);
     const elsewhere = join(inject('host').directory, `${instance.name}.conf`);
     const [env, outside] = [join(instance.directory, '.env'), join(elsewhere, 'svc.env')];
@@ -85,8 +85,8 @@ describe('where the directory is mounted and how the instance was started', () =
   });
 });
 
-describe('what runs', () => {
-  test('replicas are kept, and a stopped one stays stopped', async () => {
+describe('the running containers', () => {
+  test('keep their number of replicas, and a stopped replica stays stopped', async () => {
     const instance = await createInstance({ up: ['--scale', 'worker=3'] });
     await execa('docker', ['stop', `${instance.name}-worker-2`]);
     await updateWell(instance, toNext, {
@@ -96,7 +96,7 @@ describe('what runs', () => {
     expect(await running(instance, 'worker')).toBe(2);
   });
 
-  test('what lives in a namespace of the app or the worker is recreated with it, and works', async () => {
+  test('are recreated and work if they share a namespace with the app or the worker', async () => {
     const instance = await createInstance({
       layout: (c) =>
         layout({
@@ -124,8 +124,8 @@ describe('what runs', () => {
   });
 });
 
-describe('the environment', () => {
-  test("the updater's own never reaches compose", async () => {
+describe('the environment of the updater', () => {
+  test('is never passed to compose', async () => {
     const passThrough = (text: string) =>
       text.replaceAll('      SVC_HOST:', '      HTTP_PROXY:\n      SVC_HOST:');
     const instance = await createInstance({ ...alone, layout: layout({}, passThrough) });

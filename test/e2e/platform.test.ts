@@ -14,8 +14,8 @@ import { openBrowser } from '../rig/web/browser.ts';
 import { inspect } from './support/server.ts';
 import { Visitor } from './support/visitor.ts';
 
-// One platform and one scenario: how users see successful and failed updates (docs/platform.md). Each state must appear on
-// the screen.
+// One platform and one scenario: how users see successful and failed updates (docs/platform.md). Each state must appear
+// on the screen.
 
 let browser: Browser;
 let engine: BadEngine;
@@ -77,13 +77,15 @@ const post = (path: string, body: object): Promise<Response> =>
 const update = '/api/v1/instance/update';
 const lastRun = async (): Promise<Run | null> => (await ask<Status>(update)).run;
 
-/** The last run once it has ended: the page shows the lines of its log earlier. */
+/** The last run, once it has an outcome: the page shows log lines earlier than that. */
 async function endedRun(): Promise<Run | null> {
   await expect.poll(async () => (await lastRun())?.outcome, { timeout: 60_000 }).toBeTruthy();
   return lastRun();
 }
 
-/** No app is started before the returned function is called, so that everyone can see that svc is unavailable. */
+/**
+ * Delays the start of the app until the returned function is called, so that all visitors see that svc is unavailable.
+ */
 function holdApp(): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();
   engine.fail(async (asked) => {
@@ -136,10 +138,10 @@ it('offers a release only to admins, and refuses the update while a job is runni
   await anna.sees('1 job is running', { picture: '02-running-job' });
 });
 
-it('waits for the job, shows the update to all users, and returns with the new page', async () => {
+it('waits for the job, shows the update to all users, and reloads the page', async () => {
   await anna.press('Update when idle');
   await anna.sees('Waiting for 1 job', { picture: '03-waiting' });
-  // Stays queued and runs afterwards.
+  // This job stays queued and runs after the update.
   await annaElsewhere.press('Start a backup');
   await annaElsewhere.sees('The queue is on hold during an update');
   await ben.page.reload();
@@ -196,7 +198,7 @@ it('shows the result and the outdated build server once', async () => {
   await anna.close('notice');
 });
 
-it('offers no unsigned release, and none that is signed with another key', async () => {
+it('offers no release that is unsigned or signed with an untrusted key', async () => {
   // The new server has to read the releases first.
   const offered = async () => {
     const { next, feedError } = await ask<Status>(update);
@@ -286,7 +288,7 @@ it('refuses a release whose preflight fails before anything is changed', async (
   await anna.close();
 });
 
-it('asks for a new setting in the dialog, and shows its value nowhere', async () => {
+it('prompts for a new setting in the dialog, and never shows its value', async () => {
   await offer('v1.5.0');
   const value = 'svc mail "robot" <svc@example.org>';
   await anna.page.getByLabel(/MAIL_FROM/).fill(value);

@@ -19,7 +19,7 @@ test.each<[files: string, name: string, mounted: string]>([
   ['a default name', 'compose.yaml', 'compose.staging.yaml'],
   ['another name', 'prod.yml', 'compose.yaml'],
 ])(
-  'compose files with %s in a directory that is not mounted are not reported as gone',
+  'compose files with %s in a directory that is not mounted are not reported as missing',
   async (_, name, mounted) => {
     const instance = await createInstance({
       ...alone,
@@ -61,7 +61,7 @@ describe('a stack in a volume of Portainer', () => {
     inside: (...command: string[]) => Promise<string>;
   }
 
-  /** Made by the compose of the image, in a container with its volume at `/data`. */
+  /** A stack created by the compose of the updater image, in a container with its volume at `/data`. */
   async function createStack(): Promise<Stack> {
     const name = `${inject('host').run}-stack-${Math.random().toString(16).slice(2, 8)}`;
     const data = join(inject('host').directory, name, 'data');
@@ -82,14 +82,15 @@ describe('a stack in a volume of Portainer', () => {
     const volume = `${name}-portainer`;
     await execa('docker', ['volume', 'create', volume]);
     onTestFinished(async () => {
-      // They write into it, where no use of the volume is seen that would keep it.
+      // The containers write to the path of the volume, but the engine does not see that they use it and would not
+      // protect it.
       await removeNamed(instance.project);
       await execa('docker', ['volume', 'rm', '--force', volume]);
     });
     const { stdout: mountpoint } = await execa('docker', [
       ...['volume', 'inspect', '--format', '{{.Mountpoint}}', volume],
     ]);
-    // Another test's stack may still be there, in a volume of its own.
+    // The stack of another test may still exist in a volume of its own, so the number in the path is unique.
     const directory = `/data/compose/${Number.parseInt(volume.slice(-16, -10), 16)}`;
     const home = join(mountpoint, relative('/data', directory));
     await mkdir(dirname(home));
@@ -113,7 +114,7 @@ describe('a stack in a volume of Portainer', () => {
     return { instance, volume, mountpoint, directory, inside };
   }
 
-  test('is refused with the missing -v option, and updated with the volume mounted', async () => {
+  test('is refused with the missing -v option, and is updated after the volume is mounted', async () => {
     const { instance, volume, mountpoint, directory, inside } = await createStack();
     const source = `${mountpoint}/${relative('/data', directory)}:${directory}`;
     await expectAttempt(

@@ -7,13 +7,13 @@ import { createInstanceFor } from './support/attempt.ts';
 import { alone } from './support/instance.ts';
 import { expectRestored, ownData } from './support/own-data.ts';
 
-// docs/contract.md 2.27: a release's own checks, before the update and after it.
+// docs/contract.md 2.27: the ready and preflight commands of a release.
 
 const script = (kind: 'ready' | 'preflight', lines: string): ReleaseOptions => ({
   labels: { [`svc.${kind}`]: JSON.stringify(['sh', '-c', lines]) },
 });
 
-/** An instance with this release as v1.1.0 beside it. */
+/** An instance of v1.0.0, with this release published as v1.1.0. */
 async function createBeside(
   { onTestFinished }: TestContext,
   release: ReleaseOptions,
@@ -26,8 +26,8 @@ async function createBeside(
 
 const toNext = ['--target', 'v1.1.0'];
 
-describe.concurrent('ready', () => {
-  test('is run in a new app, and again by an update that changes nothing', async (context) => {
+describe.concurrent('the ready command', () => {
+  test('runs in a new app container, and again in an update that changes nothing', async (context) => {
     const lines = 'cat /etc/svc-version >>/data/ready; ! cat /data/refusal';
     const instance = await createBeside(context, script('ready', lines));
     const updated = await instance.update(toNext);
@@ -45,7 +45,7 @@ describe.concurrent('ready', () => {
     expect(await instance.read('data/ready')).toBe('v1.1.0\nv1.1.0\n');
   });
 
-  test('that fails ends the update as broken, without the values of the environment', async (context) => {
+  test('causes the outcome broken if it fails, and secrets in its output are masked', async (context) => {
     const lines = 'echo "first line"; echo "no login with $DB_PASSWORD" >&2; exit 3';
     const instance = await createBeside(context, script('ready', lines));
     const { exitCode, log } = await instance.update(toNext);
@@ -57,7 +57,7 @@ describe.concurrent('ready', () => {
     expect(await instance.version()).toBe('v1.1.0');
   });
 
-  test('that fails rolls back to a restore point', async (context) => {
+  test('causes a rollback to the restore point if it fails', async (context) => {
     const withData = { layout: ownData, up: ['--no-deps', 'app', 'worker', 'db'] };
     const instance = await createBeside(context, script('ready', 'exit 3'), withData);
     await instance.write('data/note', 'of v1.0.0\n');
@@ -67,7 +67,7 @@ describe.concurrent('ready', () => {
     await expectRestored(instance, log);
   });
 
-  test('that hangs is killed in its container', async (context) => {
+  test('is killed in its container if it hangs', async (context) => {
     const instance = await createBeside(context, { labels: { 'svc.ready': '["sleep","77777"]' } });
     const { exitCode, log } = await instance.update([...toNext, '--wait-timeout', '10']);
     expect(exitCode, log).toBe(5);
@@ -77,7 +77,7 @@ describe.concurrent('ready', () => {
     expect(stdout).not.toContain('77777');
   });
 
-  test('that hangs is reported where the image has no program to kill it', async (context) => {
+  test('is reported as possibly still running if it hangs and the image has no timeout program', async (context) => {
     const without = layer([{ name: 'bin/.wh.timeout', kind: 'file', content: '' }]);
     const instance = await createBeside(context, {
       labels: { 'svc.ready': '["sleep","77777"]' },
@@ -88,7 +88,7 @@ describe.concurrent('ready', () => {
     expect(log).toContain(' did not finish within 10 s and may still be running, because ');
   });
 
-  test('of the base image of another product is ignored', async (context) => {
+  test('is ignored if it comes from the base image of another product', async (context) => {
     const instance = await createBeside(context, { ...script('ready', 'exit 3'), versionLabel: '9.9.9' });
     const { exitCode, log } = await instance.update(toNext);
     expect(exitCode, log).toBe(0);
@@ -110,12 +110,12 @@ describe.concurrent('ready', () => {
   });
 });
 
-describe.concurrent('preflight', () => {
-  // The last line may lack its end.
+describe.concurrent('the preflight command', () => {
+  // The last line may have no line break.
   const result = (level: string, check: string, message: string, advice?: string) =>
     `printf '\\n%s' '${JSON.stringify({ level, check, message, advice })}'`;
 
-  test('that fails refuses the update before anything changes', async (context) => {
+  test('prevents the update before anything changes if a check fails', async (context) => {
     const lines = [
       result('pass', 'disk', 'enough'),
       result('fail', 'database', 'version 12', 'Upgrade to PostgreSQL 14.'),
@@ -135,7 +135,7 @@ describe.concurrent('preflight', () => {
     expect(after).toEqual(before);
   });
 
-  test('sees what the app sees and cannot change it; its warnings do not refuse the update', async (context) => {
+  test('can read the data of the app but not change it, and its warnings do not prevent the update', async (context) => {
     const check = String.raw`echo written >/data/written || true
 printf '{"level":"warn","check":"reach","message":"%s, %s, %s"}\n' "$(wget -qO- http://app:8080/version)" "$(cat /data/kept.txt)" "$DB_PASSWORD"`;
     const instance = await createBeside(context, script('preflight', check));
@@ -161,7 +161,7 @@ printf '{"level":"warn","check":"reach","message":"%s, %s, %s"}\n' "$(wget -qO- 
     expect((await instance.update(toNext)).log).not.toContain('preflight');
   });
 
-  test('that cannot be run refuses the update', async (context) => {
+  test('prevents the update if it cannot be run', async (context) => {
     const instance = await createBeside(context, { labels: { 'svc.preflight': '["/no/such/program"]' } });
     const { exitCode, log } = await instance.update(toNext);
     expect(exitCode, log).toBe(3);

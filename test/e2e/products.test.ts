@@ -4,11 +4,11 @@ import { immich } from '../products/photos-and-files.ts';
 import { runProducts } from '../products/run-products.ts';
 import type { TrialName } from '../products/trials.ts';
 
-// A product that is not svc, as published: scripts/products tries all of them, in every form.
+// A product other than svc, as published. scripts/products tests all products in all forms.
 
 const trials: readonly TrialName[] = ['plan', 'update'];
 
-test('Immich is updated as it is published', async () => {
+test('the updater plans and installs an update of Immich with its published files', async () => {
   const lines: string[] = [];
   const rows = await runProducts([[immich, immich.forms[0]]], inject('host'), {
     lanes: 1,

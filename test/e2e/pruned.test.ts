@@ -2,10 +2,10 @@ import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import { shareInstance } from './support/attempt.ts';
 
-// A clean-up by the clock, such as `docker system prune --all`, beside an update: it takes every container that is stopped
-// at that moment, and every image that no container has.
+// A scheduled clean-up during an update, such as `docker system prune --all`: it removes every container that is
+// stopped at that moment, and every image that no container uses.
 
-/** Stops once the test says so. */
+/** App and worker stop only when the test writes a file. */
 const patient = { STOP_UNTIL: '/data/stop-now' };
 const grace = 'stop_grace_period: 10m';
 const instance = shareInstance({
@@ -17,7 +17,7 @@ const letStop = () => instance().write('data/stop-now', '');
 
 const remove = (...args: string[]) => execa('docker', args, { reject: false, stdin: 'ignore' });
 
-test('the pulled image goes before it is used: it is pulled again', async () => {
+test('an update pulls an image again if it was removed before it is used', async () => {
   const { image } = instance();
   await instance().publish('v1.1.0', { env: patient });
   const run = instance().startUpdate(['--target', 'v1.1.0']);

@@ -8,8 +8,8 @@ import { engineSocket } from '../rig/engine-api.ts';
 import type { LayoutContext } from '../rig/layout.ts';
 import { createInstance, type Instance } from './support/instance.ts';
 
-// docs/contract.md 5.9: a container that compose has removed is made again as it was, with its anonymous volumes, so that neither
-// its neighbours nor the operator's own next `docker compose up -d` see a difference.
+// docs/contract.md 5.9: a container that compose removed is recreated with its anonymous volumes. Neither other
+// containers nor the next `docker compose up -d` of the operator see a difference.
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever the engine says is compared, field by field
 type Inspection = any;
@@ -20,7 +20,7 @@ const docker = async (...args: string[]): Promise<string> =>
 async function openEngine(): Promise<Engine> {
   const address = { host: `unix://${engineSocket}`, tls: [], configDirectory: '/nonexistent' };
   const engine = new Engine(address, { home: '/' });
-  // As a run does: from then on it asks in a version of the API whose answers it knows.
+  // A run does the same first: it determines the API version for all later requests.
   await engine.getFacts();
   return engine;
 }
@@ -28,7 +28,7 @@ async function openEngine(): Promise<Engine> {
 const inspect = async (...ids: string[]): Promise<Inspection[]> =>
   JSON.parse(await docker('container', 'inspect', ...ids));
 
-/** All containers of the project, those first that others point at. */
+/** All containers of the project; those that refer to other containers come last. */
 async function inspectAll(instance: Instance): Promise<Inspection[]> {
   const ids = await docker('ps', '-aq', '--filter', `label=com.docker.compose.project=${instance.project}`);
   const found = await inspect(...ids.split('\n'));
@@ -46,7 +46,9 @@ interface Round {
   blueprints: Map<string, ContainerSnapshot>;
 }
 
-/** Takes blueprints, removes every container as compose does, makes all again and starts those that ran. */
+/**
+ * Takes snapshots, removes every container like compose does, recreates all of them and starts those that were running.
+ */
 async function round(instance: Instance, meanwhile: () => Promise<void> = async () => {}): Promise<Round> {
   const engine = await openEngine();
   const old = await inspectAll(instance);
@@ -60,7 +62,7 @@ async function round(instance: Instance, meanwhile: () => Promise<void> = async 
   const taken = await takeSnapshots(engine, [...old.map(({ Id }) => Id), 'f'.repeat(64)], copied);
   await docker('rm', '-f', ...old.map(({ Id }) => Id));
   await meanwhile();
-  // The journal keeps them as text.
+  // The journal stores snapshots as JSON.
   const blueprints: ContainerSnapshot[] = JSON.parse(JSON.stringify(taken));
   const successors = new Map<string, string>();
   for (const blueprint of blueprints) {
@@ -77,14 +79,14 @@ async function round(instance: Instance, meanwhile: () => Promise<void> = async 
   };
 }
 
-/** An inspection without what is another container's by nature: ids, times, what the engine hands out. */
+/** An inspection without values that differ for every container: ids, times, and values that the engine assigns. */
 function comparable(inspection: Inspection, ids: ReadonlyMap<string, string>): Inspection {
   let text = JSON.stringify(inspection);
   for (const [id, name] of ids)
     text = text.replaceAll(id, `<${name}>`).replaceAll(id.slice(0, 12), `<${name}>`);
   const { Created, State, GraphDriver, ExecIDs, RestartCount, NetworkSettings, ...kept } = JSON.parse(
     text,
-    // The greatest number of the engine's is no number of JavaScript's.
+    // JavaScript cannot represent the greatest integer of the engine.
     (_, value) => (typeof value === 'number' && value > 2 ** 63 - 2 ** 12 ? 'greatest' : value),
   );
   const { Networks, Ports, ...settings } = NetworkSettings;
@@ -94,7 +96,7 @@ function comparable(inspection: Inspection, ids: ReadonlyMap<string, string>): I
     State: { Status: State.Status, StartedAt: State.StartedAt.startsWith('0001') },
     HostConfig: {
       ...kept.HostConfig,
-      // Named now that used not to be: the volumes themselves are in `Mounts`.
+      // Anonymous volumes are now mounted by name; `Mounts` lists the volumes.
       Mounts: (kept.HostConfig.Mounts ?? []).filter((mount: Inspection) => mount.Source && !anonymous(mount)),
     },
     Mounts: kept.Mounts.map((mount: Inspection) =>
@@ -108,7 +110,7 @@ function comparable(inspection: Inspection, ids: ReadonlyMap<string, string>): I
           EndpointID: '',
           ...(network.IPAMConfig?.IPv4Address ? {} : { IPAddress: '' }),
           ...(network.IPAMConfig?.IPv6Address ? {} : { GlobalIPv6Address: '' }),
-          // Of an address before 28, by chance from then on.
+          // Engines before 28 derive the MAC address from the IP address; later engines choose it at random.
           ...(network.MacAddress.startsWith('02:11:') ? {} : { MacAddress: '' }),
         },
       ]),
@@ -124,7 +126,7 @@ function expectSame({ before, after }: Round): void {
   const [old, now] = [idsOf(before), idsOf(after)];
   for (const [name, inspection] of before) {
     const [expected, got] = [comparable(inspection, old), comparable(after.get(name), now)];
-    // Much is decided when a container starts first.
+    // The engine sets many values only at the first start of a container.
     if (inspection.State.Running) expect(got, name).toEqual(expected);
     else expect(asked(got), name).toEqual(asked(expected));
     expect(after.get(name).Id).not.toBe(inspection.Id);
@@ -140,8 +142,9 @@ const asked = ({ Name, Image, Config, HostConfig, Mounts, Networks }: Inspection
 });
 
 /**
- * The operator's own next `docker compose up -d` changes nothing; it starts what was stopped. What points at another
- * container is replaced by the same, volumes and all: compose takes that one's id for a part of the definition.
+ * The next `docker compose up -d` of the operator changes nothing except that it starts stopped containers. A container
+ * that refers to another container is replaced by an equal one, because compose treats the id of the other container as
+ * part of the definition.
  */
 async function expectUpDoesNothing(instance: Instance): Promise<void> {
   const before = await inspectAll(instance);
@@ -171,11 +174,11 @@ ${services.replaceAll('IMAGE', `${context.image}:${context.tag}`)}${rest}`,
     flags: [],
   });
 
-/** `image: …` and an idle part to play, for a service of the name, with further lines. */
+/** A service definition with the image, an idle command, and further lines. */
 const service = (name: string, lines: string) =>
   `  ${name}:\n    image: IMAGE\n    command: tunnel\n${lines.trim().replace(/^(?=.)/gm, '    ')}\n`;
 
-/** A new image like another one but for some changes, in the words of a Dockerfile. */
+/** Creates an image from another image, changed by Dockerfile instructions. */
 async function derive(from: string, to: string, changes: readonly string[]): Promise<void> {
   const id = await docker('create', from);
   await docker('commit', ...changes.flatMap((change) => ['--change', change]), id, to);
@@ -184,8 +187,8 @@ async function derive(from: string, to: string, changes: readonly string[]): Pro
 
 const inside = (name: string, ...command: string[]) => docker('exec', name, ...command);
 
-describe('a container made again', () => {
-  test('has its storage, its limits and its place among the others', async () => {
+describe('a recreated container', () => {
+  test('has the same storage, limits and settings as before', async () => {
     const instance = await createInstance({
       layout: app(
         [
@@ -315,7 +318,7 @@ secrets:
     expect(await inside(name('idle'), 'cat', '/var/cache/x/kept')).toBe('idle');
   });
 
-  test('has its networks, its image and the namespaces that it shares', async () => {
+  test('has the same networks, image and shared namespaces as before', async () => {
     const instance = await createInstance({ layout: app('') });
     const derived = `${instance.image}:derived`;
     await derive(`${instance.image}:v1.0.0`, derived, [

@@ -11,8 +11,8 @@ import type { UpdaterOptions } from '../rig/updater-run.ts';
 import { expectAttempt, expectWords, keepFiles, shareInstance } from './support/attempt.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// Rules of docs/contract.md 4.1 that forbid an update: exit 3, and not a byte and not a container is another one. Rules that
-// need no engine are rows of test/updater/compose/inspect and test/updater/compose/plan.
+// Rules of docs/contract.md 4.1 that forbid an update: exit code 3, and neither files nor containers change. Rules that
+// need no engine are tested in test/updater/compose/inspect and test/updater/compose/plan.
 
 const toNext = ['--target', 'v1.1.0'];
 const untouched = (version: string) => {
@@ -22,7 +22,7 @@ const untouched = (version: string) => {
     `^refused \\((?:(?!upgrade-step)[a-z-]+\\): ${state}|upgrade-step\\): ${state}; ${step})\\. Next: `,
   );
 };
-/** Before the instance has been looked at. */
+/** The result of a run that is refused before it inspects the instance. */
 const unseen = /^refused \([a-z-]+\): nothing was changed\. Next: /;
 
 interface Refusal {
@@ -33,9 +33,9 @@ interface Refusal {
   /** Changes the directory before the update. */
   prepare?: (instance: Instance) => unknown;
   says: (instance: Instance) => Says;
-  /** The end of the last line: what to do next. */
+  /** The end of the last line, with the next step for the user. */
   next: (instance: Instance) => string | RegExp;
-  /** Default v1.0.0 runs on. */
+  /** By default, v1.0.0 is still running. */
   state?: string | RegExp;
   never?: Says;
 }
@@ -57,7 +57,7 @@ function testRefusals(instance: () => Instance, refusals: readonly Refusal[]): v
   });
 }
 
-/** A directory of the host that the updater does not get, beside the compose directory. */
+/** A directory on the host, next to the compose directory, that is not mounted into the updater. */
 async function outside(instance: Instance, files: Record<string, string> = {}): Promise<string> {
   const directory = `${instance.directory}-outside`;
   await mkdir(directory, { recursive: true });
@@ -75,15 +75,15 @@ const edit =
     await instance.write(path, edited);
   };
 
-/** An unchanged instance for all rules that need nothing else. */
+/** One instance for all rules that need no other instance. */
 const plain = shareInstance();
 
-describe('how the updater was started', () => {
+describe('the updater rejects its docker run command:', () => {
   testRefusals(plain, [
     {
       name: 'no socket',
       options: () => ({ socket: null }),
-      says: () => ['no engine answers at unix:///var/run/docker.sock'],
+      says: () => ['no engine responds at unix:///var/run/docker.sock'],
       state: unseen,
       next: () => 'Add -v /var/run/docker.sock:/var/run/docker.sock to the docker run command',
     },
@@ -120,7 +120,7 @@ describe('how the updater was started', () => {
   ]);
 });
 
-describe('the files of the compose directory', () => {
+describe('the updater rejects the files of the compose directory:', () => {
   const env = (i: Instance) => join(i.directory, '.env');
   testRefusals(plain, [
     {
@@ -163,7 +163,7 @@ describe('the files of the compose directory', () => {
       next: () => /Make sure that \.env exists and sets \w+, then run the update again\./,
     },
     {
-      // test/updater/run/state/state-directory.test.ts has the other links.
+      // test/updater/run/state/state-directory.test.ts tests the other links.
       name: 'a state directory that is a link to another directory',
       prepare: async (i) => {
         await rm(join(i.directory, '.svc-updater'), { recursive: true, force: true });
@@ -195,7 +195,8 @@ describe('drift between files and containers', () => {
   const prod = 'compose.prod.yaml';
   testRefusals(plain, [
     {
-      // Each kind by itself is a row of test/updater/compose/drift/drift.test.ts; here they are as compose and the engine write them.
+      // test/updater/compose/drift/drift.test.ts tests each kind of drift separately; this test uses the real output of
+      // compose and the engine.
       name: 'reports mounts, a port, a network and variables together',
       prepare: async (i) => {
         await edit(prod, "volumes: ['./data:/data']", "volumes: ['./other:/data']")(i);
@@ -221,8 +222,8 @@ describe('drift between files and containers', () => {
   ]);
 });
 
-describe('a target older than the running version', () => {
-  test('latest points to an older release, then to one that requires another', async () => {
+describe('a floating tag', () => {
+  test('is rejected if it points to an older release, or to a release with a required intermediate release', async () => {
     const instance = await createInstance({
       kind: 'default-latest',
       tag: 'latest',
@@ -246,7 +247,7 @@ describe('a target older than the running version', () => {
       ],
       ends: [
         untouched('v1.1.0'),
-        /Set the tag v1\.5\.0 manually \(.*\) and run the update with --target v1\.5\.0/,
+        /Manually set the tag to v1\.5\.0 \(.*\), then run the update with --target v1\.5\.0/,
       ],
     });
     expect(await judgeUpDoesNothing(instance)).toEqual([]);

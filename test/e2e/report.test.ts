@@ -10,7 +10,7 @@ import { createInstance, type Instance } from './support/instance.ts';
 import { configJson, everything, foundIn, planted, plantedLayout, shell } from './support/planted.ts';
 import { createServerInstance } from './support/server.ts';
 
-// docs/contract.md 1.12 and 8.42: an archive for an issue, which has no secret and changes nothing.
+// docs/contract.md 1.12 and 8.42: the archive for an issue contains no secret, and creating it changes nothing.
 
 const names = [
   'disk.txt',
@@ -22,7 +22,7 @@ const names = [
   'versions.txt',
 ];
 
-/** The files of an archive by their names. */
+/** The texts of the files in an archive, by name. */
 async function unpacked(archive: Uint8Array): Promise<Map<string, string>> {
   const input = gunzipSync(archive);
   const { stdout } = await execa('tar', ['-t'], { input });
@@ -46,7 +46,7 @@ async function report(instance: Instance, args: readonly string[], options: Upda
   return (file: string) => files.get(file) ?? '';
 }
 
-test('a report before and after a broken update', async () => {
+test('report creates an archive without secrets before and after a broken update', async () => {
   const instance = await createInstance({ layout: plantedLayout, shell });
   await instance.publish('v1.2.0', {
     entrypoint: [
@@ -94,7 +94,7 @@ test('a report before and after a broken update', async () => {
   expect(broken('disk.txt')).toMatch(/^\/: \d+ of \d+ bytes free/);
 });
 
-test('a report without an instance', async () => {
+test('report creates an archive without an instance', async () => {
   const instance = await createInstance();
   const files = await report(instance, [], { mount: null });
   expect(files('plan.txt')).toContain('refused (not-mounted)');
@@ -102,7 +102,7 @@ test('a report without an instance', async () => {
   expect(files('versions.txt')).toContain('kernel Linux');
 });
 
-test('a report by a server', async () => {
+test('a server creates a report and removes the container that it used', async () => {
   const instance = await createServerInstance();
   const answer = await instance.ask('/api/v1/instance/update/report', {
     signal: AbortSignal.timeout(300_000),

@@ -4,12 +4,13 @@ import type { Says } from '../judge/log.ts';
 import { expectAttempt, shareInstance } from './support/attempt.ts';
 import { ownData } from './support/own-data.ts';
 
-// docs/contract.md 5.20: what a restore point will contain and cost is decided, and refused, before anything stops.
+// docs/contract.md 5.20: the content and cost of a restore point are planned, and possibly rejected, before any service
+// stops.
 
 const password = 'secret-pw';
 const plan = ['plan', '--target', 'v1.1.0', '--restore-point'];
 
-/** `store` looks like a search index, and nobody depends on it; the database that the app uses is on another host. */
+/** `store` looks like a search index that no service depends on; the database of the app is on another host. */
 const instance = shareInstance({
   up: ['--no-deps', 'app', 'worker', 'db', 'store', 'proxy'],
   layout: (c) => {

@@ -5,11 +5,11 @@ import { expectDataBack, postgres } from './support/databases.ts';
 import { alone, createInstance } from './support/instance.ts';
 import { during, ownData } from './support/own-data.ts';
 
-// docs/contract.md 5.20 to 5.24: files and databases, without a word about either.
+// docs/contract.md 5.20 to 5.24: files and databases, without any configuration.
 
 const start = (publish: string[]) => createInstance({ ...alone, layout: ownData, publish });
 
-test('a good release is rolled back on request, once', async () => {
+test('a healthy release can be rolled back on request, but only once', async () => {
   const instance = await start(['v1.1.0']);
   await instance.write('data/note', 'of v1.0.0\n');
   const run = await instance.update(['--target', 'v1.1.0', '--restore-point']);
@@ -47,7 +47,7 @@ test('a good release is rolled back on request, once', async () => {
 });
 
 // docs/contract.md 2.8.
-test('a tag that floats names the old version until all data is saved, and again after a rollback', async () => {
+test('a floating tag points to the old version until all data is saved, and again after a rollback', async () => {
   const instance = await createInstance({ ...alone, layout: ownData, tag: 'latest', publish: [] });
   const latest = `${instance.image}:latest`;
   const named = async () => (await listImages(instance.image)).find(({ tags }) => tags.includes(latest))?.id;
@@ -67,4 +67,4 @@ test('a tag that floats names the old version until all data is saved, and again
   expect([await named(), await instance.version()]).toEqual([old, 'v1.0.0']);
 });
 
-test('PostgreSQL has its data back after a bad release', () => expectDataBack(postgres));
+test('the data of PostgreSQL is restored after a failed release', () => expectDataBack(postgres));

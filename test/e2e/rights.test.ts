@@ -9,13 +9,13 @@ import { bump } from './support/bump.ts';
 import { updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// docs/contract.md 5.1: the rights of a file that is rewritten are kept, and are not wider for a moment.
+// docs/contract.md 5.1: a rewritten file keeps its permissions, and they are never wider in between.
 
 const reader = 1234;
 const heir = 1235;
 const group = 4321;
 
-/** A program of the image, on the files of an instance. */
+/** Runs a program of the updater image on the files of an instance. */
 const inImage = async (
   { directory }: Instance,
   user: string,
@@ -28,7 +28,7 @@ const inImage = async (
   return (await execa('docker', ['run', ...flags, ...place, ...args])).stdout;
 };
 
-/** Lists as Linux keeps them: a version, then tag, permissions and id of each entry. */
+/** An access-control list in the format of Linux: a version, then tag, permissions and id of each entry. */
 const aclOf = (entries: readonly (readonly number[])[]): string => {
   const words = entries.flatMap(([tag = 0, permissions = 0, id = 0xffff_ffff]) => [
     tag | (permissions << 16),
@@ -51,7 +51,7 @@ const ofNewFiles = aclOf([
   [32, 5],
 ]);
 
-/** As in a folder shared by hand: `.env` for one reader beside root, and whatever is made anew for another one. */
+/** Access-control lists as in a shared directory: one user can read `.env`, and another user can read all new files. */
 async function giveLists(instance: Instance): Promise<void> {
   const sets = [
     `chown 0:${group} .env`,
@@ -68,20 +68,26 @@ const rightsOf = (instance: Instance) =>
     ...['sh', '-c', 'stat -c "%n %u:%g %a" .env *.yaml; getfattr -d -m - -e base64 .env *.yaml'],
   ]);
 
-/** Tries as that user to read each file that comes and goes, until `.stop` can be read; gives all that it could read. */
+/**
+ * Tries, as this user, to read each temporary and saved file until `.stop` can be read. Returns the names of all files
+ * that it could read.
+ */
 const prowl = (instance: Instance, user: string) =>
   inImage(instance, user, [
     ...['sh', '-c'],
     'while :; do for f in .* .svc-updater/* .svc-updater/backup/*/.*; do read -r line <"$f" && echo "$f" && [ "$f" = .stop ] && exit; done; done 2>/dev/null',
   ]);
 
-/** Reads `.env` as the reader of its list until there is a `.stop`, and leaves the machine to the others. */
+/**
+ * Reads `.env` repeatedly, as the user in its access-control list, until `.stop` exists. The CPU limit leaves time for
+ * other processes.
+ */
 const keepReading = (instance: Instance) => {
   const script = 'until [ -e .stop ]; do read -r line <.env || echo kept out; done; echo read';
   return inImage(instance, `${reader}:${reader}`, ['sh', '-c', script], ['--cpus', '0.1']);
 };
 
-test('an access-control list, and what else a file has, outlast an update, a way back and a bump, or nothing changes', async () => {
+test('a file keeps its access-control list and attributes through an update, a rollback and a bump, or nothing changes', async () => {
   const instance = await createInstance({ ...alone, publish: ['v1.1.0', 'v1.1.3', 'v1.2.0'] });
   await giveLists(instance);
   const before = await rightsOf(instance);
@@ -139,7 +145,8 @@ test('an access-control list, and what else a file has, outlast an update, a way
   expect(bumped).toMatchObject({ exitCode: 0 });
   expect(await rightsOf(instance)).toBe(before);
 
-  // Beside a list the group's bits are its mask: nobody whom the directory's list names can use them.
+  // With an access-control list, the group bits are the mask of the list. Without them, no user in the list of the
+  // directory has access.
   for (const name of ['.', 'journal.json', 'last-run.log', 'backup']) {
     expect([name, (await stat(join(instance.directory, '.svc-updater', name))).mode & 0o077]).toEqual([
       name,

@@ -6,9 +6,9 @@ import { expectWords } from './support/attempt.ts';
 import type { Instance } from './support/instance.ts';
 import { createWithData, during, expectRestored, pointsOf, statesOf } from './support/own-data.ts';
 
-// docs/contract.md 5.23 to 5.25: a restore ends with the data of the restore point, or says that it did not.
+// docs/contract.md 5.23 to 5.25: a restore ends with the data of the restore point, or reports that it failed.
 
-/** Its app and worker exit at once. */
+/** App and worker of this release exit immediately. */
 const bad = ['--target', 'v1.1.1', '--restore-point', '--wait-timeout', '8'];
 const good = ['--target', 'v1.1.0', '--restore-point'];
 const rolledBack =
@@ -16,7 +16,7 @@ const rolledBack =
 
 const spoil = (instance: Instance) => instance.write('data/note', 'of v1.1.1\n');
 
-test('a restore that fails leaves everything stopped, and the next update only finishes it', async () => {
+test('a failed restore leaves all services stopped, and the next update only completes the restore', async () => {
   const instance = await createWithData({ publish: ['v1.1.1'] });
   const note = join(instance.directory, 'data', 'note');
   onTestFinished(async () => {
@@ -42,9 +42,9 @@ test('a restore that fails leaves everything stopped, and the next update only f
   await expectRestored(instance, next.log);
 });
 
-test('a damaged restore point is not restored: everything is started again', async () => {
+test('a damaged restore point is not restored, and all services are started again', async () => {
   const instance = await createWithData({ publish: ['v1.1.1'] });
-  // The first two looks, at app and database, are those of the plan.
+  // The first two `look` containers, for app and database, belong to the plan.
   const { log, ...result } = await during(instance, { args: bad, verb: 'look', k: 3 }, async () => {
     const [point = ''] = await pointsOf(instance);
     await writeFile(join(point, '1-app', '0', 'note'), 'of v1.0.1\n');
@@ -53,7 +53,7 @@ test('a damaged restore point is not restored: everything is started again', asy
     { log, ...result },
     {
       exitCode: 5,
-      says: [/cannot roll back: the copy of app:\/data in .* has changed since it was made/],
+      says: [/cannot roll back: the copy of app:\/data in .* has changed since it was created/],
       ends: [
         /^broken \(broken\): the new version is unhealthy; it was not rolled back, because the copy of app:\/data /,
       ],
@@ -70,7 +70,7 @@ test('a rollback is refused if the restore point or the project has changed', as
   expect(exitCode, log).toBe(0);
   const [point = ''] = await pointsOf(instance);
   const record = join(point, 'point.json');
-  /** Puts that text in place of the other until the rollback was refused. */
+  /** Replaces a text in a file, and returns a function that undoes the change. */
   const replacing = (path: string, from: string, to: string) => async () => {
     const text = await readFile(path, 'utf8');
     expect(text).toContain(from);
@@ -79,7 +79,7 @@ test('a rollback is refused if the restore point or the project has changed', as
   };
   const copy = join(point, '1-app', '0', 'note');
   const which =
-    /the newest restore point has the data of v1\.0\.0, saved at .* before the update to v1\.1\.0/;
+    /the newest restore point contains the data of v1\.0\.0, which was saved at .* before the update to v1\.1\.0/;
   const changes: [ends: RegExp, change: () => Promise<() => Promise<unknown>>, says: RegExp[]][] = [
     [
       /^refused \(restore-point-damaged\): /,

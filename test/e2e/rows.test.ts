@@ -11,7 +11,7 @@ import { createInstanceFor } from './support/attempt.ts';
 import { findUnchanged, updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// Rows of the table of docs/contract.md 3.2; test/updater/compose/plan/files/plan-files.test.ts has all of them.
+// Rows of the table of docs/contract.md 3.2; test/updater/compose/plan/files/plan-files.test.ts tests all rows.
 
 /** A run that finds nothing to do. */
 interface Idle extends ExpectedLog {
@@ -19,15 +19,15 @@ interface Idle extends ExpectedLog {
 }
 
 interface Step extends ExpectedUpdate, ExpectedLog {
-  /** Published just before; default the target, where it is a release. */
+  /** Releases published before the step. By default, the target, if it is a release. */
   publish?: Record<string, ReleaseOptions>;
-  /** What a person does to the files just before. */
+  /** An edit of the files by the user before the step. */
   edit?: (instance: Instance) => Promise<unknown>;
-  /** Null for none. */
+  /** Null if `--target` is not passed. */
   target: string | null;
 }
 
-/** Updates of one instance, one after the other. */
+/** Successive updates of one instance. */
 interface Story {
   name: string;
   instance: InstanceOptions;
@@ -48,10 +48,10 @@ const rewrite =
 
 const inherited = { versionLabel: 'v0.9.1' } satisfies ReleaseOptions;
 
-/** For one with several updates, beside others, on a machine that has more to do. */
+/** For a test with several updates on a busy machine. */
 const patient = { timeout: 600_000 };
 
-/** Stories run side by side: none of them looks at the clock, and an update alone leaves half a core idle. */
+/** Runs a story. Stories run concurrently: none depends on timing, and a single update leaves half a core idle. */
 async function tell({ instance: options, steps }: Story, { onTestFinished }: TestContext): Promise<void> {
   const instance = await createInstanceFor(onTestFinished, { publish: [], ...options });
   for (const step of steps) {
@@ -69,14 +69,14 @@ async function publishAll(instance: Instance, releases: Record<string, ReleaseOp
   for (const [tag, release] of Object.entries(releases)) await instance.publish(tag, release);
 }
 
-/** An instance, and what is published once it runs; v1.1.0 by default. */
+/** Creates an instance, then publishes releases, by default v1.1.0. */
 async function create(options: InstanceOptions, publish: Record<string, ReleaseOptions> = { 'v1.1.0': {} }) {
   const instance = await createInstance({ publish: [], ...options });
   await publishAll(instance, publish);
   return instance;
 }
 
-/** Both services pinned as the texts say, with settings that need no `.env`. */
+/** A compose file that pins both services to these references, with settings that need no `.env`. */
 const pinned =
   (app: (c: LayoutContext) => string, worker = app) =>
   (c: LayoutContext) => ({
@@ -92,7 +92,7 @@ const pinned =
     flags: [],
   });
 
-describe('user-written', () => {
+describe('user-written compose files', () => {
   const stories: Story[] = [
     {
       name: 'SVC_VERSION in .env: to a release, to canary and back',
@@ -165,7 +165,7 @@ describe('user-written', () => {
   ];
   test.concurrent.for(stories)('$name', patient, tell);
 
-  test('tag and digest: both move', async () => {
+  test('get a new tag and a new digest if they pin both', async () => {
     const instance = await create({
       ...alone,
       layout: pinned(
@@ -187,12 +187,12 @@ describe('user-written', () => {
   });
 });
 
-describe('generated', () => {
+describe('generated compose files', () => {
   const shipped = (release: string, ...names: string[]) =>
     Object.fromEntries(
       names.map((name) => [name, (name === 'compose.yaml' ? generatedCompose : clusterCompose)(release)]),
     );
-  test('to vX.Y.Z, and to canary', patient, async (context) => {
+  test('are replaced by an update to vX.Y.Z and to canary', patient, async (context) => {
     const names = ['compose.yaml'];
     await tell(
       {
@@ -207,7 +207,7 @@ describe('generated', () => {
           },
           {
             publish: { canary: { version: '1.2.0-canary.1' } },
-            // The updater's own directory is made again.
+            // The updater must recreate its own directory.
             edit: ({ directory }) => rm(join(directory, '.svc-updater'), { recursive: true }),
             target: 'canary',
             version: 'v1.2.0-canary.1',
@@ -220,7 +220,7 @@ describe('generated', () => {
     );
   });
 
-  test('in cluster mode, with a file that was edited by hand, and a new service', async () => {
+  test('are replaced in cluster mode after a backup of manual edits, and a new service is not started', async () => {
     const instance = await createInstance({ kind: 'cluster', publish: [] });
     await rewrite('compose.yaml', set('proxy:1', 'proxy:1  # mine'))(instance);
     const edited = await instance.read('compose.yaml');

@@ -12,13 +12,13 @@ import {
   statesOf,
 } from './support/own-data.ts';
 
-// docs/contract.md 5.20 to 5.22: whatever happens while data is saved, the old version never runs on new data, and
-// everything that was running runs in the end.
+// docs/contract.md 5.20 to 5.22: whatever happens while data is saved, the old version never runs on new data, and all
+// services that were running are running afterwards.
 
 const good = ['--target', 'v1.1.0', '--restore-point'];
 
 describe('while the data is copied', () => {
-  test('docker compose up starts the old version: it is stopped, and the copy is repeated', async () => {
+  test('docker compose up starts the old version, and the updater stops it and repeats the copy', async () => {
     const instance = await createWithData();
     const result = await during(instance, { args: good, verb: 'cold' }, () =>
       instance.compose('up', '-d', 'app', 'worker'),
@@ -31,7 +31,7 @@ describe('while the data is copied', () => {
     await expectSavedAndUpdated(instance, result.log);
   });
 
-  test('the updater is killed: the next run starts everything, and updates', async () => {
+  test('the updater is killed, and the next run starts all services and updates them', async () => {
     const instance = await createWithData();
     const { exitCode } = await during(instance, { args: good, verb: 'cold' }, (run) => run.kill());
     expect(exitCode).toBe(137);
@@ -45,7 +45,7 @@ describe('while the data is copied', () => {
     await expectSavedAndUpdated(instance, result.log);
   });
 
-  test('it takes more than twice --max-downtime: it is ended, and everything runs again', async () => {
+  test('twice --max-downtime is exceeded, and the updater stops the copy and starts all services again', async () => {
     const instance = await createWithData();
     const huge = join(instance.directory, 'data', 'huge');
     const args = [...good, '--max-downtime', '3'];
@@ -61,7 +61,7 @@ describe('while the data is copied', () => {
     await execa('rm', [huge]);
   });
 
-  test('the disk of the restore point is full: everything runs again, and nothing is left', async () => {
+  test('the disk of the restore point fills up, all services run again, and no restore point is left', async () => {
     const instance = await createWithData();
     const points = join(instance.directory, 'points');
     await execa('mkdir', [points]);

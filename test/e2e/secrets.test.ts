@@ -7,15 +7,16 @@ import { runUpdater } from './support/good-run.ts';
 import type { Instance } from './support/instance.ts';
 import { configJson, everything, foundIn, planted, plantedLayout, shell, shown } from './support/planted.ts';
 
-// docs/contract.md 6.5 to 6.10: no secret leaves, wherever it stands and however the run ends. test/updater/run/log/mask.test.ts has every form of a value.
+// docs/contract.md 6.5 to 6.10: no secret is logged, wherever it is stored and whatever the outcome of the run.
+// test/updater/run/log/mask.test.ts tests every form of a value.
 
 const accept = '--accept-drift';
 
-/** Ends the updater as a kill would, once the containers are replaced. */
+/** Exits the updater like a kill, after the containers are replaced. */
 const killer = `import{subscribe}from'node:diagnostics_channel';
   subscribe('svc-updater.step',({kind})=>{if(kind==='verify')process.reallyExit(137)})`;
 
-/** Edits a file for the time of one run. */
+/** Edits a file during one run. */
 async function edited<T>(
   instance: Instance,
   path: string,
@@ -35,7 +36,7 @@ async function edited<T>(
 
 const replaced = (from: string | RegExp, to: string) => (text: string) => text.replace(from, () => to);
 
-describe('no secret of any place is in any line', () => {
+describe('the log contains no secret', () => {
   const shared = shareInstance({ layout: plantedLayout, shell, publish: ['v1.1.0'] });
   beforeAll(async () => {
     const instance = shared();
@@ -51,7 +52,7 @@ describe('no secret of any place is in any line', () => {
     await instance.write('login/config.json', configJson(inject('host').registry));
     const changed = replaced(`CHANGES=${planted.changedSince}`, `CHANGES=now\nSINCE=${planted.addedSince}`);
     await instance.write('app.env', changed(await instance.read('app.env')));
-    // Of a service that stays as it is: neither a container nor what compose would send has it, and no file says it whole.
+    // The value of a service that is not updated: neither its container nor any file contains the complete value.
     const assembled = `ASSEMBLED=\${PART}+\${PART}+\${PART}\n`;
     await instance.write('db.env', `${await instance.read('db.env')}${assembled}`);
   });
@@ -75,11 +76,11 @@ describe('no secret of any place is in any line', () => {
   const withText = (path: string, from: string | RegExp, words: string, doing: () => Promise<unknown>) =>
     edited(shared(), path, replaced(from, words), doing);
 
-  test('where nothing is done: usage, plan, bump', async () => {
+  test('if a command changes nothing: usage, plan and bump', async () => {
     const { directory, project, image } = shared();
     await run(2, 'usage', ['--target', `https://svc:${planted.inUrl}@host`, '--dir', 'x', ...json]);
     const plan = await run(0, '+SVC_VERSION=v1.1.0 # …', ['plan', '--target', 'v1.1.0', accept]);
-    // Paths, names and references are no secrets.
+    // Paths, names and references are not secrets and are not masked.
     for (const text of [directory, project, `${image}:v1.1.0`, 'compose.yaml']) expect(plan).toContain(text);
     const files = ['--env-file', '.env', '--env-file', 'more.env'];
     const bumping = ['--to', 'v1.1.0', '--service', 'app', '--dry-run', ...files];
@@ -88,7 +89,7 @@ describe('no secret of any place is in any line', () => {
       expect(log).toContain('+SVC_VERSION=v1.1.0 # …');
       expectNone(log);
     }
-    // A pin in the compose file itself: what stands beside the line, and behind it, is nobody's business.
+    // A pin in the compose file: the comment after it and the lines around it are not logged.
     const pinned = `image: ${image}:v1.0.0 # ${planted.composeComment}`;
     await withText('compose.yaml', /image: .*SVC_VERSION\}/, pinned, async () => {
       const { log } = await bumpIn(directory, bumping, 'image');
@@ -97,7 +98,7 @@ describe('no secret of any place is in any line', () => {
     });
   });
 
-  test('of a refusal, whatever compose quotes', async () => {
+  test('if an update is refused, whatever compose quotes', async () => {
     await withText('app.env', /FROM_FILE=.*/, '', async () => {
       const log = await run(3, 'refused (drift)', ['--target', 'v1.1.0', ...json]);
       for (const key of ['FROM_SHELL', 'FROM_FILE']) expect(log).toContain(key);
@@ -113,8 +114,9 @@ describe('no secret of any place is in any line', () => {
     }
   });
 
-  // The last one. The unwell container prints all that it knows, and what the one before it knew.
-  test('of a run that was killed, and the broken instance that the next one finds', async () => {
+  // This test must run last. The unhealthy container prints all secrets that it has, and those of the previous
+  // container.
+  test('if a run is killed and the next run finds a broken instance', async () => {
     const update = ['--target', 'v1.2.0', accept];
     const { stdout: old } = await execa('docker', ['inspect', '-f', '{{.Id}}', `${shared().project}-app-1`]);
     const killed = await shared().update(update, {
@@ -126,7 +128,7 @@ describe('no secret of any place is in any line', () => {
     const said = `${shown.MONKEY} at ${shown.POSTGRES_DB}`;
     const broken = await run(5, said, [...update, '--wait-timeout', '3']);
     expect(broken).toContain('resuming the interrupted update');
-    // What is no secret is there to be read.
+    // Text that is not secret is logged.
     expect(broken).toContain('host = mail');
     expectNone(await shared().read('.svc-updater/last-run.log'));
   });

@@ -23,7 +23,8 @@ import { openBrowser } from '../rig/web/browser.ts';
 import { inspect } from './support/server.ts';
 import { Visitor } from './support/visitor.ts';
 
-// The story of scripts/demo for a platform in Python, whose updates `svc-updater serve` serves (docs/contract.md 8.45, 8.46).
+// The scenario of scripts/demo for a platform in Python that is updated by `svc-updater serve` (docs/contract.md 8.45,
+// 8.46).
 
 let browser: Browser;
 let registry: BadRegistry;
@@ -55,7 +56,7 @@ beforeAll(async () => {
     openBrowser(),
   ]);
   registry.fail({ kind: 'late', after: ballast / 2, until: promise }, { on: 'blobs' });
-  // Offered before, it might have been downloaded in advance by now.
+  // If it were published earlier, it could already be downloaded by now.
   offer('v1.1.0', unsigned);
   await vi.waitFor(async () => expect((await status()).next?.version).toBe('v1.1.0'), long);
   [anna, ben] = await Promise.all([logIn('anna', 'Log in as admin'), logIn('ben', 'Log in as user')]);
@@ -133,14 +134,14 @@ async function ended(outcome: Run['outcome'], to: string): Promise<Run> {
   return run;
 }
 
-/** As if the machine killed it: no signal that it could handle. */
+/** Kills a service without a signal that it could handle, and starts it again. */
 async function kill(service: string): Promise<void> {
   const container = `${platform.project}-${service}-1`;
   await execa('docker', ['kill', '--signal', 'KILL', container]);
   await execa('docker', ['start', container]);
 }
 
-it('knows users by the login of the product, and programs by the token', async () => {
+it('authenticates users by the login of the product, and programs by the token', async () => {
   const asked = (visitor: Visitor) =>
     visitor.page.evaluate(`fetch('${update}').then((answer) => answer.json())`);
   expect(await asked(ben)).toEqual({ version: 'v1.0.0', updating: false });
@@ -197,7 +198,7 @@ it('waits for a running job, and survives kills of the service and of the produc
   await expect.poll(() => jobState('backup'), long).toBe('running');
   const started = (await state()).jobs.find(([title]) => title === 'backup')?.[3] ?? 0;
   expect(started * 1000).toBeGreaterThan(Date.parse(last.endedAt ?? ''));
-  // The same run has replaced the service, last.
+  // The same run replaced the update service as its last step.
   const images = await Promise.all(
     ['app', 'updates'].map(
       async (service) => (await inspect(`${platform.project}-${service}-1`)).Config.Image,
@@ -213,7 +214,7 @@ it('waits for a running job, and survives kills of the service and of the produc
 
 it('offers a release that is rolled out to 10 % of all instances once the admin checks again', async () => {
   await endJobs();
-  // The place of this instance in the rollout is 15 of 100.
+  // The position of this instance in the rollout is 15 of 100.
   await storeText('rollout', JSON.stringify({ instance: 'larder', asked: null }));
   announce({ name: 'rollout', version: 'v1.2.0', percent: '10' });
   offer('v1.1.0', 'v1.2.0');

@@ -30,7 +30,7 @@ import {
   waitForEnd,
 } from './support/server.ts';
 
-// A proxy between the server and its engine, and one before two servers of the same instance.
+// A proxy between the server and its engine, and a load balancer in front of two servers of the same instance.
 
 const all = await allowedCalls();
 const servers = all.filter(({ isServers }) => isServers);
@@ -45,7 +45,7 @@ beforeAll(async () => {
 });
 afterAll(() => proxy?.close());
 
-/** Calls that no line lets through, and lines that are not said to be rare and that nothing has used. */
+/** Calls that no line allows, and unused lines that are not marked as rare. */
 function misfits(lines: readonly AllowedCall[]): { calls: string[]; lines: string[] } {
   const strangers = proxy.calls.filter((call) => !lines.some((line) => lets(line, call)));
   const unused = lines.filter((line) => !line.isRare && !proxy.calls.some((call) => lets(line, call)));
@@ -55,7 +55,7 @@ function misfits(lines: readonly AllowedCall[]): { calls: string[]; lines: strin
   };
 }
 
-describe('the calls that a socket proxy must allow', () => {
+describe('the list of calls that a socket proxy must allow', () => {
   it('has a line for each call of the server library', () => {
     const paths = libraryRows.map(({ call }) => {
       const [method = '', path = ''] = call.split(' ');
@@ -65,7 +65,7 @@ describe('the calls that a socket proxy must allow', () => {
     expect(servers.filter((line) => !paths.some((call) => lets(line, call)))).toEqual([]);
   });
 
-  it('is sufficient for an update by the server and a manual one', async () => {
+  it('is sufficient for an update by the server and for a manual update', async () => {
     const instance = await createServerInstance({
       compose: { volumes: [], extra: { app: `extra_hosts: ['${proxyName}:host-gateway']` } },
       settings: { ENGINE: proxy.address, UPDATER_SOCKET: engineSocket },
@@ -73,7 +73,7 @@ describe('the calls that a socket proxy must allow', () => {
     });
     await instance.offer('v1.1.0');
     expect(await instance.status({ refresh: true })).toMatchObject({ canUpdate: true, reason: null });
-    // The stopped updater of another instance: the server renames it.
+    // The stopped updater of another instance has the name, so the server renames it.
     const foreign = ['--label', 'svc-updater.project=x', '--label', 'svc-updater.directory=/x'];
     await execa('docker', ['run', '--name', updaterOf(instance), ...foreign, updaterImage, '--version']);
 
@@ -82,10 +82,10 @@ describe('the calls that a socket proxy must allow', () => {
     await waitForEnd(instance);
     const app = await inspect(`${instance.project}-app-1`);
     expect(app.Mounts.map(({ Destination }: { Destination: string }) => Destination)).toEqual(['/data']);
-    // The proxy reports a call only when it has ended.
+    // The proxy reports a call only when the call has finished.
     await expect.poll(() => misfits(servers)).toEqual({ calls: [], lines: [] });
 
-    // The refusal names the call that is missing.
+    // The error message contains the missing call.
     await proxy.restart(servers.filter(({ path }) => !path.test('/containers/create')));
     const reason = async () => (await instance.status({ refresh: true })).reason;
     await expect.poll(reason, { interval: 1_000 }).toEqual({
@@ -101,7 +101,8 @@ describe('the calls that a socket proxy must allow', () => {
     });
     expect(exitCode, log).toBe(0);
     expect(await instance.version()).toBe('v1.2.0');
-    // The helper container needs it; without it, the host is not checked, and the log warns.
+    // The helper container needs `attach`; if it is denied, the host is not checked, and the log contains a
+    // warning.
     expect(log).toContain('the host was not checked, because the engine denied a request');
     const isAttach = (call: string) => /^POST \S+\/attach\S* \(403\)$/.test(call);
     const others = () => ({ ...misfits(all), calls: misfits(all).calls.filter((call) => !isAttach(call)) });
@@ -109,7 +110,7 @@ describe('the calls that a socket proxy must allow', () => {
   });
 });
 
-it('two servers asked at the same time start one run, are both replaced and report its end once', async () => {
+it('two servers that receive a request at the same time start one run, are both replaced and report its outcome once', async () => {
   const registry = await startBadRegistry(inject('host').registry);
   onTestFinished(() => registry.close());
   const instance = await createServerInstance({
@@ -132,7 +133,7 @@ it('two servers asked at the same time start one run, are both replaced and repo
   await bothSay({ canUpdate: true }, '?refresh=1');
   const before = await look(instance);
 
-  // Neither server is replaced before the client follows.
+  // No server is replaced until the client follows the run.
   const { promise: isFollowed, resolve: goOn } = Promise.withResolvers<void>();
   registry.fail({ kind: 'late', after: ballast / 4, until: isFollowed }, { on: 'blobs' });
   const answers = await Promise.all(

@@ -21,11 +21,11 @@ import {
   waitForStatus,
 } from './support/server.ts';
 
-// Runs of one instance, one after the other, of which servers, updater and engine die (docs/contract.md 8.2, 8.18–8.20).
+// Successive runs of one instance whose servers, updater and engine are killed (docs/contract.md 8.2, 8.18–8.20).
 
 /**
- * More than all else of a release that the engine does not have already. A quarter is more than the engine keeps to itself
- * before it tells of a layer; a pull that is gone on with begins behind what has come.
+ * Larger than the rest of the release that the engine does not have yet. The pull stops after a quarter, which is more
+ * than the engine buffers before it reports a layer. A resumed pull continues after the received bytes.
  */
 const ballast = 12_000_000;
 
@@ -55,7 +55,7 @@ afterAll(async () => {
 });
 
 const app = () => `${instance.project}-app-1`;
-/** Nothing but the servers' own files differs. */
+/** The state of the instance after the updater container is removed. */
 const state = async () => {
   await removeContainer(updaterOf(instance));
   return look(instance);
@@ -79,7 +79,7 @@ const cancel = async () => {
 const inState = (state: Run['state']): Promise<Status> =>
   waitForStatus(instance, ({ run }) => run?.state === state);
 
-/** The ends that were told of a run, in order; read from the disk, as there may be no server that answers. */
+/** The reported states of a run, in order. They are read from the disk, because no server may be available. */
 const toldOf = async (id: string) => {
   const lines = (await instance.read('data/ended').catch(() => '')).trim().split('\n');
   const runs = lines.filter((line) => line !== '').map((line) => (JSON.parse(line) as { run: Run }).run);
@@ -88,14 +88,14 @@ const toldOf = async (id: string) => {
 
 const jobOf = async (id: number) => (await instance.jobs()).find((job) => job.id === id);
 
-/** A job that is running, and does not end by itself. */
+/** Starts a job that runs until the test ends it. */
 async function startJob(job: Pick<JobRequest, 'kind' | 'title'>): Promise<StoredJob> {
   const added = await instance.addJob({ ...job, milliseconds: 600_000 });
   await expect.poll(() => jobOf(added.id)).toMatchObject({ progress: 'running', runs: 1 });
   return added;
 }
 
-/** What the updater pulls does not come whole before the function that this gives is called. */
+/** Stalls every pull until the returned function is called. */
 function stallPulls(): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();
   registry.fail({ kind: 'late', after: ballast / 4, until: promise }, { on: 'blobs' });
@@ -105,14 +105,14 @@ function stallPulls(): () => void {
   };
 }
 
-/** As where the machine kills it: no signal that it could hear. */
+/** Kills the server without a signal that it could handle, and starts it again. */
 async function killServer(): Promise<void> {
   await execa('docker', ['kill', '--signal', 'KILL', app()]);
   expect(await instance.version()).toBeNull();
   await execa('docker', ['start', app()]);
 }
 
-it('waits for running jobs, holds queued ones and is cancelled during the pull', async () => {
+it('a run waits for running jobs, holds queued jobs and is cancelled during the pull', async () => {
   const before = await state();
   const goOn = stallPulls();
   const backup = await startJob({ kind: 'backup', title: 'Nightly backup' });
@@ -149,10 +149,10 @@ it('waits for running jobs, holds queued ones and is cancelled during the pull',
   expect(judgeUntouched(before, await state())).toEqual([]);
 });
 
-it('is cancelled if its server is killed before the launch, and reported by the next server', async () => {
+it('a run is cancelled if its server is killed before the launch, and the next server reports the run', async () => {
   const job = await startJob({ kind: 'cron' });
   const { id } = await start({ when: 'idle' });
-  // It says so a moment before the store has it, which alone tells the next server.
+  // The server reports the state slightly before the store contains it, but the next server reads only the store.
   const store = fileStore(join(instance.directory, 'data', 'updates'));
   await expect.poll(() => store.get('run')).toContain('"state":"waiting"');
   await killServer();
@@ -161,13 +161,13 @@ it('is cancelled if its server is killed before the launch, and reported by the 
   expect(await inspect(updaterOf(instance))).toBeNull();
   await expect.poll(() => toldOf(id)).toEqual(['cancelled']);
   expect(judgeHold(await instance.holds(), ended)).toEqual([]);
-  // It was cut short, and is run again.
+  // The job was interrupted and is run again.
   await expect.poll(() => jobOf(job.id)).toMatchObject({ progress: 'running', runs: 2 });
   await instance.endJob(job.id);
   await waitForStatus(instance, ({ canUpdate }) => canUpdate);
 });
 
-it('is followed without an engine, after its server is killed, and after its updater is killed', async () => {
+it('a run is followed while the engine is down, after its server is killed, and after its updater is killed', async () => {
   const before = await state();
   const goOn = stallPulls();
   const { id } = await start();
@@ -176,8 +176,8 @@ it('is followed without an engine, after its server is killed, and after its upd
   const waiting = await instance.addJob({ kind: 'job', milliseconds: 1 });
 
   engine.down();
-  // The updater has noticed; of its server nothing tells that.
-  const away = /the engine stopped answering|the engine went away|trying again/;
+  // Wait until the updater has noticed it; the server reports nothing about the engine.
+  const away = /the engine stopped responding|the engine went away|trying again/;
   await expect
     .poll(async () => (await execa('docker', ['logs', updaterOf(instance)], { all: true })).all)
     .toMatch(away);
@@ -206,7 +206,7 @@ it('is followed without an engine, after its server is killed, and after its upd
   expect((await instance.history())[0]).toMatchObject({ id, outcome: null, by: 'admin' });
   const kept = await instance.addJob({ kind: 'job', milliseconds: 1 });
   const changes = await watchReplaced(app());
-  // The new server answers, and the updater waits for it to be well.
+  // The new server responds but is unhealthy, so the updater waits.
   await instance.write('data/unwell.json', '"v1.1.0"');
   goOn();
   let refusedAt = 0;
@@ -224,7 +224,7 @@ it('is followed without an engine, after its server is killed, and after its upd
   const updated = await waitForEnd(instance);
   expect(updated).toMatchObject({ id, state: 'updated', from: 'v1.0.0', to: 'v1.1.0', code: null });
   const { die } = await changes.stop();
-  // The engine tells of a signal, or a start, only afterwards: by then a server may have noted its own moment long ago.
+  // The engine reports a signal or a start only afterwards, when a server may already have recorded its own time.
   const toldToStop = Date.parse(updated.steps.at(-2)?.startedAt ?? '') / 1_000;
   const times = JSON.stringify({ toldToStop, die, refusedAt, answeredAt, away: updated.downtimeSeconds });
   expect(updated.downtimeSeconds, times).toBeGreaterThan(refusedAt - die - 0.1);

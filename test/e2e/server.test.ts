@@ -22,7 +22,7 @@ import {
 } from './support/server.ts';
 
 describe('a server that updates itself', () => {
-  it('is replaced while a client follows, and the new one reports the run', async () => {
+  it('is replaced while a client follows the run, and the new server reports the run', async () => {
     const engine = await startBadEngine(
       join(inject('host').directory, `${randomBytes(3).toString('hex')}.sock`),
     );
@@ -42,7 +42,7 @@ describe('a server that updates itself', () => {
       reason: null,
       run: null,
     });
-    // Another instance's updater that has ended has the name: it keeps its log under another one.
+    // An exited updater of another instance has the name. It is renamed and keeps its log.
     const foreign = await createUpdater(updaterOf(instance), {
       'svc-updater.project': 'x',
       'svc-updater.directory': '/x',
@@ -69,12 +69,12 @@ describe('a server that updates itself', () => {
     expect(reconnections).toBeGreaterThan(0);
     const met = <T>(words: T[]) => words.filter((word, at) => word !== words[at - 1]);
     expect(met(lines.map(({ phase }) => phase))).toEqual(plainPhases);
-    // What comes at the same moment is told as one change: forward, from the first to the last.
+    // Simultaneous changes are sent as one event, and states only move forward.
     const states = met(runs.map(({ state }) => state));
     expect([states[0], states.at(-1)]).toEqual(['launching', 'updated']);
     expect(states).toEqual(runStates.filter((state) => states.includes(state)));
     expect(new Set(runs.map(({ id }) => id))).toEqual(new Set([started.id]));
-    // Each line once, in order, across the two servers.
+    // Each line is received once and in order, from both servers.
     const numbers = events.flatMap(({ event, id }) => (event === 'line' ? [Number(id?.split(':')[1])] : []));
     expect(numbers).toEqual(numbers.map((_, at) => at + 1));
     expect(lines.at(-1)?.message).toMatch(/^updated v1\.0\.0 → v1\.1\.0 in \d+ s;/);
@@ -95,18 +95,18 @@ describe('a server that updates itself', () => {
     const calls = holds.map(({ version, action }) => `${version} ${action}`);
     expect(calls.slice(0, 3)).toEqual([
       'v1.0.0 resume',
-      // Before it looks for jobs, and again right before the launch.
+      // Before the server lists the jobs, and again right before the launch.
       'v1.0.0 hold',
       'v1.0.0 hold',
     ]);
-    // The queue stores the hold. A new server that first looks after the end of the run has only to resume.
+    // The queue stores the hold. A new server that starts after the end of the run only resumes the queue.
     expect(calls.slice(3).filter((call) => call !== 'v1.1.0 hold')).toEqual(['v1.1.0 resume']);
-    // What waited has run, once, after the update.
+    // The waiting job runs once, after the update.
     const job = async () => (await instance.jobs()).find(({ id }) => id === waiting.id);
     await expect.poll(job).toMatchObject({ progress: 'done', runs: 1 });
     const begun = (await job())?.started ?? '';
     expect(Date.parse(begun)).toBeGreaterThanOrEqual(Date.parse(run.endedAt ?? ''));
-    // Once the new server has read the releases.
+    // The status is correct once the new server has read the releases.
     await expect
       .poll(() => instance.status())
       .toMatchObject({
@@ -126,7 +126,7 @@ describe('a server that updates itself', () => {
   });
 });
 
-/** The server launches no updater before the function that this gives is called. */
+/** Delays the launch of the updater until the returned function is called. */
 function holdLaunch(engine: BadEngine, name: string): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();
   engine.fail(async (asked) => {
@@ -139,7 +139,7 @@ function holdLaunch(engine: BadEngine, name: string): () => void {
   };
 }
 
-/** A container that has ended; gives its id. */
+/** Creates an exited updater container and returns its id. */
 async function createUpdater(name: string, labels: Record<string, string>): Promise<string> {
   const flags = Object.entries(labels).flatMap(([key, value]) => ['--label', `${key}=${value}`]);
   await execa('docker', ['run', '--name', name, ...flags, updaterImage, '--version']);

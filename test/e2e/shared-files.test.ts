@@ -8,11 +8,11 @@ import { runUpdater, updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 import { removeContainer } from './support/server.ts';
 
-// Other projects and containers that share a file, a namespace or data with the update.
+// Other projects and containers that share a file, a namespace or data with an updated service.
 
 const toNext = ['--target', 'v1.1.0'];
 
-/** A second project, beside the instance: made, and never started. */
+/** Creates the containers of a second project next to the instance, without starting them. */
 async function createBeside(
   instance: Instance,
   flags: readonly string[],
@@ -28,14 +28,14 @@ async function createBeside(
 const takes = (name: string, directory: string, file: string, what: string) =>
   `WARN  ~ project ${name} (${directory}) also uses ${file}; the next docker compose up of that project will apply the change (${what})`;
 
-/** The warnings of other projects, whatever phase they are told in. */
+/** The warnings about other projects, in any phase. */
 const told = (log: string): string[] =>
   log
     .split('\n')
     .filter((line) => line.includes('the next docker compose up of that project'))
     .map((line) => line.replace(/^\S+ WARN {2}\w+ /, 'WARN  ~ '));
 
-test('live and staging from one folder, and another folder that takes the same file', async () => {
+test('plan and update warn about other projects that use the same compose file', async () => {
   const other = await freePort();
   const instance = await createInstance({
     ...alone,
@@ -80,7 +80,7 @@ test('live and staging from one folder, and another folder that takes the same f
   expect(told(log).sort()).toEqual(expected);
 });
 
-test('containers that share something with the update are named, before and after it', async () => {
+test('plan and update warn about containers that share a file, data or a namespace with an updated service', async () => {
   const instance = await createInstance({
     text: {
       extra: {
@@ -98,7 +98,7 @@ test('containers that share something with the update are named, before and afte
     await execa('docker', ['run', '--detach', '--name', name, ...flags, ...image]);
     onTestFinished(() => removeContainer(name));
   };
-  // The app gets the next address, and its old one is free when it is replaced.
+  // The app gets the next address, so its old address is free when it is replaced.
   await execa('docker', ['stop', `${app}`]);
   await run(`${outside}-placeholder`, '--network', `${project}_internal`);
   await execa('docker', ['start', `${app}`]);
@@ -108,7 +108,7 @@ test('containers that share something with the update are named, before and afte
   await run(`${outside}-data`, '--volume', `${directory}/data:/backup`);
   await instance.waitUntilHealthy();
   const warns = [
-    `${tunnel} has mounted .env as a file; it shows the old content until you run docker restart ${tunnel}`,
+    `${tunnel} has mounted the file .env directly, so it will read the old content until you run docker restart ${tunnel}`,
     `${outside}-data can write to the data of ${app}; check whether ${outside}-data supports the new version`,
     `${outside}-pid uses a namespace of ${app} and is killed when that container stops; recreate ${outside}-pid after the update`,
     `${outside}-net uses a namespace of ${app}; recreate ${outside}-net after the update`,
@@ -132,7 +132,7 @@ test('containers that share something with the update are named, before and afte
   expect((await execa('docker', ['inspect', '--format', '{{.State.Status}}', `${outside}-pid`])).stdout).toBe(
     'exited',
   );
-  // Each advice works.
+  // Every recommended command works.
   const [, command = ''] = /has changed: db \(recreate them now with docker (.*)\)/.exec(log) ?? [];
   const version = async (name: string) => (await instance.containers())[name]?.id;
   const before = await version(`${project}-db-1`);

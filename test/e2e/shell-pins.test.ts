@@ -4,12 +4,13 @@ import { expectAttempt, shareInstance } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
 import { alone } from './support/instance.ts';
 
-// A tag that only the shell had which started the instance, as Coolify gives it: the files lead elsewhere.
+// A tag that was set only in the shell that started the instance, like Coolify does. The compose files specify another
+// version.
 
 const toNext = ['--target', 'v1.1.0'];
 const runsOn = /^refused \(drift\): nothing was changed; v1\.0\.0 is still running\. Next: /;
 
-describe('the shell said v1.0.0', () => {
+describe('a version that was set only in the shell', () => {
   const shared = shareInstance({
     ...alone,
     shell: { LATEST_IMAGE: 'v1.0.0' },
@@ -25,7 +26,7 @@ describe('the shell said v1.0.0', () => {
     await shared().publish('v0.9.0', { version: '0.9.0' });
   });
 
-  test('the line of the advice makes the files say what runs, and the update goes where it was asked to', async () => {
+  test('refuses the update with a line for .env, and the update succeeds with that line', async () => {
     const instance = shared();
     await expectAttempt(instance, toNext, {
       exitCode: 3,

@@ -39,14 +39,14 @@ async function signedRelease(instance: Instance, bytes: number) {
   };
 }
 
-/** The references of the instance's images, without its registry and name: `svc:v1.0.0`. */
+/** The references of the images of the instance, with `svc` for its registry and name: `svc:v1.0.0`. */
 const referencesOf = async ({ image, name }: Instance): Promise<string[]> =>
   (await findNamed(name)).images
     .filter((reference) => !reference.includes('@'))
     .map((reference) => reference.replace(image, 'svc'))
     .sort();
 
-test('refuses a release that does not fit on the disk before it asks the registry for anything', async () => {
+test('rejects a release that does not fit on the disk before any request to the registry', async () => {
   const registry = await startBadRegistry(inject('host').registry);
   onTestFinished(() => registry.close());
   const instance = await createInstance({ ...alone, registry: registry.host });
@@ -59,7 +59,7 @@ test('refuses a release that does not fit on the disk before it asks the registr
       {
         exitCode: 3,
         says: [
-          / the images to pull need at least 10000\.0 GB, but the disk of the engine has only [\d.]+ .B free/,
+          / the images to pull need at least 10000\.0 GB, but the engine's disk has only [\d.]+ .B free/,
         ],
         ends: [/^refused \(no-space\): /],
       },
@@ -69,7 +69,7 @@ test('refuses a release that does not fit on the disk before it asks the registr
   expect(registry.requests).toEqual([]);
 });
 
-test('removes superseded and prefetched images, but none that is used or that belongs to others', async () => {
+test('removes superseded and prefetched images, but no image that is in use or from another repository', async () => {
   const instance = await createInstance({ ...alone, publish: ['v1.1.0', 'v1.2.0', 'v1.4.2'] });
   const { image, name } = instance;
   const docker = (...args: string[]) => execa('docker', args);
@@ -90,7 +90,7 @@ test('removes superseded and prefetched images, but none that is used or that be
   expect(log.match(/removed the old image .* \(\d+ MB\)$/gm)).toHaveLength(3);
 });
 
-test('removes the replaced image of a tag that floats', async () => {
+test('removes the replaced image of a floating tag', async () => {
   const instance = await createInstance({ ...alone, kind: 'default-latest', tag: 'latest', publish: [] });
   const [old] = await listImages(instance.image);
   await instance.publish('latest', { version: '1.1.0' });
@@ -100,7 +100,7 @@ test('removes the replaced image of a tag that floats', async () => {
   expect((await gone).stderr).toMatch(/no such image/i);
 });
 
-test('keeps the image of a restore point as long as there is one', async () => {
+test('keeps the image of a restore point until the restore point is replaced', async () => {
   const instance = await createInstance({ ...alone, layout: ownData, publish: ['v1.1.0', 'v1.2.0'] });
   const options = ['--restore-point', '--remove-old-images'];
   const first = await runUpdater(instance, [...toNext, ...options]);

@@ -9,7 +9,7 @@ import type { JournalData } from '../../src/updater/run/state/journal.ts';
 import { expectWords } from './support/attempt.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// docs/contract.md 7.7 to 7.9: what somebody else has put into the updater's own directory is not taken for its own.
+// docs/contract.md 7.7 to 7.9: the updater does not trust files that another user wrote into its directory.
 
 const journalOf = async (instance: Instance): Promise<JournalData> =>
   JSON.parse(await instance.read('.svc-updater/journal.json'));
@@ -18,7 +18,7 @@ const forge = (instance: Instance, journal: JournalData) =>
 const hashOf = (text: string) => hash('sha256', text);
 const toNext = ['--target', 'v1.1.0'];
 
-/** One whose containers were replaced: its journal tells of those from before. */
+/** An instance whose containers were replaced, so its journal contains the old containers. */
 async function updatedInstance(): Promise<Instance> {
   const instance = await createInstance({ ...alone, publish: ['v1.1.0', 'v1.2.0'] });
   const { exitCode, log } = await instance.update(toNext);
@@ -26,7 +26,7 @@ async function updatedInstance(): Promise<Instance> {
   return instance;
 }
 
-test('a forged journal restores no file but those of the project, and none with more rights', async () => {
+test('a forged journal restores only files of the project, and no file with more rights', async () => {
   const instance = await updatedInstance();
   const journal = await journalOf(instance);
   const [env] = journal.files;
@@ -49,7 +49,7 @@ test('a forged journal restores no file but those of the project, and none with 
     ends: ['refused (unexpected-file): nothing was changed; v1.0.0 is still running. Next: '],
   });
 
-  // One of the project comes back with the rights that the file has now.
+  // A file of the project is restored with the current permissions of the file.
   const path = join(instance.directory, '.env');
   await forge(instance, { ...killed, files: [{ ...env, owner: root }] });
   const { uid, gid, mode } = await lstat(path);
@@ -62,7 +62,7 @@ test('a forged journal restores no file but those of the project, and none with 
   );
 });
 
-/** What a journal holds of the containers that an update has replaced, by what runs in their place. */
+/** Snapshots that a journal would contain for the replaced containers, built from their replacements. */
 async function blueprintsOf({ changeover }: JournalData, project: string): Promise<ContainerSnapshot[]> {
   const records = changeover?.containers ?? [];
   const moved = records.filter(({ service }) => changeover?.moved.some(({ name }) => name === service));
@@ -74,7 +74,7 @@ async function blueprintsOf({ changeover }: JournalData, project: string): Promi
   });
 }
 
-test('a forged journal makes no container that may do more than the files let it', async () => {
+test('a forged journal creates no container with more rights than the compose files grant', async () => {
   const instance = await updatedInstance();
   const app = `${instance.project}-app-1`;
   const journal = await journalOf(instance);
@@ -96,7 +96,7 @@ test('a forged journal makes no container that may do more than the files let it
   expectWords(await instance.update(['--target', 'v1.2.0']), {
     exitCode: 5,
     says: [
-      `${app} was not recreated: the journal would grant it rights that neither the compose files nor other containers of the service have: privileged: true and / of the host at /host`,
+      `${app} was not recreated: the journal would grant it privileges that neither the compose files nor the service's other containers have: privileged: true and host path / mounted at /host`,
     ],
     ends: ['broken (containers-not-restored): '],
   });
@@ -110,7 +110,7 @@ test('a forged journal makes no container that may do more than the files let it
 test.each([
   [1, 'an older'],
   [3, 'a newer'],
-])('a journal of format %d ends every run before anything changes', async (format, which) => {
+])('a journal of format %d makes every run refused before anything changes', async (format, which) => {
   const instance = await createInstance(alone);
   const text = `{\n "format": ${format},\n "phase": "recreate"\n}\n`;
   await instance.write('.svc-updater/journal.json', text);

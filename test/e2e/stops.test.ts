@@ -7,13 +7,13 @@ import { startBadEngine } from '../rig/bad-engine.ts';
 import { expectWords } from './support/attempt.ts';
 import { alone, createInstance } from './support/instance.ts';
 
-// docs/contract.md 2.15 and 2.16: no deadline cuts a stop off, and a stop that was cut off is waited for before the old
-// version is said to run again.
+// docs/contract.md 2.15 and 2.16: no timeout interrupts a stop, and an interrupted stop is completed before the updater
+// reports that the old version is running again.
 
 const toNext = ['--target', 'v1.1.0'];
 
-test('a stop of the app that was cut off by a kill is finished by the next run', async () => {
-  // It does not stop before the test says so.
+test('the next run completes a stop of the app that was interrupted by a kill of the updater', async () => {
+  // The app stops only when the test writes a file.
   const stuck = {
     extra: { app: 'stop_grace_period: 10m' },
     environment: { STOP_UNTIL: '/data/stop-now' },
@@ -33,7 +33,7 @@ test('a stop of the app that was cut off by a kill is finished by the next run',
 
   const next = instance.startUpdate(['--target', 'v1.9.9'], { socket });
   const app = before.containers[`${instance.project}-app-1`]?.id;
-  // The updater's own, by a path without a version: compose's has one.
+  // The request of the updater has no API version in its path; requests of compose have one.
   const isAsked = () => engine.requests.some((asked) => asked.startsWith(`POST /containers/${app}/stop`));
   let hasEnded = false;
   void next.done.finally(() => {
@@ -48,7 +48,7 @@ test('a stop of the app that was cut off by a kill is finished by the next run',
     says: ['the interrupted update was undone, and v1.0.0 has been restored'],
     ends: ['failed (pull-unknown): nothing was changed; v1.0.0 is still running.'],
   });
-  // The very same containers are well again: they have ended, and run again.
+  // The same containers are healthy again: they were stopped and started.
   const after = await look(instance);
   expect(judgeBroughtBack(before, after), result.log).toEqual([]);
   expect(after.boots.slice(before.boots.length).sort()).toEqual(['app v1.0.0', 'worker v1.0.0']);

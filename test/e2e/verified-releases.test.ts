@@ -9,20 +9,20 @@ import { expectAttempt } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
 import { createInstance, type Instance } from './support/instance.ts';
 
-// docs/contract.md 3.21: nothing is written before an image is the one that its release has said and somebody has signed.
+// docs/contract.md 3.21: nothing is written before the image is verified against a signed release file.
 
 const anna = publisher();
 const none = `sha256:${'0'.repeat(64)}`;
 
 interface Said {
-  /** Of this machine's platform. */
+  /** The digest of the manifest for the platform of this machine. */
   manifest?: string;
   version?: string;
   files?: Record<string, string>;
   signer?: ReturnType<typeof publisher>;
 }
 
-/** A folder as somebody has downloaded it, and the options by which the updater goes by it. */
+/** A downloaded release directory, and the options with which the updater uses it. */
 async function downloaded(instance: Instance, digest: string, said: Said = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-release-'));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -50,7 +50,7 @@ const names = async (instance: Instance) =>
 
 const refused = /^refused \(not-proven\): nothing was changed(?:; v1\.0\.0 is still running)?\. Next: /;
 
-test('a release that somebody has signed is updated to, and no other in its place', async () => {
+test('an update installs a release with a trusted signature, and no other image in its place', async () => {
   const instance = await createInstance({ publish: [] });
   const digest = await instance.publish('v1.1.0');
   const signed = await downloaded(instance, digest);
@@ -67,8 +67,8 @@ test('a release that somebody has signed is updated to, and no other in its plac
     },
     forged.options,
   );
-  // test/updater/run/release/expected-digests.test.ts has the other ways.
-  // The tag is moved after it was signed; nothing of it stays under its name.
+  // test/updater/run/release/expected-digests.test.ts tests the other cases. The tag is moved after it was signed, and
+  // the pulled image must not keep the tag.
   await instance.publish('v1.1.0', { version: '1.1.0', labels: { moved: 'yes' } });
   await expectAttempt(
     instance,
@@ -94,14 +94,14 @@ test('a release that somebody has signed is updated to, and no other in its plac
   );
 });
 
-test('of an index the manifest that this platform runs is proven, whatever else the index says', async () => {
+test('an update verifies the manifest of its own platform, whatever else the index contains', async () => {
   const instance = await createInstance({ publish: [] });
   const { manifest } = await buildImage(instance.image.slice(instance.image.indexOf('/') + 1), 'v1.1.0');
   const target = ['--target', 'v1.1.0'];
   const digest = await instance.publish('v1.1.0', { platforms: [machinePlatform] });
   const signed = await downloaded(instance, digest, { manifest: sha256(manifest.bytes) });
 
-  // Another platform's in its place: an index in which nothing but the manifest of this platform is another one.
+  // An index in which only the manifest of this platform is replaced.
   await instance.publish('v1.1.0', { platforms: [machinePlatform], labels: { swapped: 'yes' } });
   await expectAttempt(
     instance,
@@ -109,7 +109,7 @@ test('of an index the manifest that this platform runs is proven, whatever else 
     { exitCode: 3, says: ['instead of the verified'], ends: [refused] },
     signed.options,
   );
-  // The same for this platform, in an index that says something else besides.
+  // An index with the signed manifest for this platform, and other additional content.
   await instance.publish('v1.1.0', { attestation: 'made again' });
   await updateWell(
     instance,

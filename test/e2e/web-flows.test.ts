@@ -20,7 +20,7 @@ import {
   twoUpdates,
 } from '../rig/web/scenes.ts';
 
-// Behaviour of the elements that only a browser shows (docs/contract.md 10). test/web checks the texts of each state.
+// Behaviour of the elements that only a browser shows (docs/contract.md 10). test/web tests the texts of each state.
 
 /** The machine may be busy. */
 const patient = { timeout: 30_000 };
@@ -45,7 +45,7 @@ const focused = (page: Page): Promise<string> =>
   })()`);
 const standing = { status: { latest }, releases, history, authorize: () => anna };
 
-/** From the first moment of the page its clock only moves with `clock.runFor`, however slow the machine is. */
+/** Stops the clock of the page from the start: it moves only with `clock.runFor`, however slow the machine is. */
 async function stopClock(page: Page): Promise<void> {
   const now = Date.now();
   await page.clock.install({ time: now - 3_600_000 });
@@ -81,8 +81,8 @@ function held({ steps, end }: ScriptedRun, state: ScriptedStep['state']) {
 }
 
 /**
- * Lets a run end, and waits for its result and for the reload two seconds later. Both waits begin before the end, so a slow
- * test misses neither.
+ * Lets a run end, and waits for its result and for the reload two seconds later. Both waits begin before the end, so
+ * that a slow test misses neither.
  */
 async function endAndReload(page: Page, result: string, letEnd: () => void): Promise<void> {
   const loaded = page.waitForEvent('load');
@@ -147,7 +147,7 @@ describe.concurrent('new settings of a release', () => {
   ];
   const next = { version: 'v1.5.0', major: false, settings };
 
-  it('are filled in before the update, survive new answers and a refusal, and are sent', async ({
+  it('are entered before the update, keep their values after a rejected request, and are sent', async ({
     expect,
   }) => {
     const posts: string[] = [];
@@ -157,7 +157,7 @@ describe.concurrent('new settings of a release', () => {
       speed: 4,
       status: { latest, next },
       runs: [staysIn('pull')],
-      // The job begins at the moment of the first start.
+      // The job starts when the first update request is sent.
       jobs: [
         {
           ...job,
@@ -186,7 +186,7 @@ describe.concurrent('new settings of a release', () => {
       expect(await dialog(page).getByText('Enter a value').count()).toBe(0);
       expect(await dialog(page).innerHTML()).not.toContain('hunter2');
       expect(await axeFindings(page)).toEqual([]);
-      // The server refuses, and the values stay.
+      // The server rejects the request, and the fields keep their values.
       await button(page, 'Update now').click();
       await button(page, 'Update when idle').waitFor();
       expect(await field('SMTP_HOST').inputValue()).toBe('mail');
@@ -206,7 +206,7 @@ describe.concurrent('new settings of a release', () => {
 });
 
 describe.concurrent('a notice', () => {
-  it('leads out of a recalled version by a rollback', async ({ expect }) => {
+  it('offers a rollback of a recalled version', async ({ expect }) => {
     const { run, letGo } = held(typicalRollback({ outcome: 'updated', version: 'v1.4.1' }), 'plan');
     const recalled = scenes.find(({ name }) => name === 'recalled')?.script() ?? {};
     const script = { ...recalled, speed: 4, rollbacks: [run] };
@@ -226,7 +226,7 @@ describe.concurrent('a notice', () => {
     });
   });
 
-  it('says why an update is a security update', async ({ expect }) => {
+  it('shows the reason for a security update', async ({ expect }) => {
     const urgent = { below: 'v1.5.0', why: 'Sessions can be stolen.' };
     await visit(browser, { ...standing, status: { latest, urgent } }, {}, async ({ page }) => {
       const pill = button(page, 'Security update to v1.5.0');
@@ -236,7 +236,7 @@ describe.concurrent('a notice', () => {
 });
 
 describe.concurrent('an update', () => {
-  it('runs from the button to the page of the new version', async ({ expect }) => {
+  it('is started by a button and finishes with the page of the new version', async ({ expect }) => {
     const buildServers = [{ name: 'build-2', version: 'v1.4.0', outdated: true, command: 'svc update' }];
     // Each of these states lasts until a slow page has shown it.
     const pull = held(typicalRun(), 'pull');
@@ -300,7 +300,7 @@ describe.concurrent('an update', () => {
       await server.play({ ...user, status: { version: 'v1.5.0', next: null } });
       await page.clock.runFor(5_000);
       await notice(page).getByText('v1.5.0').waitFor();
-      // One answer may come from a server that is about to stop.
+      // A single response may come from a server that is about to stop.
       expect(await button(page, 'Reload for v1.5.0').count()).toBe(0);
       await page.clock.runFor(60_000);
       await button(page, 'Reload for v1.5.0').waitFor();
@@ -333,7 +333,9 @@ describe.concurrent('an update', () => {
     });
   });
 
-  it('is not requested again if the request is lost, and the dialog says so', async ({ expect }) => {
+  it('is not requested again if the request is lost, and the dialog reports that it was not started', async ({
+    expect,
+  }) => {
     await visit(browser, standing, {}, async ({ page, server }) => {
       let posts = 0;
       const { promise: asked, resolve: lose } = Promise.withResolvers<void>();
@@ -360,7 +362,7 @@ describe.concurrent('an update', () => {
 describe.concurrent('an upgrade path', () => {
   const quickly = { steps: [{ state: 'pull' as const, seconds: 0.5 }], end: { outcome: 'updated' as const } };
 
-  it('is completed by one press, across a reload', async ({ expect }) => {
+  it('is completed after one press, even if the page is reloaded', async ({ expect }) => {
     let waits = true;
     const pendingSteps = [{ seconds: 0.5, reason: 'old builds are being moved', lasts: () => waits }];
     const script = { ...twoUpdates, runs: [quickly], pendingSteps };
@@ -441,7 +443,7 @@ describe.concurrent('requests', () => {
   });
 });
 
-describe.concurrent('a person', () => {
+describe.concurrent('a user', () => {
   it('can do everything by keyboard, and never presses a button that has just changed', async ({
     expect,
   }) => {
@@ -469,7 +471,7 @@ describe.concurrent('a person', () => {
     });
   });
 
-  it('hears each phase once, politely, and a failure immediately', async ({ expect }) => {
+  it('of a screen reader hears each phase once, politely, and a failure immediately', async ({ expect }) => {
     const quick = (['launching', 'inspect', 'plan'] as const).map((state) => ({ state, seconds: 0.3 }));
     const says = ['pulling, 1 of 2 MB', 'pulling, 2 of 2 MB'].map((message, at) => ({
       message,

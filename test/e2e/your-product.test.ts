@@ -19,7 +19,7 @@ import { updaterImage } from '../rig/updater-run.ts';
 import { openBrowser } from '../rig/web/browser.ts';
 import { Visitor } from './support/visitor.ts';
 
-// The product of docs/your-product.md, made as it is said there: whoever uses it reads of larder, and of nothing else.
+// The product of docs/your-product.md, built as described there. Its users read the name larder, and never svc.
 
 const host = inject('host');
 const name = `${host.run}-${randomBytes(3).toString('hex')}`;
@@ -29,7 +29,7 @@ const image = `${host.registry}/${name}/larder`;
 const ownUpdater = `${host.registry}/${name}/larder-updater:1`;
 const token = 'correct-horse';
 
-/** All that a user has read, by where it stood. */
+/** All texts that a user has read, by their source. */
 const seen = new Map<string, string>();
 const read = (where: string, text: string): string => {
   seen.set(where, `${seen.get(where) ?? ''}${text}\n`);
@@ -40,7 +40,7 @@ let browser: Browser;
 let forge: Server;
 let url = '';
 
-/** Types a command of the document, with names of the test's own; it must end well. */
+/** Runs a command of the document with the names of this test. The command must succeed. */
 async function type(command: string, cwd: string): Promise<string> {
   const typed = command
     .replaceAll('ghcr.io/acme/larder-updater:1', ownUpdater)
@@ -53,7 +53,7 @@ async function type(command: string, cwd: string): Promise<string> {
   return all;
 }
 
-/** What the client says; whatever its exit code is. */
+/** Runs the client and returns its output and exit code. */
 async function larder(words: string): Promise<{ exitCode: number | undefined; said: string }> {
   const env = {
     PATH: process.env.PATH ?? '',
@@ -97,7 +97,7 @@ afterAll(async () => {
   await removeNamed(name);
 });
 
-/** The files of the document, with the package as `npm run build` leaves it, and images that this machine has. */
+/** Creates the files of the document, with the package as built by `npm run build` and images of the test registry. */
 async function makeSource(): Promise<void> {
   await cp(join(root, 'test/larder'), source, { recursive: true });
   const published = join(source, 'node_modules/svc-updater');
@@ -119,7 +119,7 @@ async function rewrite(file: string, change: (text: string) => string): Promise<
   await writeFile(join(source, file), change(text));
 }
 
-/** Has published a release, and one whose image nobody can pull. */
+/** Starts a release feed with one installable release, and later another release whose image does not exist. */
 async function makeForge(): Promise<void> {
   const releases = ['v1.0.0', 'v1.1.0', 'v1.2.0'].map((version, at) => ({
     tag_name: version,
@@ -170,7 +170,7 @@ const version = (): Promise<string | null> =>
     () => null,
   );
 
-/** Everything on the page that can be read or heard, in the elements' shadows, too. */
+/** All visible or announced text of the page, including shadow roots. */
 const textOfPage = `(() => {
   const texts = [document.title];
   const visit = (node) => {
@@ -183,7 +183,7 @@ const textOfPage = `(() => {
   return texts.map((text) => text.trim()).filter(Boolean).join('\\n');
 })()`;
 
-/** Reads the page again and again, until it is told to stop; a page that is being loaded is read the next time. */
+/** Reads the page repeatedly until the returned function is called. A page that is loading is read the next time. */
 function watch(page: Page): () => Promise<void> {
   let isOver = false;
   const watching = (async () => {
@@ -201,8 +201,8 @@ function watch(page: Page): () => Promise<void> {
   };
 }
 
-test('a click updates it, and its client follows', async () => {
-  // A page that is there before the server has looked for releases asks again a minute later.
+test('a click updates the product, and its client follows the run', async () => {
+  // A page that is loaded before the server has read the releases requests the status only a minute later.
   const offered = () => larder('instance status').then(({ said }) => said);
   await expect.poll(offered, { interval: 500 }).toContain('v1.1.0');
   const ada = await Visitor.arrive(browser, 'Ada');
@@ -269,7 +269,7 @@ test('no text that a user has read contains svc', async () => {
     ['web', 'jobs'].map((each) => type(`docker compose logs ${each}`, directory)),
   );
   read('logs of the servers', logs.join('\n'));
-  // Of the test itself, and the folder beside the compose file, which is called so for every product.
+  // Remove the names of the test, and the state directory, whose name is the same for every product.
   const plain = (text: string) =>
     text.replaceAll(name, 'NAME').replaceAll(host.run, 'RUN').replaceAll('.svc-updater', '');
   expect([...seen].filter(([, text]) => text.trim() === '').map(([where]) => where)).toEqual([]);

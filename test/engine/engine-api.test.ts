@@ -9,7 +9,7 @@ import type { EngineErrorCode } from '../../src/engine/http/engine-error.ts';
 import { startEngine } from './http-engine.ts';
 import { frame } from './raw-engine.ts';
 
-// What a real engine does is tried in test/e2e/server*.test.ts; here is what one does not do on demand.
+// Behaviour that a real engine does not show on demand; test/e2e/server*.test.ts tests a real engine.
 
 async function socketThat(answers: RequestListener): Promise<EngineApi> {
   const directory = await mkdtemp(join(tmpdir(), 'engine-socket-'));
@@ -37,7 +37,7 @@ async function all(lines: AsyncIterable<string>): Promise<string[]> {
 }
 
 describe('the engine socket', () => {
-  it('reports a fault if the socket is missing or nothing listens on it', async () => {
+  it('causes an error if the file is missing or no process listens on it', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'stale-socket-'));
     onTestFinished(() => rm(directory, { recursive: true, force: true }));
     const [before, stale] = [join(directory, 'before.sock'), join(directory, 'engine.sock')];
@@ -59,7 +59,7 @@ describe('the engine socket', () => {
     await expect(all(engine.followLog('x', never))).rejects.toMatchObject(fault);
   });
 
-  it('uses the socket and ignores the environment', async () => {
+  it('is used instead of the address in the environment', async () => {
     const elsewhere = 'tcp://192.0.2.1:1';
     const environment = { DOCKER_HOST: elsewhere, DOCKER_API_VERSION: '1.24', HTTP_PROXY: elsewhere };
     for (const [key, value] of Object.entries(environment)) vi.stubEnv(key, value);
@@ -74,7 +74,7 @@ describe('the engine socket', () => {
   });
 
   it.each(['', '../info', 'a/b', 'a?b', 'a b', '.'])(
-    'is not asked for a container named %j',
+    'receives no request for a container with the invalid name %j',
     async (name) => {
       const asked: string[] = [];
       const engine = await socketThat(({ url = '' }, answer) => {
@@ -93,7 +93,7 @@ describe('the engine socket', () => {
     ['a signal to what has ended', (e) => e.killContainer('x', 'SIGTERM'), 409, false],
     ['a signal to none', (e) => e.killContainer('x', 'SIGTERM'), 404, false],
     ['the removal of none', (e) => e.removeContainer('x'), 404, undefined],
-  ])('takes for no fault %s', async (_, ask, status, gives) => {
+  ])('causes no error for %s', async (_, ask, status, gives) => {
     const engine = await socketThat(
       (_, answer) => void answer.writeHead(status).end('{"message":"so it is"}'),
     );
@@ -112,14 +112,14 @@ describe('the engine socket', () => {
     ['a tag that is not there', (e) => e.inspectRemoteImage('x', null), 404, 'not-found'],
     ['the log of none', (e) => all(e.followLog('x', never)), 404, 'not-found'],
     ['a full disk', (e) => e.inspectContainer('x'), 500, 'refused'],
-  ])('tells in the words of the engine %s', async (_, ask, status, code) => {
+  ])('causes an error with the message of the engine for %s', async (_, ask, status, code) => {
     const engine = await socketThat(
       (_, answer) => void answer.writeHead(status).end('{"message":"so it is"}'),
     );
     await expect(ask(engine)).rejects.toMatchObject({ code, status, message: 'so it is' });
   });
 
-  it('stops waiting for an answer that is too slow', async () => {
+  it('causes an error if the response takes too long', async () => {
     const place = await startEngine((_, answer) => {
       const timer = setInterval(() => answer.write(' '), 10);
       answer.once('close', () => clearInterval(timer));
@@ -128,7 +128,7 @@ describe('the engine socket', () => {
     await expect(inspected).rejects.toMatchObject({ code: 'late' });
   });
 
-  it('reads a complete log, including characters split between chunks', async () => {
+  it('returns a complete log, including characters split between chunks', async () => {
     const bytes = Buffer.from('grün\nrot');
     const engine = await socketThat((_, answer) => {
       answer.write(frame(''));
@@ -143,7 +143,7 @@ describe('the engine socket', () => {
     expect(await all(engine.followLog('x', never))).toEqual(['grün', 'rot']);
   });
 
-  it('gives the last lines of a log that came before an error of the engine', async () => {
+  it('returns the last lines that the engine sent before an error in the log', async () => {
     const frames = [
       frame('one\n'),
       frame('two\nthree\n', 2),
@@ -158,7 +158,7 @@ describe('the engine socket', () => {
     await expect(none).rejects.toMatchObject({ name: 'EngineError', message: 'the log is damaged' });
   });
 
-  it('stops reading a log at the signal', async () => {
+  it('returns no more lines of a log after the signal', async () => {
     const engine = await socketThat((_, answer) => {
       answer.write(frame('one\n'));
     });
@@ -172,7 +172,7 @@ describe('the engine socket', () => {
   });
 
   it.each(['{"error":"no space left on device"}', '{"errorDetail":{"message":"no space left on device"}}'])(
-    'fails a pull for an error in its stream: %s',
+    'causes an error if the stream of a pull contains an error: %s',
     async (error) => {
       const lines = ['{"status":"Pulling fs layer","id":"a"}', error];
       const engine = await socketThat((_, answer) => answer.end(lines.join('\r\n')));
@@ -181,7 +181,7 @@ describe('the engine socket', () => {
     },
   );
 
-  it('sends the registry credentials as base64url with padding', async () => {
+  it('receives registry credentials as base64url with padding', async () => {
     const seen: unknown[] = [];
     const engine = await socketThat(({ method, url, headers }, answer) => {
       seen.push([method, url, headers['x-registry-auth']]);
@@ -193,7 +193,7 @@ describe('the engine socket', () => {
     });
     await engine.pullImage({ repository: 'registry:5000/acme/svc', ...wanted, login });
     await engine.pullImage({ repository: 'acme/svc', ...wanted, login: null });
-    // Docker's own client writes it so; `login` has bytes that would give a + or a / otherwise.
+    // The same header as from Docker's client; without base64url, `login` would result in a + or a /.
     const header =
       'eyJ1c2VybmFtZSI6IsO8Pj8iLCJwYXNzd29yZCI6In5-fj8_Iiwic2VydmVyYWRkcmVzcyI6InJlZ2lzdHJ5OjUwMDAifQ==';
     expect(seen).toEqual([
@@ -206,7 +206,7 @@ describe('the engine socket', () => {
   it.each([
     ['', []],
     ['one\r\ntwo ü\r\nthr', ['one', 'two ü', 'thr']],
-  ])('reads the log of a container with a terminal: %j', async (text, lines) => {
+  ])('returns the log of a container with a terminal: %j', async (text, lines) => {
     const engine = await socketThat((_, answer) => {
       answer.writeHead(200, { 'content-type': 'application/vnd.docker.raw-stream' });
       for (const byte of Buffer.from(text)) answer.write(Buffer.from([byte]));
@@ -216,17 +216,17 @@ describe('the engine socket', () => {
   });
 
   it.each(['not an address', 'http://engine', 'tcp://', 'ssh://root@host'])(
-    'rejects the address %j',
+    'is not opened for the invalid address %j',
     (place) => {
       expect(() => new EngineApi(place)).toThrow(TypeError);
     },
   );
 });
 
-describe('an engine at an address', () => {
+describe('an engine address', () => {
   const refuses: RequestListener = (_, answer) => void answer.writeHead(404).end('{"message":"none"}');
 
-  it('is reached over TCP and through a socket', async () => {
+  it('can be a TCP address or a socket', async () => {
     expect(await new EngineApi(await startEngine(refuses)).inspectContainer('x')).toBeNull();
     const { path } = await socketThat(refuses);
     const engine = new EngineApi(`unix://${path}`);
@@ -239,7 +239,7 @@ describe('the version of the API', () => {
   it.each<[unknown, unknown, string | null]>([
     ['1.45', '1.24', '1.45'],
     ['1.41', '1.12', '1.41'],
-    // 29.0 to 29.2, and 29.8.
+    // Engine 29.0 to 29.2, and 29.8.
     ['1.52', '1.44', '1.51'],
     ['1.56', '1.40', '1.51'],
     ['1.60', '1.53', '1.53'],
@@ -248,11 +248,14 @@ describe('the version of the API', () => {
     ['2.0', '1.24', null],
     ['1.45/../x', '1.24', null],
     [145, null, null],
-  ])('of an engine that speaks %j, at least %j, is %j', (ApiVersion, MinAPIVersion, expected) => {
-    expect(negotiateApiVersion({ ApiVersion, MinAPIVersion })).toBe(expected);
-  });
+  ])(
+    'for an engine that supports %j and requires at least %j is %j',
+    (ApiVersion, MinAPIVersion, expected) => {
+      expect(negotiateApiVersion({ ApiVersion, MinAPIVersion })).toBe(expected);
+    },
+  );
 
-  it('is too old before 1.30', () => {
+  it('must be at least 1.30', () => {
     expect(() => negotiateApiVersion({ ApiVersion: '1.29' })).toThrow(
       'the engine is too old: it supports API 1.29, but at least 1.30 is required',
     );
@@ -263,7 +266,7 @@ describe('the version of the API', () => {
     const host = await startEngine(({ url = '', socket }, answer) => {
       urls.push(url);
       if (url !== '/version') {
-        // The first one finds the engine going away.
+        // The engine stops responding during the first request.
         if (urls.length === 2) socket.destroy();
         else answer.writeHead(404).end('{}');
         return;
@@ -277,14 +280,14 @@ describe('the version of the API', () => {
     return urls;
   }
 
-  it('is requested once, and again after the engine stopped answering', async () => {
+  it('is requested once, and again after the engine stopped responding', async () => {
     expect(await asked(['1.45', '1.43'], 4)).toEqual([
       ...['/version', '/v1.45/containers/x/json'],
       ...['/version', '/v1.43/containers/x/json', '/v1.43/containers/x/json', '/v1.43/containers/x/json'],
     ]);
   });
 
-  it('is requested again if another engine answers, and is an error if no version fits', async () => {
+  it('is requested again if a different engine responds, and causes an error if none is supported', async () => {
     const urls: string[] = [];
     const versions = ['1.56', '1.41', '1.41', '1.41'];
     let newest = 41;
@@ -309,7 +312,7 @@ describe('the version of the API', () => {
     });
   });
 
-  it("is the engine's newest if a proxy blocks the request", async () => {
+  it('is omitted from requests if a proxy blocks the version request', async () => {
     expect(await asked([null, null], 3)).toEqual([
       ...['/version', '/containers/x/json'],
       ...['/version', '/containers/x/json', '/containers/x/json'],
@@ -324,7 +327,7 @@ it.each([
   ['1.44', true],
   ['1.100', true],
   ['2.0', true],
-])('the API %j takes all networks at once: %s', (version, expected) => {
+])('API version %j accepts all networks in one request: %s', (version, expected) => {
   expect(takesAllNetworks(version)).toBe(expected);
 });
 
@@ -334,4 +337,6 @@ it.each([
   ['v5.3.0', true],
   ['5.10.0+ds1-0ubuntu1', true],
   ['unknown', false],
-])('compose %s is at least 5.3: %s', (version, expected) => expect(isAtLeast(version, '5.3')).toBe(expected));
+])('compose version %s is at least 5.3: %s', (version, expected) =>
+  expect(isAtLeast(version, '5.3')).toBe(expected),
+);

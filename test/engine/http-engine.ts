@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { Engine } from '../../src/engine/cli/engine.ts';
 
-/** On a free port of loopback, until the test ends. */
+/** Listens on a free port of 127.0.0.1 until the test ends. */
 export async function listen(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
@@ -13,18 +13,18 @@ export async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Something that answers like this where an engine is expected; gives its address. */
+/** Starts an HTTP server in place of an engine, and returns its address. */
 export const startEngine = async (answer: RequestListener): Promise<string> =>
   `tcp://127.0.0.1:${await listen(createServer(answer))}`;
 
-/** The same without a version of its API: it is asked in none, and what it is asked first is not handed on. */
+/** Starts a server that reports no API version; the version request does not reach `answer`. */
 export const startPlainEngine = (answer: RequestListener): Promise<string> =>
   startEngine((from, to) => {
     if (from.url === '/version') to.end('{}');
     else answer(from, to);
   });
 
-/** An engine whose API answers like this, and whose command line is not there. */
+/** An engine with these API responses, and without a docker command. */
 export const engineThat = async (answer: RequestListener): Promise<Engine> =>
   new Engine(
     { host: await startPlainEngine(answer), tls: [], configDirectory: '/nonexistent' },

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../src/engine/cli/engine.ts';
 import { engineThat } from './http-engine.ts';
 
-/** Answers by path; everything else is not there. */
+/** Responses by path; all other paths return 404. */
 const engineWith = (answers: Record<string, [status: number, body: unknown]>): Promise<Engine> =>
   engineThat((from, to) => {
     const [status, body] = answers[decodeURIComponent(from.url ?? '')] ?? [404, { message: 'no such thing' }];
@@ -12,7 +12,7 @@ const engineWith = (answers: Record<string, [status: number, body: unknown]>): P
 const away = (message: string) => expect.objectContaining({ code: 'engine-unavailable', message });
 
 describe('listContainers', () => {
-  it('passes the filters on and includes stopped containers', async () => {
+  it('sends the filters and includes stopped containers', async () => {
     let asked = new URL('http://engine');
     const engine = await engineThat((from, to) => {
       asked = new URL(from.url ?? '', 'http://engine');
@@ -34,7 +34,7 @@ describe('listContainers', () => {
 });
 
 describe('inspectContainers', () => {
-  it('keeps the order and skips removed containers', async () => {
+  it('returns containers in the requested order and skips removed containers', async () => {
     let asked = 0;
     const engine = await engineThat((from, to) => {
       const [, , id = ''] = (from.url ?? '').split('/');
@@ -51,7 +51,7 @@ describe('inspectContainers', () => {
     expect(found.map(({ name }) => name)).toEqual(['third', 'first']);
   });
 
-  it.concurrent('does not treat a lasting failure as a missing container', async () => {
+  it.concurrent('does not treat a permanent error as a missing container', async () => {
     const engine = await engineWith({ '/containers/a/json': [500, { message: 'disk' }] });
     await expect(engine.inspectContainers(['a'])).rejects.toThrow(
       away('the engine failed to answer (GET /containers/a/json): disk'),
@@ -59,7 +59,7 @@ describe('inspectContainers', () => {
   });
 });
 
-describe('inspectWhole', () => {
+describe('inspectRaw', () => {
   it('skips removed containers and retries after a failure', async () => {
     let failures = 2;
     const engine = await engineThat((from, to) => {
@@ -71,7 +71,7 @@ describe('inspectWhole', () => {
 });
 
 describe('inspectImages', () => {
-  it('accepts any reference and gives null for a missing image', async () => {
+  it('accepts any reference and returns null for a missing image', async () => {
     const engine = await engineWith({
       '/images/ghcr.io/acme/svc:v1@sha256:ab/json?manifests=1': [200, { Id: 'sha256:cd', Size: 7 }],
     });
@@ -79,7 +79,7 @@ describe('inspectImages', () => {
     expect([here?.id, here?.size, gone]).toEqual(['sha256:cd', 7, null]);
   });
 
-  it('asks by platform for an index with only other platforms on this machine', async () => {
+  it('requests the local platform of an index if the default platform is missing', async () => {
     const manifest = (architecture: string, Available: boolean) => ({
       ...{ ID: `sha256:${architecture}`, Kind: 'image', Available },
       ...(Available && { ImageData: { Platform: { os: 'linux', architecture } } }),
@@ -97,7 +97,7 @@ describe('inspectImages', () => {
     const engine = await engineWith({
       '/images/a/json?manifests=1': [200, index],
       '/images/a/json?platform={"os":"linux","architecture":"arm64"}': [200, own],
-      // Gone by then.
+      // Removed before its platform is requested.
       '/images/c/json?manifests=1': [200, index],
     });
     const [a, ...others] = await engine.inspectImages(['a', 'c']);
@@ -113,14 +113,14 @@ describe('inspectImages', () => {
 });
 
 describe('stopContainers', () => {
-  it('accepts stopped or removed containers, but not an error', async () => {
+  it('accepts stopped or removed containers, but reports an error', async () => {
     const engine = await engineWith({
       '/containers/a/stop': [204, null],
       '/containers/b/stop': [304, null],
       '/containers/c/stop': [500, { message: 'cannot stop container: busy' }],
     });
     await engine.stopContainers(['a', 'b', 'gone']);
-    // With a grace period of its own it asks for another path, which is not there and counts as gone.
+    // A grace period changes the path, so the response is 404 and the container counts as removed.
     await engine.stopContainers(['c'], new Map([['c', 60]]));
     await expect(engine.stopContainers(['a', 'c'])).rejects.toThrow(
       away('the engine failed to stop c: cannot stop container: busy'),
@@ -128,13 +128,13 @@ describe('stopContainers', () => {
   });
 });
 
-it('gives advice for a request that a proxy blocks', async () => {
+it('an error gives advice if a proxy blocks the request', async () => {
   const engine = await engineThat((_, to) => to.writeHead(403).end('<h1>403 Forbidden</h1>'));
   await expect(engine.listContainers({})).rejects.toThrow(
     expect.objectContaining({
       code: 'engine-unavailable',
       message: 'a proxy in front of the engine blocks GET /containers/json (403 Forbidden)',
-      advice: expect.stringContaining('Allow all requests in the proxy'),
+      advice: expect.stringContaining('In the proxy, allow all requests'),
     }),
   );
 });

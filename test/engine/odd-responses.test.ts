@@ -7,8 +7,8 @@ import { linesOfStream } from '../../src/engine/http/lines.ts';
 import { chunked, endOfChunks, frame, measured, type RawAnswer, startRawEngine } from './raw-engine.ts';
 import { type Question, questions, version } from './raw-requests.ts';
 
-// Right answers that break off or stall, and answers that no engine gives: every question settles with an EngineError, and
-// nothing is left behind that rejects later.
+// Correct responses that are truncated or stall, and invalid responses. Every request must settle with an EngineError,
+// without a promise that rejects later.
 
 const all = (ms: number): EngineTimeouts => ({
   query: ms,
@@ -18,7 +18,7 @@ const all = (ms: number): EngineTimeouts => ({
   pullSilence: ms,
   logSilence: ms,
 });
-/** Longer than any test: what waits for it does not settle. */
+/** Longer than any test: a request that waits for it does not settle. */
 const long = all(600_000);
 
 const unhandled: unknown[] = [];
@@ -32,7 +32,7 @@ afterAll(async () => {
 
 const whole = (bytes: Buffer): RawAnswer => ({ bytes, end: 'hang up' });
 
-/** How a question ends: its value, or the fault; anything else than an EngineError fails the test. */
+/** Value or error of a request; any error other than an EngineError fails the test. */
 async function settle(
   question: Question,
   answer: (request: string) => RawAnswer,
@@ -56,11 +56,11 @@ async function settle(
   }
 }
 
-/** That question's answer, and, before it, a whole one to what version is spoken. */
+/** Responds to the request with `answer`, and to the version request before it with a correct response. */
 const answering = (answer: RawAnswer) => (request: string) =>
   request.startsWith('GET /version ') ? whole(version) : answer;
 
-/** Places all over an answer: a hundred, where lines begin, and before each of its last bytes. Beyond them it is whole. */
+/** About a hundred positions in a response, all starts of lines, and each of the last bytes. */
 function placesIn(bytes: Buffer): number[] {
   const step = Math.ceil(bytes.length / 100);
   return [...bytes.keys()].filter(
@@ -68,7 +68,7 @@ function placesIn(bytes: Buffer): number[] {
   );
 }
 
-/** How a question ends for each place at which its right answer, or before it the version, comes no further. */
+/** Results of a request if its response, or the response to the version request, stops at each position. */
 const broken = (name: string, end: RawAnswer['end'], patience: EngineTimeouts, isOfVersion = false) => {
   const question = questions[name] as Question;
   return Promise.all(
@@ -82,10 +82,10 @@ const broken = (name: string, end: RawAnswer['end'], patience: EngineTimeouts, i
   );
 };
 
-describe('a correct answer', () => {
-  /** One for each form: JSON of known and of unknown length, a status alone, a refusal, a stream, frames. */
+describe('a correct response', () => {
+  /** One of each kind: JSON of known and unknown length, only a status, an error, a stream, frames. */
   it.each(['list', 'inspect', 'start', 'refusal', 'pull', 'logs'])(
-    'that breaks off or stalls anywhere is a fault: %s',
+    'causes an error if it is truncated or stalls anywhere: %s',
     async (name) => {
       for (const { at, fault } of await broken(name, 'hang up', long))
         expect(fault, `cut at ${at}`).toMatchObject({ code: 'unreachable', status: null });
@@ -101,7 +101,7 @@ describe('a correct answer', () => {
       expect(fault).toMatchObject({ code: 'late', status: null });
   });
 
-  it('to a pull is read in any chunks, and fails if it is truncated', async () => {
+  it('to a pull can be split into any chunks, and causes an error if lines are missing', async () => {
     const lines = ['Pulling from acme/svc', 'Pull complete', 'Status: Downloaded newer image'].map(
       (status) => `${JSON.stringify({ status, id: 'a' })}\n`,
     );
@@ -115,7 +115,7 @@ describe('a correct answer', () => {
   });
 });
 
-describe('an unexpected answer', () => {
+describe('an unexpected response', () => {
   const ok = (body: string) => whole(measured(body));
   const raw = (text: string): RawAnswer => ({ bytes: Buffer.from(text), end: 'hang' });
 
@@ -136,29 +136,32 @@ describe('an unexpected answer', () => {
     ['no HTTP', 'inspect', raw('SSH-2.0-OpenSSH_9.2\r\n'), 'unreachable'],
     ['a frame that is none', 'logs', whole(chunked([frame('one\n'), 'abcd\0\0\0\0'])), 'unreachable'],
     ['a frame that ends early', 'logs', whole(chunked([frame('one\n').subarray(0, 10)])), 'unreachable'],
-  ])('is a fault: %s for %s', async (_, name, answer, code = 'not-an-engine') => {
+  ])('causes an error: %s for %s', async (_, name, answer, code = 'not-an-engine') => {
     const { fault } = await settle(questions[name] as Question, answering(answer));
     expect(fault).toMatchObject({ code, status: null });
   });
 
-  // Of an engine that does not say what it is nothing follows.
+  // An engine that does not report its product is accepted.
   const asked = Object.keys(questions).filter((name) => name !== 'product');
-  it.each(asked)('is a refusal if a proxy answers %s, even with 404', async (name) => {
-    for (const status of [403, 404, 409, 503]) {
-      const page = whole(measured('<h1>no way</h1>', `${status} X`));
-      const { fault } = await settle(questions[name] as Question, answering(page));
-      expect(fault).toMatchObject({ code: 'refused-by-proxy', status });
-    }
-  });
+  it.each(asked)(
+    'causes the error refused-by-proxy if a proxy responds to %s, even with 404',
+    async (name) => {
+      for (const status of [403, 404, 409, 503]) {
+        const page = whole(measured('<h1>no way</h1>', `${status} X`));
+        const { fault } = await settle(questions[name] as Question, answering(page));
+        expect(fault).toMatchObject({ code: 'refused-by-proxy', status });
+      }
+    },
+  );
 
-  it('is a refusal if it is a redirect', async () => {
+  it('causes the error refused if it is a redirect', async () => {
     const answer = raw('HTTP/1.1 301 Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n');
     const { fault } = await settle(questions.inspect as Question, answering(answer));
     expect(fault).toMatchObject({ code: 'refused', status: 301 });
   });
 });
 
-describe('an answer that is too long', () => {
+describe('a response that is too long', () => {
   const megabytes = (count: number) => 'x'.repeat(count * 1024 * 1024);
 
   it('is not read completely', async () => {
@@ -169,22 +172,22 @@ describe('an answer that is too long', () => {
     });
   });
 
-  it('is a fault during a pull', async () => {
+  it('causes an error during a pull', async () => {
     const line = `{"error":"${megabytes(2)}"}\n`;
     const { fault } = await settle(questions.pull as Question, answering(whole(chunked([line]))));
     expect(fault).toMatchObject({ code: 'not-an-engine' });
   });
 
-  it('is truncated in a log, which continues', async () => {
+  it('has its line in a log truncated, and the next line is read', async () => {
     const log = chunked([frame(megabytes(2)), frame('\nnext\n')]);
     const { value } = await settle(questions.logs as Question, answering(whole(log)));
     expect((value as string[]).map((line) => line.length)).toEqual([1024 * 1024, 4]);
   });
 
-  it('does not buffer an endless line', async () => {
+  it('is not buffered if one line is endless', async () => {
     const piece = Buffer.alloc(16 * 1024 * 1024, 'x');
     async function* endless() {
-      // More than a string can hold.
+      // Longer than the maximum length of a string.
       for (let count = 0; count < 40; count++) yield piece;
     }
     const lines: number[] = [];
@@ -192,7 +195,7 @@ describe('an answer that is too long', () => {
     expect(lines).toEqual([1024 * 1024]);
   });
 
-  it('is not read completely if it refuses a pull', async () => {
+  it('is not read completely if a proxy rejects a pull', async () => {
     const page = Buffer.from(`HTTP/1.1 503 Busy\r\n\r\nbusy\n${megabytes(8)}`);
     const { fault } = await settle(questions.pull as Question, answering({ bytes: page, end: 'hang' }));
     const message = 'a proxy in front of the engine blocks POST /images/create (503 busy)';
@@ -205,7 +208,7 @@ describe('a cancelled request', () => {
     ['before the question', true, 0],
     ['before the answer', false, 0],
     ['in the middle', false, -endOfChunks.length],
-  ])('on a pull %s is told so at once', async (_, isBefore, at) => {
+  ])('for a pull rejects immediately: %s', async (_, isBefore, at) => {
     const { answer } = questions.pull as Question;
     const raw = await startRawEngine(answering({ bytes: answer.subarray(0, at), end: 'hang' }));
     onTestFinished(() => raw.close());

@@ -5,7 +5,7 @@ import { explainProxyError } from '../../src/engine/proxy-error.ts';
 const said = (status: string, path: string, host = 'proxy:2375') =>
   `request returned ${status} for API route and version http://${host}${path}, check if the server supports the requested API version`;
 
-// What the command line and compose print of a real HAProxy.
+// Printed by docker and compose behind a real HAProxy.
 it.each([
   [said('403 Forbidden', '/v1.45/images/create?fromImage=acme&tag=v1'), '/images/create (403 Forbidden)'],
   [
@@ -18,7 +18,7 @@ it.each([
   ],
   [said('500 Internal Server Error', '/v1.45/version'), null],
   ['Head "https://ghcr.io/v2/acme/svc/manifests/v9": 403 Forbidden', null],
-])('%s is the refusal of a proxy: %s', (printed, call) => {
+])('%s is an error of a proxy that blocks: %s', (printed, call) => {
   expect(explainProxyError(printed)).toBe(call && `a proxy in front of the engine blocks ${call}`);
 });
 
@@ -31,6 +31,6 @@ it.each([
     true,
   ],
   ['Error response from daemon: unexpected status: 503 Service Unavailable', false],
-])('%s is an engine that went away: %s', (printed, expected) => {
+])('%s means a lost connection to the engine: %s', (printed, expected) => {
   expect(isConnectionLost(printed)).toBe(expected);
 });

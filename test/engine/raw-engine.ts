@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What an engine sends to one request, byte by byte, and what it does then. */
+/** Bytes that an engine sends for a request, and whether it closes the connection afterwards. */
 export interface RawAnswer {
   bytes: Buffer;
   end: 'hang up' | 'hang';
@@ -11,14 +11,14 @@ export interface RawAnswer {
 
 export interface RawEngine {
   path: string;
-  /** First lines of what was asked: `GET /version HTTP/1.1`. */
+  /** First lines of the requests: `GET /version HTTP/1.1`. */
   requests: string[];
-  /** Connections that nobody has closed. */
+  /** Number of open connections. */
   openCount(): number;
   close(): Promise<void>;
 }
 
-/** An engine on a socket that answers as no real one does on demand. */
+/** Starts an engine on a socket with responses that a real engine does not send on demand. */
 export async function startRawEngine(answer: (request: string) => RawAnswer): Promise<RawEngine> {
   const directory = await mkdtemp(join(tmpdir(), 'raw-engine-'));
   const path = join(directory, 'engine.sock');
@@ -54,7 +54,7 @@ const head = (status: string, headers: string): string => `HTTP/1.1 ${status}\r\
 
 export const endOfChunks = '0\r\n\r\n';
 
-/** An answer in chunks, one for each piece. */
+/** A response with chunked encoding, one chunk for each piece. */
 export function chunked(pieces: readonly (string | Buffer)[], type = 'application/json'): Buffer {
   const framed = pieces.map((piece) => {
     const bytes = Buffer.from(piece);
@@ -64,16 +64,16 @@ export function chunked(pieces: readonly (string | Buffer)[], type = 'applicatio
   return Buffer.concat([Buffer.from(text), ...framed, Buffer.from(endOfChunks)]);
 }
 
-/** An answer with its length. */
+/** A response with a Content-Length. */
 export function measured(body: string, status = '200 OK'): Buffer {
   const length = `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}`;
   return Buffer.from(head(status, length) + body);
 }
 
-/** An answer without a body. */
+/** A response without a body. */
 export const empty = (): Buffer => Buffer.from(head('204 No Content', 'Api-Version: 1.45'));
 
-/** A piece of a log as the engine frames it. */
+/** A frame of a log. */
 export function frame(text: string | Buffer, output = 1): Buffer {
   const start = Buffer.alloc(8);
   start.writeUInt8(output, 0);

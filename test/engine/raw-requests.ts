@@ -8,7 +8,7 @@ const container = JSON.stringify({
 });
 const login = { username: 'u', password: 'p', serveraddress: 'registry' };
 
-/** What an engine is asked, and a good answer to it. */
+/** A request to the engine, with a correct response. */
 export interface Question {
   answer: Buffer;
   ask(engine: EngineApi): Promise<unknown>;
@@ -55,5 +55,5 @@ export const questions: Readonly<Record<string, Question>> = {
     },
   },
 };
-/** What is asked first. */
+/** Response to the version request, which is sent first. */
 export const version = measured('{"ApiVersion":"1.45","MinAPIVersion":"1.24"}');

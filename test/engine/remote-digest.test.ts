@@ -8,7 +8,7 @@ it.each<[what: string, status: number, body: object, expected: RemoteDigest]>([
   ['that it has no such tag', 404, { message: 'manifest unknown' }, 'none'],
   ['that access is refused', 401, { message: 'unauthorized' }, null],
   ['what a proxy says in its place', 404, { message: 'no such page' }, null],
-])('a registry says of a tag %s', async (_, status, body, expected) => {
+])('findRemoteDigest reads from the response of a registry: %s', async (_, status, body, expected) => {
   const asked: string[] = [];
   const engine = await engineThat((from, to) => {
     asked.push(decodeURIComponent(from.url ?? ''));

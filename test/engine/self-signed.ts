@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 
-/** A key and a certificate for 127.0.0.1 that it signs itself, as PEM. */
+/** A key and a self-signed certificate for 127.0.0.1, as PEM. */
 export function selfSigned(): { key: string; cert: string } {
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
   const subject = ['-subj', '/CN=engine', '-addext', 'subjectAltName=IP:127.0.0.1'];

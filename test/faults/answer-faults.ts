@@ -6,10 +6,10 @@ import { expectEnding, expectPins, expectUpKeepsVersion, nextRun } from './expec
 import { expectThat, type Fault, type Trial } from './fault.ts';
 import { type InstallName, releaseOf } from './install.ts';
 
-// The engine does what it is told and something comes of it: a container that cannot start, or is not well.
+// The engine does what is requested, and the result is bad: a container that cannot start, or is unhealthy.
 
 interface Story {
-  /** What is wrong with the release. */
+  /** The defect of the release. */
   release: ReleaseOptions;
   ends: Outcome;
   args?: readonly string[];
@@ -18,14 +18,14 @@ interface Story {
 const kinds: readonly InstallName[] = ['variable', 'moved', 'generated', 'inline', 'canary', 'cluster-only'];
 const impatient = ['--wait-timeout', '8'];
 
-/** Tried, judged, and then a newer release is good. */
+/** Updates to a bad release, checks the result, and updates to a good release. */
 async function tryRelease(trial: Trial, { release, ends, args = [] }: Story): Promise<void> {
   const subject = await trial.subject();
   const before = await subject.look();
   const bad = await subject.publish(release);
   const outcome = await expectEnding({ subject, before, to: bad }, await subject.update(bad, {}, ...args));
   expectThat(outcome === ends, `the run ended ${outcome}, not ${ends}`);
-  // A tag that floats must not start by itself what has failed.
+  // A floating tag must not start the failed release later.
   if (ends === 'failed') await expectUpKeepsVersion(subject);
   if (ends === 'updated') return expectPins(subject);
   trial.note(`${outcome}, as it must be; now a newer release is good`);
@@ -43,7 +43,7 @@ const badRelease = (name: string, tries: number, shortTries: number, story: Stor
   run: (trial) => tryRelease(trial, story),
 });
 
-/** Another program listens there until the try has ended, or `release` is called. */
+/** Another program listens on a port until the try has ended, or `release` is called. */
 async function takePort(trial: Trial): Promise<{ port: number; release(): Promise<void> }> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -55,7 +55,7 @@ async function takePort(trial: Trial): Promise<{ port: number; release(): Promis
   return { port: typeof address === 'object' && address ? address.port : 0, release };
 }
 
-/** What cannot be had stands in the file of the release, and not any more in the one that its publisher has mended. */
+/** The release's file requires something unavailable; the publisher's fixed release does not. */
 async function tryShipped(trial: Trial, change: { extra: Record<string, string> }): Promise<void> {
   const subject = await trial.subject();
   const before = await subject.look();
@@ -76,7 +76,7 @@ async function tryShipped(trial: Trial, change: { extra: Record<string, string> 
   await expectUpKeepsVersion(subject);
 }
 
-/** The operator's own edit, not applied yet: a port that is taken, until it is free. */
+/** The operator's own edit, not yet applied: a port that is in use, and is free later. */
 async function tryTakenPort(trial: Trial): Promise<void> {
   const { port, release } = await takePort(trial);
   const subject = await trial.subject({});

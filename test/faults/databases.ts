@@ -6,7 +6,7 @@ import { postgresImage } from '../rig/databases/postgres.ts';
 import { redisImage } from '../rig/databases/redis.ts';
 import type { Layer } from '../rig/image.ts';
 
-/** Kinds of data that a stage may have; `files` is without a database. */
+/** Kinds of data on a stage; `files` has no database. */
 export const dataKinds = ['files', 'postgres', 'redis', 'mariadb', 'openldap'] as const;
 export type DataKind = (typeof dataKinds)[number];
 
@@ -20,20 +20,20 @@ interface Database {
   image(): Promise<string>;
   /** The lines of its service. */
   lines: string;
-  /** The owner's client, which reads from its input. */
+  /** The owner's client, which reads from its standard input. */
   client: readonly string[];
-  /** The client in the app's image: see restore-app.sh. */
+  /** Layers with the client for the app's image: see restore-app.sh. */
   layers(): Promise<Layer[]>;
   /** Succeeds once the database answers. */
   question: string;
   seed: string;
-  /** Changes the data to something that no try before has had. */
+  /** Changes the data to a value that no earlier try has used. */
   touch(word: string): string;
-  /** The version that has migrated it. */
+  /** The version that has migrated the data. */
   version(inDatabase: InDatabase): Promise<string>;
-  /** All of its data, by its own programs, in lines that have no order. */
+  /** A dump of all data, created by the database's programs, as unordered lines. */
   dump(inDatabase: InDatabase): Promise<string>;
-  /** The rows that app and worker write until they stop: name of a start, and number. */
+  /** Rows that app and worker write until they stop: name of the start, and number. */
   liveRows(inDatabase: InDatabase): Promise<string[]>;
 }
 
@@ -69,7 +69,7 @@ export const databases: Record<Exclude<DataKind, 'files'>, Database> = {
     seed: `${tables}INSERT INTO things SELECT n, 'thing ' || repeat(md5(n::text), 3) FROM generate_series(1, 20000) n;
 CREATE ROLE clerk LOGIN PASSWORD 'clerk'; GRANT SELECT ON things TO clerk; CREATE SEQUENCE numbers START 7`,
     dump: async (inDatabase) =>
-      // Newer versions put a random word around a dump.
+      // Newer versions write a random word around a dump.
       (await inDatabase(['pg_dumpall', '-h', '127.0.0.1', '-U', 'svc'])).replace(
         /^\\(un)?restrict .*\n/gm,
         '',
@@ -94,7 +94,7 @@ CREATE USER clerk@'%' IDENTIFIED BY 'clerk'; GRANT SELECT ON svc.things TO clerk
     lines: `environment: ['REDIS_PASSWORD=\${DB_PASSWORD:?}']
     volumes: ['db:/data']`,
     client: redisClient,
-    // Busybox has nc.
+    // Busybox contains nc.
     layers: async () => [],
     question: 'PING',
     seed: `EVAL "for n=1,5000 do redis.call('SET','thing:'..n,string.rep('x',n%200)) end" 0\nSET schema ${firstVersion}\n`,
@@ -131,7 +131,7 @@ ${Array.from({ length: 400 }, (_, n) => `dn: cn=thing ${n + 1},dc=svc\nobjectCla
     version: async (inDatabase) =>
       /^dn: cn=schema,dc=svc\n(?:.+\n)*?description: (.*)$/m.exec(await inDatabase(slapcat(1)))?.[1] ?? '',
     async dump(inDatabase) {
-      // An entry is a line; the number of the last write is in the first one.
+      // Each entry becomes a line; the first entry contains the number of the last write.
       const entries = (await inDatabase(slapcat(1))).split('\n\n').map((each) => each.replaceAll('\n', '; '));
       return `${entries.join('\n').replace(/contextCSN: [^;]*; /g, '')}\n${await inDatabase(slapcat(0))}`;
     },

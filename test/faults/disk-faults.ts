@@ -13,9 +13,9 @@ import { atMoment, type Moment, onLine } from './kill.ts';
 import { ownHost } from './own-host.ts';
 import type { Subject } from './subject.ts';
 
-// Disks that are full: that of the compose directory, and that of the engine's data.
+// Full disks: the disk of the compose directory, and the disk of the engine's data.
 
-/** A good run of the largest kind takes that many more pages and files at its peak, and a few are added. */
+/** The peak of additional pages and files in a good run of the largest kind, and a few more. */
 const pages = 16;
 const files = 14;
 
@@ -28,7 +28,10 @@ const fault = (name: string, tries: number, shortTries: number, run: Fault['run'
   run,
 });
 
-/** An instance whose directory is on the small disk, and whose `data` is not: app and worker write there all the time. */
+/**
+ * An instance whose directory is on the small disk. Its `data` is not, because app and worker write there all the
+ * time.
+ */
 async function subjectOnSmallDisk(trial: Trial): Promise<Subject> {
   const { host } = trial;
   const name = `${host.run}-${randomBytes(3).toString('hex')}`;
@@ -78,7 +81,7 @@ async function tryFrom(trial: Trial, moment: Moment, disk: SmallDisk, room: Room
   await expectWhole(trial, { subject, before, to }, await run.done);
 }
 
-/** A release of 8 MB where there is room for 3 MB: fetched ahead, out of a file, and updated to. */
+/** A release of 8 MB with free space for 3 MB: prefetched, loaded from an archive, and installed. */
 async function tryFullInThePull(trial: Trial): Promise<void> {
   const subject = await subjectOnSmallDisk(trial);
   const before = await subject.look();

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './fault.ts';
 import { interrupted, places, type Strike } from './interrupted.ts';
 
-// The daemon goes away, and its containers do not.
+// The daemon stops, and its containers keep running.
 
 const killed: Strike = {
   name: 'the daemon is killed',

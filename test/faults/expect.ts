@@ -12,22 +12,22 @@ import { survive } from './fault.ts';
 import type { Release } from './install.ts';
 import type { Before, Subject } from './subject.ts';
 
-// The verdicts of test/judge on a try. Each throws `Lost` with all that is wrong.
+// Checks of test/judge for a try. Each throws `Lost` with all errors.
 
-/** An update that something goes wrong with: whose, from where, and to which release. */
+/** An update with a fault: its instance, its state before, and the target release. */
 export interface Attempt {
   subject: Subject;
   before: Before;
   to: Release;
 }
 
-/** What the fault itself changes, so that the updater is not blamed for it. */
+/** Changes made by the fault itself, for which the updater is not responsible. */
 export interface Allowance extends Meanwhile {
-  /** Somebody's own edit, which stands: by path, in place of what the update makes of the file. */
+  /** A user's own edit, which must be kept: by path, instead of the updater's text of the file. */
   edited?: Readonly<Record<string, (text: string) => string>>;
 }
 
-/** Everything at the new release, nothing else changed, nothing left over. */
+/** Everything runs the new release, nothing else has changed, and nothing temporary remains. */
 export async function expectUpdated(attempt: Attempt, allowance: Allowance = {}): Promise<void> {
   const { subject, before, to } = attempt;
   const expected = {
@@ -39,21 +39,21 @@ export async function expectUpdated(attempt: Attempt, allowance: Allowance = {})
   subject.release = to;
 }
 
-/** Every byte and every tag as before; app and worker in the very same containers, never stopped. */
+/** All files and tags are unchanged; app and worker are in the same containers and were never stopped. */
 export async function expectUntouched(attempt: Attempt, allowance: Allowance = {}): Promise<void> {
   const { subject, before } = attempt;
   const edited = changesTo(attempt, before.release, allowance);
   survive(judgeUntouched(before, await subject.look(), edited));
 }
 
-/** Every byte and every tag as before; app and worker well on the old image. */
+/** All files and tags are as before; app and worker are healthy on the old image. */
 export async function expectBroughtBack(attempt: Attempt, allowance: Allowance = {}): Promise<void> {
   const { subject, before } = attempt;
   const edited = changesTo(attempt, before.release, allowance);
   survive(judgeBroughtBack(before, await subject.look(), edited, allowance));
 }
 
-/** The run says that a person must look, and what to type; nobody else was touched. */
+/** The run asks for help and prints the commands to type; unrelated containers are unchanged. */
 export async function expectBroken(
   attempt: Attempt,
   result: UpdateResult,
@@ -69,7 +69,7 @@ export async function expectBroken(
 
 const endings: readonly Outcome[] = ['updated', 'unchanged', 'refused', 'failed', 'broken', 'cancelled'];
 
-/** After a run that ended by itself: as its last line says. Gives its outcome. */
+/** The state after a run that was not killed matches its last line. Returns the outcome. */
 export async function expectEnding(
   attempt: Attempt,
   result: UpdateResult,
@@ -87,7 +87,7 @@ export async function expectEnding(
   return outcome;
 }
 
-/** Every container that was there runs, under its name, and is well; after a minute it is looked at as it is. */
+/** Waits up to a minute until every container from before is running and healthy, then inspects the instance. */
 async function lookOnceWell({ subject, before }: Attempt): Promise<Before> {
   for (let tries = 0; tries < 120; tries++) {
     const now = await subject.instance.containers();
@@ -103,8 +103,8 @@ async function lookOnceWell({ subject, before }: Attempt): Promise<Before> {
 }
 
 /**
- * After a run beside which somebody called compose: every service has its containers, well and under their own names, of
- * the version that the last line says, and the files are of that version. Gives the outcome.
+ * After a run with a concurrent compose command: every service has its containers, healthy and correctly named, of the
+ * version in the last line, and the files are of that version. Returns the outcome.
  */
 export async function expectMeddled(
   attempt: Attempt,
@@ -116,11 +116,11 @@ export async function expectMeddled(
   survive(judgeOutcome(result, wanted));
   const outcome = endingOf(result) as Outcome;
   const after = await lookOnceWell(attempt);
-  // A call that fails leaves what it had begun with other services, as it does without an update.
+  // A failed command leaves what it had started with other services, as it does without an update.
   const strays = after.strays.filter(
     (stray) => !callFailed || !/^[0-9a-f]{12}_.*-(?:db|proxy|tunnel)-\d+ \(created\)$/.test(stray),
   );
-  // Where somebody's call has met a tag that the pull had moved, it has started what the tag led to at each moment.
+  // If the command used a tag that the pull had moved, it started the image that the tag pointed to at each moment.
   const floats =
     before.release.tag === to.tag && /\(containers-changed\)/.test(result.lines.at(-1)?.message ?? '');
   const both = [before.release, to];
@@ -143,17 +143,17 @@ export async function expectMeddled(
   return outcome;
 }
 
-/** An operator's own call beside a run, and how it ended. */
+/** An operator's concurrent command, and its result. */
 export interface Call {
-  /** What was wanted of it: everything up, something down, something removed. */
+  /** The intended state: all containers running, some stopped, or some removed. */
   leaves: 'up' | 'down' | 'gone';
-  /** Its last words, where it failed. */
+  /** Its last output, if it failed. */
   failure: string | null;
-  /** Before the last line of the run. */
+  /** Whether it ended before the last line of the run. */
   endedFirst: boolean;
 }
 
-/** Which version runs, as a last line may say it. */
+/** The running version, according to the last line of a run. */
 const claims = [
   /^updated .* → .*?(v\d[\w.-]*)\)? in /,
   /^unchanged: .*?(v\d[\w.-]*)/,
@@ -161,8 +161,8 @@ const claims = [
 ];
 
 /**
- * Right after a run beside which somebody called compose, before anybody mends anything: every service has its
- * containers, those that were to be taken away excepted, and the last line says what is so.
+ * Directly after a run with a concurrent compose command, before any repair: every service has its containers, except
+ * for containers that the command was to remove, and the last line is true.
  */
 export async function expectBeside(
   { subject, before }: Attempt,
@@ -173,7 +173,7 @@ export async function expectBeside(
   const { instance } = subject;
   const last = result.lines.at(-1)?.message ?? '';
   const said = claims.map((claim) => claim.exec(last)?.[1]).find((version) => version !== undefined);
-  // A container that has just been started answers a moment later.
+  // A container that was just started responds a moment later.
   let version = await instance.version();
   for (let tries = 0; version === null && tries < 20; tries++) {
     await sleep(250);
@@ -190,28 +190,31 @@ export async function expectBeside(
     ...Object.keys(there)
       .filter((name) => !names.includes(name))
       .map((name) => `${name} is new`),
-    // What a call took away that ended after it was said, was so when it was said.
+    // A container that the command removed after the last line was running when the line was printed.
     ...(said === undefined || version === said || (version === null && leaves !== 'up' && !endedFirst)
       ? []
       : [`app answers ${version}, and the last line says: ${last}`]),
   ]);
 }
 
-/** While a killed run waits for the next one: each file whole, nobody else touched, no volume gone. */
+/**
+ * Between a killed run and the next run: each file is complete, unrelated containers are unchanged, and no volume was
+ * removed.
+ */
 export async function expectDead(attempt: Attempt): Promise<void> {
   const { subject, before, to } = attempt;
   const states = [before.release, to].map((release) => filesAt(attempt, release));
   survive(await judgeDead(subject.instance, before, states));
 }
 
-/** The same where no engine answers: each file whole. */
+/** The same check without an engine: each file is complete. */
 export async function expectDeadFiles(attempt: Attempt): Promise<void> {
   const { subject, before, to } = attempt;
   const states = [before.release, to].map((release) => filesAt(attempt, release));
   survive(await judgeDeadFiles(subject.instance, states));
 }
 
-/** The next run of the same target, as after every fault: it reaches the target and everything is whole. */
+/** The next run with the same target, as after every fault: it reaches the target, and everything is consistent. */
 export async function nextRun(attempt: Attempt, allowance: Allowance = {}): Promise<UpdateResult> {
   const result = await attempt.subject.update(attempt.to);
   survive(judgeOutcome(result, ['updated', 'unchanged']).map((fact) => `the next run: ${fact}`));
@@ -219,15 +222,15 @@ export async function nextRun(attempt: Attempt, allowance: Allowance = {}): Prom
   return result;
 }
 
-/** The operator's own `docker compose up -d` starts nothing of another version and touches nobody else. */
+/** The operator's own `docker compose up -d` starts no other version and leaves unrelated containers unchanged. */
 export const expectUpKeepsVersion = async ({ instance }: Subject): Promise<void> =>
   survive(await judgeUpKeepsVersion(instance));
 
-/** The same without doing it: what its files name is what runs. */
+/** The same check without `up`: the files specify the running version. */
 export const expectPins = async ({ instance, release }: Subject): Promise<void> =>
   survive(await judgePins(instance, release.tag));
 
-/** The files that a good update to that release leaves. */
+/** The files after a successful update to that release. */
 const filesAt = (attempt: Attempt, to: Release, allowance: Allowance = {}): Files =>
   changeFiles(attempt.before.files, changesTo(attempt, to, allowance));
 

@@ -7,17 +7,17 @@ import type { Subject } from './subject.ts';
 export const groupNames = ['kill', 'engine', 'power', 'registry', 'disk', 'answers', 'people'] as const;
 export type GroupName = (typeof groupNames)[number];
 
-/** Something that goes wrong on purpose; a row of the table. */
+/** A deliberate fault; a row of the table. */
 export interface Fault {
   group: GroupName;
   name: string;
-  /** Tried in turn: the seed of a try says on which of them. */
+  /** Used in turn: the seed of a try selects the kind of install. */
   installs: readonly InstallName[];
-  /** How often in a long run. */
+  /** Number of tries in a long run. */
   tries: number;
-  /** How often in the short one. */
+  /** Number of tries in the short run. */
   shortTries: number;
-  /** One try, the judgement included. Throws `Lost` where the promise is broken; anything else thrown is lost, too. */
+  /** One try, including the checks. A try that throws is lost; `Lost` lists the broken promises. */
   run(trial: Trial): Promise<void>;
 }
 
@@ -25,22 +25,22 @@ export interface Fault {
 export interface Trial {
   host: TestHost;
   install: InstallName;
-  /** Decides everything that is left to chance, the kind of install included. */
+  /** Determines all random values, including the kind of install. */
   seed: number;
   random: Random;
   short: boolean;
-  /** A line in the try's log. */
+  /** Adds a line to the try's log. */
   note(text: string): void;
   /**
-   * A whole instance. Without options it may be one that has survived earlier tries, at a later version; with options
-   * it is a fresh one. It is put away when the try has ended.
+   * A working instance. Without options, it may have survived earlier tries and have a later version; with options, it
+   * is new. It is removed after the try.
    */
   subject(options?: InstanceOptions): Promise<Subject>;
-  /** Done when the try has ended, however it ended; the last one first. */
+  /** Runs after the try, also if it fails; the last work first. */
   finally(work: () => Promise<unknown>): void;
 }
 
-/** The promise is broken: one sentence for each thing that is not as it must be. */
+/** The promise is broken: one sentence for each error. */
 export class Lost extends Error {
   override readonly name = 'Lost';
   readonly facts: readonly string[];
@@ -51,7 +51,7 @@ export class Lost extends Error {
   }
 }
 
-/** A try survives where nothing is told against it. */
+/** Throws `Lost` if there are facts. */
 export function survive(facts: readonly string[]): void {
   if (facts.length > 0) throw new Lost(facts);
 }

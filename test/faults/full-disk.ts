@@ -1,17 +1,17 @@
 import { mkdir, statfs } from 'node:fs/promises';
 import { execa } from 'execa';
 
-/** What a file system has room for; what is left out stays as it is. */
+/** Free space of a file system; omitted values are unchanged. */
 export interface Room {
-  /** Rounded up to whole pages. A file takes at least one, and so does a directory. */
+  /** Rounded up to whole pages. Each file and each directory takes at least one page. */
   bytes?: number;
   /** Files, directories and links. */
   files?: number;
 }
 
 /**
- * A file system in memory that is as full as a test wants it: nothing is written to fill it, its size is changed while
- * it is in use, so that there is no moment in which it is fuller or emptier than asked for.
+ * A file system in memory with an exact amount of free space. Its size is changed while it is in use, and nothing is
+ * written to fill it, so that the free space is exact at every moment.
  */
 export class SmallDisk {
   readonly directory: string;
@@ -22,31 +22,31 @@ export class SmallDisk {
     this.#size = size;
   }
 
-  /** @param size in bytes, when there is room */
+  /** @param size in bytes, while there is room */
   static async mount(directory: string, size: number): Promise<SmallDisk> {
     await mkdir(directory, { recursive: true });
     await mount('-t', 'tmpfs', '-o', `mode=0755,${limits(size, plenty)}`, 'tmpfs', directory);
     return new SmallDisk(directory, size);
   }
 
-  /** From now on there is room for that much more and not a byte beyond. */
+  /** Limits the free space to exactly that amount from now on. */
   async leave({ bytes, files }: Room): Promise<void> {
     for (let tries = 1; ; tries++) {
       const used = await this.used();
-      // A size of nothing would be no limit at all.
+      // A size of 0 would mean no limit.
       const wanted = used.bytes + Math.ceil((bytes ?? 0) / page) * page;
       const size = bytes === undefined ? this.#size : Math.max(wanted, page);
       try {
         await this.#limit(size, files === undefined ? plenty : used.files + files);
         return;
       } catch (error) {
-        // More was written between the two: a disk cannot be made smaller than what is on it.
+        // More was written in the meantime: a disk cannot be smaller than its content.
         if (tries === 20) throw error;
       }
     }
   }
 
-  /** There is room again. */
+  /** Removes the limit. */
   async makeRoom(): Promise<void> {
     await this.#limit(this.#size, plenty);
   }

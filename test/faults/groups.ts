@@ -2,13 +2,13 @@ import type { Fault, GroupName } from './fault.ts';
 
 interface Group {
   load(): Promise<{ faults: readonly Fault[] }>;
-  /** Needs a daemon that may be killed: the group runs in a process of its own, whose DOCKER_HOST is that daemon. */
+  /** Needs a daemon that may be killed: the group runs in its own process, whose DOCKER_HOST is that daemon. */
   ownEngine: boolean;
-  /** Tries that run side by side. */
+  /** Number of tries that run in parallel. */
   lanes: number;
 }
 
-/** Loaded when they are run: what they import asks for DOCKER_HOST at once. */
+/** Imported only when run, because the imported modules read DOCKER_HOST at once. */
 export const groups: Record<GroupName, Group> = {
   kill: { load: () => import('./kill-faults.ts'), ownEngine: false, lanes: 2 },
   registry: { load: () => import('./registry-faults.ts'), ownEngine: false, lanes: 4 },

@@ -2,12 +2,12 @@ import type { InstanceOptions } from '../rig/instance-options.ts';
 import type { Kind } from '../rig/layout.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 
-/** A kind of install, and how one moves it from release to release. */
+/** A kind of install, and the way in which it is updated. */
 interface Install {
   kind: Kind;
-  /** The tag in its files; null where that is the release's own. */
+  /** The floating tag in its files; null if the files contain the release's own tag. */
   floating: string | null;
-  /** Whether the operator names the release; otherwise what floats is pulled again. */
+  /** Whether the operator specifies the release; otherwise the floating tag is pulled again. */
   named: boolean;
 }
 
@@ -22,9 +22,9 @@ export const installs = {
   generated: pinned('generated'),
   cluster: pinned('cluster'),
   'cluster-only': pinned('cluster-only'),
-  /** `latest`, and the operator names the release that it is meant to be by now. */
+  /** `latest`, and the operator specifies the release that it should point to. */
   'default-latest': { kind: 'default-latest', floating: 'latest', named: true },
-  /** The same without a name. */
+  /** `latest`, without a target. */
   moved: { kind: 'default-latest', floating: 'latest', named: false },
   canary: { kind: 'variable', floating: 'canary', named: false },
 } as const satisfies Record<string, Install>;
@@ -32,24 +32,24 @@ export const installs = {
 export type InstallName = keyof typeof installs;
 export const installNames = Object.keys(installs) as InstallName[];
 
-/** Where the image declares a volume, so that every container of app and worker has an anonymous one. */
+/** A path that the image declares as a volume, so that every container of app and worker has an anonymous volume. */
 export const cache = '/cache';
 
 /** A release of the instance's repository. */
 export interface Release {
   /** 0 for v1.0.0, 1 for v1.1.0, … */
   number: number;
-  /** What app and worker answer: `v1.1.0`. */
+  /** The version that app and worker report: `v1.1.0`. */
   version: string;
-  /** What it is published under. */
+  /** Its tag in the registry. */
   tag: string;
-  /** What the operator types for it. */
+  /** The operator's arguments for the update. */
   args: string[];
-  /** What it is published as, with what is special about it. */
+  /** The options of its image. */
   options: ReleaseOptions;
 }
 
-/** The n-th release for that kind of install; good, but for the options. */
+/** The n-th release for that kind of install; a good release unless the options change it. */
 export function releaseOf(name: InstallName, number: number, options: ReleaseOptions = {}): Release {
   const { floating, named }: Install = installs[name];
   const plain = `1.${number}.0`;
@@ -64,7 +64,7 @@ export function releaseOf(name: InstallName, number: number, options: ReleaseOpt
   };
 }
 
-/** Of an instance of that kind at release 0. */
+/** Options of an instance of that kind at release 0. */
 export function instanceOptions(name: InstallName, options: InstanceOptions = {}): InstanceOptions {
   const { tag, options: release } = releaseOf(name, 0);
   return { kind: installs[name].kind, tag, release, publish: [], ...options };

@@ -19,21 +19,23 @@ import { type OwnHost, ownHost } from './own-host.ts';
 import { awaitComeback, launched } from './restarted-updater.ts';
 import type { Subject } from './subject.ts';
 
-// An update whose engine goes away under it, and comes back: by itself the update must reach its target.
+// The engine becomes unavailable during an update, and returns: the update must reach its target automatically.
 
-/** Where in a run, and what makes that phase long enough to be hit. */
+/** A moment in a run, with options that make its phase long enough. */
 export interface Place {
   name: string;
   moment(trial: Trial): Moment;
-  /** Of the release that the update moves to. */
+  /** Options of the target release. */
   release?: ReleaseOptions;
   /** Seconds that app and worker of the old release take to stop. */
   stopDelay?: number;
-  /** The registry sends slowly until the engine is away. */
+  /** The registry sends slowly until the engine is unavailable. */
   slowPull?: boolean;
 }
 
-/** After the new worker has started, in the wait for the new app to become healthy: the phase has no line of its own yet. */
+/**
+ * After the new worker has started, while the new app is becoming healthy: this phase has no log line of its own yet.
+ */
 function onWorkerStart(afterStartMs: number): Moment {
   const name = `${afterStartMs} ms after the new worker has started`;
   const starts = async (instance: Instance) =>
@@ -82,12 +84,12 @@ export const places = {
   anywhere: { name: 'at a random moment', moment: (trial) => afterMs(within(4_000)(trial)) },
 } as const satisfies Record<string, Place>;
 
-/** What is done to the engine; when it is over, the engine answers again. */
+/** An action on the engine, after which the engine responds again. */
 export interface Strike {
   name: string;
-  /** `judge` is to be called while nothing of the update runs. */
+  /** `judge` has to be called while nothing of the update is running. */
   act(host: OwnHost, trial: Trial, judge: () => Promise<void>): Promise<void>;
-  /** The updater cannot wait that long: it may end otherwise than at its target. */
+  /** The updater does not wait that long: the update may have another outcome than its target. */
   long?: boolean;
 }
 
@@ -146,7 +148,7 @@ async function tryInterruption(trial: Trial, strike: Strike, place: Place): Prom
       `the next run: exit code ${exitCode}, ${lines.at(-1)?.message}`,
     ]);
   } else {
-    // What is not the updater's comes up at its own pace.
+    // Unrelated containers start at their own pace.
     await subject.instance.waitUntilHealthy(60);
     await expectEnding(attempt, result, allowance);
   }
@@ -156,9 +158,9 @@ async function tryInterruption(trial: Trial, strike: Strike, place: Place): Prom
 }
 
 /**
- * Where the daemon is killed just after a container has ended, it takes that one's network endpoint for a stale one when
- * it starts, and holds its port until it is started once more (engine 26.1.5, "Removing stale endpoint"). Nothing that
- * publishes the port can be started in between, whoever starts it.
+ * If the daemon is killed just after a container has exited, it considers the container's network endpoint stale at
+ * its next start, and blocks the port until it is restarted again (engine 26.1.5, "Removing stale endpoint"). In the
+ * meantime, no container that publishes the port can be started.
  */
 const portIsLost = /Bind for \S+ failed: port is already allocated/;
 

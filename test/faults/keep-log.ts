@@ -3,14 +3,14 @@ import { dirname } from 'node:path';
 import { look } from '../judge/look.ts';
 import type { Subject } from './subject.ts';
 
-/** What is told of a try that was lost. */
+/** Details of a lost try. */
 export interface Story {
   facts: readonly string[];
   notes: readonly string[];
   used: readonly Pick<Subject, 'instance' | 'runs'>[];
 }
 
-/** Writes down all that may say why, the instances as they are now included. */
+/** Writes all details that may explain the failure, including the current state of the instances. */
 export async function keepLog(file: string, { facts, notes, used }: Story): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   const sections: [string, string][] = [

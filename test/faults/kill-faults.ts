@@ -29,19 +29,19 @@ import {
 } from './kill.ts';
 import type { Subject } from './subject.ts';
 
-// `kill -9` of the updater, and what comes next.
+// `kill -9` of the updater, and the following actions.
 
-/** What a good run takes from its first line to its last, roughly; a moment after its end kills nobody. */
+/** The approximate duration of a good run. A kill after its end has no effect. */
 const goodRunMs = 3_500;
 const borders = ['inspect', 'plan', 'pull', 'write', 'recreate', 'verify', 'done'] as const;
-/** How many changes on the disk a good run makes, and a few more. */
+/** Number of changes on the disk in a good run, and a few more. */
 const diskChanges = 24;
 
 const anywhere = ({ random }: Trial): Moment => afterMs(random.below(goodRunMs));
 
 type Next = 'again' | 'killed again' | 'started again' | 'another target';
 
-/** What follows a kill: mostly a new run of the same target. */
+/** The action after a kill: usually a new run with the same target. */
 const usualNext = ({ random }: Trial): Next =>
   random.pick([
     'again',
@@ -94,7 +94,7 @@ async function killOnce(trial: Trial, attempt: Attempt, moment: Moment, keep = f
   return run;
 }
 
-/** Gives the release that the instance has reached. */
+/** Returns the release that the instance has reached. */
 async function goOn(trial: Trial, attempt: Attempt, run: UpdaterRun, way: Next): Promise<Release> {
   const { subject, to } = attempt;
   trial.note(`then: ${way}`);
@@ -112,7 +112,8 @@ async function goOn(trial: Trial, attempt: Attempt, run: UpdaterRun, way: Next):
   if (way === 'another target') {
     const other = await subject.publish();
     if (other.args.join() === to.args.join()) {
-      // A floating tag is asked for in the same words: the run may go on to what was pulled, and the next one further.
+      // A floating tag is requested with the same arguments: this run may install the already pulled release, and the
+      // next run the newer one.
       const { exitCode } = await subject.update(other);
       expectThat(exitCode === 0, `the next run ended with exit code ${exitCode}`);
     }
@@ -123,7 +124,7 @@ async function goOn(trial: Trial, attempt: Attempt, run: UpdaterRun, way: Next):
   return to;
 }
 
-/** Killed where the release cannot be reached: the next run comes to the same end, and a good release is reached. */
+/** Killed during an update to a bad release: the next run has the same outcome, and a good release can be installed. */
 async function tryKillBad(trial: Trial, release: ReleaseOptions, ends: 'failed' | 'broken'): Promise<void> {
   const subject = await trial.subject();
   const before = await subject.look();
@@ -152,7 +153,7 @@ async function tryKillBad(trial: Trial, release: ReleaseOptions, ends: 'failed' 
   await expectPins(subject);
 }
 
-/** With nothing of the next step begun: the engine does not hear of it any more. */
+/** Killed before the next step begins: the engine receives no request for it. */
 async function tryKillBetween(trial: Trial): Promise<void> {
   const subject = await trial.subject();
   const before = await subject.look();
@@ -170,7 +171,7 @@ async function tryKillBetween(trial: Trial): Promise<void> {
   else await expectPins(subject);
 }
 
-/** What the journal says of how that run ended; null where it is another run's, or did not end. */
+/** The outcome of that run in the journal; null if the journal has none, or is of another run. */
 async function outcomeOf({ instance }: Subject, run: UpdaterRun): Promise<string | null> {
   const text = await instance.read('.svc-updater/journal.json').catch(() => '{}');
   const { containerId, state } = JSON.parse(text) as {
@@ -183,14 +184,14 @@ async function outcomeOf({ instance }: Subject, run: UpdaterRun): Promise<string
     : null;
 }
 
-/** A run whose outcome was journalled says it again when it is started again. */
+/** A restarted run whose outcome is in the journal reports the same outcome. */
 function expectRepeated(told: string | null, { lines }: UpdateResult): void {
   const last = lines.at(-1)?.message ?? '';
   if (told === null || last.includes(told)) return;
   throw new Lost([`started again after its end, its last line is "${last}", and was "${told}"`]);
 }
 
-/** Over all installs and all values: 11 kinds of install, so a count without that factor meets each with each. */
+/** There are 11 kinds of install: a count without that factor combines every value with every install. */
 const nth = ({ seed }: Trial, count: number) => seed % count;
 
 export const faults: readonly Fault[] = [

@@ -7,10 +7,10 @@ import { askEngine, type ContainerInspection, engineSocket } from '../rig/engine
 import type { Instance } from '../rig/instance.ts';
 import type { UpdaterRun } from '../rig/updater-run.ts';
 
-/** Where in a run something happens to it. */
+/** A moment in a run at which something happens to it. */
 export interface Moment {
   name: string;
-  /** Begins to look before the run starts; `now` may be called more than once, and only the first time counts. */
+  /** Starts watching before the run starts; only the first call of `now` counts. */
   watch(instance: Instance, now: (why: string) => void): Promise<Watching>;
 }
 
@@ -19,7 +19,7 @@ interface Watching {
   stop(): void;
 }
 
-/** Does something to a run at that moment; null where the run ended before, else what made the moment. */
+/** Acts on a run at that moment. Returns the event that made the moment; null if the run ended before. */
 export async function atMoment(
   moment: Moment,
   instance: Instance,
@@ -47,7 +47,7 @@ export async function atMoment(
   return { run, why };
 }
 
-/** Kills the run's container at that moment, as `kill -9` of its first process does: without the engine's help. */
+/** Kills the first process of the run's container at that moment with `kill -9`, without the engine's help. */
 export async function killAt(
   moment: Moment,
   instance: Instance,
@@ -64,7 +64,7 @@ export async function killAt(
     return run;
   };
   return atMoment(moment, instance, begin, async (run) => {
-    // At once where the number is known: in the same turn in which the moment was seen.
+    // Kills at once if the process id is known, in the same turn of the event loop.
     await killProcess(known ?? (await pid), run);
   });
 }
@@ -74,12 +74,12 @@ async function killProcess(pid: number | null, run: UpdaterRun): Promise<void> {
   try {
     process.kill(pid, 'SIGKILL');
   } catch (error) {
-    // Only root may kill another's process; the engine may for everybody who may ask it.
+    // Only root may kill another user's process; the engine kills for everybody who may use it.
     if ((error as NodeJS.ErrnoException).code === 'EPERM') await run.kill();
   }
 }
 
-/** The number on this machine of the first process of the run's container; null where it never had one. */
+/** The process id on this machine of the first process of the run's container; null if it had none. */
 async function hostPid(run: UpdaterRun): Promise<number | null> {
   let ended = false;
   const end = () => {
@@ -97,7 +97,7 @@ async function hostPid(run: UpdaterRun): Promise<number | null> {
   return null;
 }
 
-/** The first line of a phase, or the first line that matches; so many milliseconds later. */
+/** The first line of a phase, or the first line that matches, plus a delay in milliseconds. */
 export function onLine(pattern: string | RegExp, afterMs = 0): Moment {
   const line = typeof pattern === 'string' ? new RegExp(`^\\S+ [A-Z]+ +${pattern} `, 'm') : pattern;
   const name = `${afterMs === 0 ? 'at' : `${afterMs} ms after`} the line ${typeof pattern === 'string' ? pattern : pattern.source}`;
@@ -121,12 +121,12 @@ export function onLine(pattern: string | RegExp, afterMs = 0): Moment {
   };
 }
 
-/** So many milliseconds after the updater's first line. */
+/** A number of milliseconds after the updater's first line. */
 export function afterMs(ms: number): Moment {
   return { ...onLine(/^./m, ms), name: `${ms} ms after the first line` };
 }
 
-/** The k-th change that the updater makes on the disk, counted from 1: its own files, backups, the install's files. */
+/** The k-th change of the updater on the disk, counted from 1: its own files, backups, and the install's files. */
 export function onDiskChange(k: number, seen: (name: string) => void = () => {}): Moment {
   return {
     name: `at change ${k} on the disk`,
@@ -141,7 +141,9 @@ export function onDiskChange(k: number, seen: (name: string) => void = () => {})
   };
 }
 
-/** As soon as a file of that name in the compose directory is another: a log line comes later, through the engine. */
+/**
+ * The moment a file of that name in the compose directory changes. A log line would arrive later, through the engine.
+ */
 export function onFileChange(file: string | RegExp): Moment {
   const isIt = (name: string) => (typeof file === 'string' ? name === file : file.test(name));
   return {
@@ -153,7 +155,7 @@ export function onFileChange(file: string | RegExp): Moment {
   };
 }
 
-/** Tells of each name that comes or goes in the compose directory and in what the updater keeps there. */
+/** Reports each name that is added or removed in the compose directory and in the updater's directory. */
 function watchChanges(directory: string, changed: (name: string) => void): Watching {
   const watchers = new Map<string, FSWatcher>();
   const look = (path: string, under: string) => {
@@ -163,16 +165,16 @@ function watchChanges(directory: string, changed: (name: string) => void): Watch
         const name = join(under, file ?? '');
         if (name === '.svc-updater') look(join(path, '.svc-updater'), '.svc-updater');
         if (name === '.svc-updater/backup') look(join(path, 'backup'), name);
-        // A new name or one that is gone; the copy of the log, and what stands still, are no step of the update.
+        // Only added and removed names count; the copy of the log, and unchanging names, are no steps of the update.
         if (event !== 'rename' || /last-run\.log$|\.gitignore$|^data|\.svc-updater$/.test(name)) return;
-        // Its temporary file has gone in the same moment.
+        // The journal's temporary file was removed at the same moment.
         if (name.endsWith('/journal.json')) return;
         changed(name);
       });
       watcher.on('error', () => {});
       watchers.set(path, watcher);
     } catch {
-      // Not there yet: its parent tells when it is.
+      // The directory does not exist yet: the watcher of its parent reports it.
     }
   };
   look(directory, '');
@@ -185,14 +187,14 @@ function watchChanges(directory: string, changed: (name: string) => void): Watch
   };
 }
 
-/** How many of those steps a good run takes, and a few more. */
+/** Number of these steps in a good run, and a few more. */
 export const engineSteps = 16;
 const steps = new Set(['create', 'start', 'kill', 'stop', 'die', 'destroy', 'rename']);
 
-/** The k-th thing that happens to a container of app or worker, counted from 1, as the engine tells it. */
+/** The k-th event of a container of app or worker, counted from 1, as reported by the engine. */
 export const onEngineStep = (k: number): Moment => onStep(`step ${k} of the engine`, (count) => count === k);
 
-/** The first thing of that kind, such as `kill`, that happens to a container of the service, `app` or `worker`. */
+/** The first event of that action, such as `kill`, for a container of the service, `app` or `worker`. */
 export const onEngineEvent = (action: string, service: string): Moment =>
   onStep(`the ${action} of ${service}`, (_, step) => step === `${action} ${service}`);
 
@@ -219,7 +221,7 @@ interface EngineEvent {
   Actor: { ID: string; Attributes: Readonly<Record<string, string>> };
 }
 
-/** Tells of each event that the filters let through, once the engine has begun to answer. */
+/** Reports each event that matches the filters, once the engine has begun to respond. */
 export async function watchEvents(
   filters: Readonly<Record<string, readonly string[]>>,
   heard: (event: EngineEvent) => void,
@@ -244,10 +246,10 @@ export async function watchEvents(
   return { stop: () => asked.destroy() };
 }
 
-/** How many changes a good run asks the engine for, the pull and its own end included, and a few more. */
+/** Number of changes that a good run requests from the engine, including the pull and its own end, and a few more. */
 export const engineChanges = 16;
 
-/** Before the k-th change that is asked of the engine, counted from 1: it is never answered, and never done. */
+/** Before the k-th change requested from the engine, counted from 1: the request is neither executed nor answered. */
 export function beforeEngineChange(engine: BadEngine, k: number): Moment {
   return {
     name: `before change ${k} of the engine`,

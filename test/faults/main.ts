@@ -6,7 +6,9 @@ import { type Row, report } from '../judge/report.ts';
 import { type GroupName, groupNames } from './fault.ts';
 import { groups } from './groups.ts';
 
-/** What scripts/campaign faults runs once everything is set up. Nothing here may ask for DOCKER_HOST at once: see groups.ts. */
+/**
+ * The program that scripts/campaign faults runs after the setup. No import here may read DOCKER_HOST: see groups.ts.
+ */
 
 const usage = `usage: scripts/campaign faults [group…] [--tries N] [--seed S] [--short]
 
@@ -29,12 +31,12 @@ interface Choice {
   lanes: number | undefined;
   short: boolean;
   notes: boolean;
-  /** Part of the names of the faults. */
+  /** A part of the names of the faults. */
   fault: string;
   directory: string;
-  /** For the rows of the table: this is the process of a group with an engine of its own. */
+  /** Set for the rows of the table: this is the process of a group with its own engine. */
   rows: string | undefined;
-  /** Only see that the words are right. */
+  /** Only check the arguments. */
   check: boolean;
 }
 
@@ -61,7 +63,7 @@ async function main(argv: readonly string[]): Promise<number> {
   return rows.some(({ lost }) => lost > 0) ? 1 : 0;
 }
 
-/** A sentence where the arguments are wrong, the empty one where help is asked for. */
+/** Returns an error message if the arguments are invalid, and an empty string if help is requested. */
 function choose(argv: readonly string[]): Choice | string {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean', default: false } as const;
@@ -118,7 +120,7 @@ async function runGroup(name: GroupName, choice: Choice): Promise<Row[]> {
     ? await (await import('./own-host.ts')).openOwnHost()
     : await (await import('../rig/test-host.ts')).openTestHost();
   const stop = () => {
-    // Tries that go on meanwhile may make something new: what is left of it goes in the second round.
+    // Other tries may still create objects; the second round removes them.
     close()
       .catch(() => close())
       .catch(() => {})

@@ -8,18 +8,20 @@ import { startInstance } from '../rig/instance.ts';
 import type { TestHost } from '../rig/test-host.ts';
 import { ownDirectory, tryOnOwnHost } from './own-host.ts';
 
-// An engine of its own that runs containers with mapped users (userns-remap), and that gives every container options of
-// its log, limits and shared memory that no file says.
+// A separate engine that runs containers with mapped users (userns-remap), and that adds log options, limits and
+// shared memory to every container that no file contains.
 
 const flags = [
   ...['--userns-remap', 'daemon', '--default-shm-size', '100m', '--default-ulimit', 'nofile=5000:6000'],
   ...['--log-opt', 'max-size=5m', '--log-opt', 'max-file=2', '--default-ipc-mode', 'shareable'],
 ];
 
-/** The engine maps to what the files of the machine give to that user; here they are others, which nobody else sees. */
+/**
+ * The engine reads the subordinate ids from files of the machine. Here, these files are replaced for the engine only.
+ */
 async function giveSubordinateUsers(): Promise<void> {
   const directory = ownDirectory();
-  // The mapped root has to come through to the engine's data.
+  // The mapped root needs access to the engine's data.
   await chmod(directory, 0o711);
   for (const name of ['subuid', 'subgid']) {
     const file = join(directory, name);

@@ -11,8 +11,8 @@ import type { Fault, Trial } from './fault.ts';
 import type { InstallName } from './install.ts';
 import type { Subject } from './subject.ts';
 
-// An operator's own calls beside an update. The call may fail, and so may the update; but every service ends with its
-// containers, unless the call was to take them away, and the last line is true.
+// An operator's own commands beside an update. The command may fail, and so may the update; but every service has its
+// containers afterwards, unless the command was to remove them, and the last line is true.
 
 const installs: readonly InstallName[] = [
   'variable',
@@ -25,12 +25,12 @@ const installs: readonly InstallName[] = [
 
 interface Meddling {
   /**
-   * Of `docker compose`, or of `docker`: then with the service whose first container is meant at its end; or `system prune`,
-   * of what belongs to the instance.
+   * Arguments of `docker compose`; or of `docker`, with a service at the end that stands for its first container; or
+   * `system prune`, for objects of the instance.
    */
   args: readonly string[];
   by?: 'docker' | 'prune';
-  /** What the operator wants to be left: everything up, something down, something removed. Default up. */
+  /** The intended state: all containers running, some stopped, or some removed. Default up. */
   leaves?: Call['leaves'];
   shortTries?: number;
 }
@@ -51,7 +51,10 @@ const calls: readonly Meddling[] = [
   { args: ['system', 'prune', '--all'], by: 'prune' },
 ];
 
-/** Each call meets each phase in 7 tries; with 6 kinds of installs, and from one seed to the next, on another kind. */
+/**
+ * Each command meets each phase within 7 tries. Because there are 6 kinds of installs, the kind changes from one seed
+ * to the next.
+ */
 export const meddlingFaults: readonly Fault[] = calls.map((call) => ({
   group: 'people',
   name: `docker ${call.by ? '' : 'compose '}${call.args.join(' ')} by hand, each phase`,
@@ -61,12 +64,12 @@ export const meddlingFaults: readonly Fault[] = calls.map((call) => ({
   run: (trial) => tryCall(trial, call),
 }));
 
-/** When the operator types: milliseconds after the run was started, after a phase has begun, or after its end. */
+/** The time of the command: milliseconds after the run was started, after a phase has begun, or after the end. */
 type When = { start: number } | { phase: Phase; afterMs: number } | { end: number };
 
 const after = (phase: Phase, ...delays: number[]): When[] => delays.map((afterMs) => ({ phase, afterMs }));
 
-/** Compose takes a fifth of a second before it touches anything: what is to meet a short phase is typed before it. */
+/** Compose takes 0.2 s before it changes anything: a command for a short phase starts before that phase. */
 const moments: Record<Exclude<Phase, 'save'>, readonly When[]> = {
   inspect: [{ start: 300 }, { start: 500 }, ...after('inspect', 0, 0, 40)],
   plan: after('plan', 0, 40, 100),
@@ -77,7 +80,7 @@ const moments: Record<Exclude<Phase, 'save'>, readonly When[]> = {
   done: [...after('done', 0), { end: 0 }, { end: 100 }],
 };
 
-/** Stops and starts that take a while hold `recreate` and `verify` open, so that the two meet in the middle. */
+/** Slow stops and starts extend `recreate` and `verify`, so that update and command overlap. */
 const slow = { env: { STOP_DELAY: '1', READY_AFTER: '2' } };
 
 type Typed = (instance: Instance, args: readonly string[]) => Promise<unknown>;
@@ -86,7 +89,7 @@ const typed: Record<'compose' | 'docker' | 'prune', Typed> = {
   compose: (instance, args) => instance.compose(...args),
   docker: ({ project }, args) =>
     execa('docker', [...args.slice(0, -1), `${project}-${args.at(-1)}-1`], { all: true }),
-  // What stands still goes, then every image that nothing has by then; the engine refuses the others.
+  // Removes stopped containers, then all unused images; the engine refuses to remove the others.
   prune: async ({ project, image }) => {
     const label = `label=com.docker.compose.project=${project}`;
     await execa('docker', ['container', 'prune', '--force', '--filter', label], { all: true });
@@ -108,7 +111,7 @@ async function tryCall(trial: Trial, meddling: Meddling): Promise<void> {
   const to = await subject.publish(phase === 'pull' ? { ...slow, ballast: 1_500_000 } : slow);
   slowDown();
 
-  // What somebody has stopped is waited for no longer than that.
+  // The updater waits no longer than that for a container that the operator has stopped.
   const run = subject.start(to, {}, '--wait-timeout', '60');
   await moment(run, instance, when);
   const begunIn = await phaseOf(run, instance);
@@ -127,14 +130,14 @@ async function tryCall(trial: Trial, meddling: Meddling): Promise<void> {
   const wanted: readonly Outcome[] = ['updated', 'unchanged', 'refused', 'failed', 'broken'];
   await expectBeside(attempt, result, wanted, call);
   await restoreAll(instance, leaves);
-  // Whatever was left of the instance, the files are of one version.
+  // The files are of one version, whatever remains of the instance.
   await expectMeddled(attempt, result, wanted, call.failure !== null);
   await removeStrays(instance);
   await expectMeddled(attempt, await subject.update(to), ['updated', 'unchanged']);
   await expectUpKeepsVersion(subject);
 }
 
-/** What the operator does in the end who has taken something down. */
+/** The operator restores what the command has stopped or removed. */
 async function restoreAll(instance: Instance, leaves: Call['leaves']): Promise<void> {
   if (leaves === 'up') return;
   await removeStrays(instance);
@@ -142,13 +145,13 @@ async function restoreAll(instance: Instance, leaves: Call['leaves']): Promise<v
   await instance.compose('up', '-d');
 }
 
-/** What the person has to clear up, whose call has failed. */
+/** The operator removes what a failed command has left. */
 async function removeStrays(instance: Instance): Promise<void> {
   const { strays } = await instance.snapshot();
   for (const stray of strays) await execa('docker', ['rm', '--force', stray.replace(/ .*/, '')]);
 }
 
-/** A pull that is to be met takes two seconds. */
+/** If the command is to meet the pull, the pull takes two seconds. */
 async function subjectFor(trial: Trial, phase: Phase): Promise<{ subject: Subject; slowDown: () => void }> {
   if (phase !== 'pull') return { subject: await trial.subject(), slowDown: () => {} };
   const registry = await startBadRegistry(trial.host.registry);
@@ -160,7 +163,7 @@ async function subjectFor(trial: Trial, phase: Phase): Promise<{ subject: Subjec
   };
 }
 
-/** Waits for it, and no longer than for the end of the run. */
+/** Waits for the moment, or for the end of the run. */
 async function moment(run: UpdaterRun, instance: Instance, when: When): Promise<void> {
   if ('end' in when) {
     await run.done;
@@ -174,7 +177,7 @@ async function moment(run: UpdaterRun, instance: Instance, when: When): Promise<
   }
 }
 
-/** Of its newest line; from the pull on the journal knows it sooner. */
+/** The phase of the newest line; from the pull on, the journal has it sooner. */
 async function phaseOf(run: UpdaterRun, instance: Instance): Promise<string> {
   const said = run.log.trim().split('\n').at(-1)?.split(/ +/)[2] ?? 'no phase';
   if (!['pull', 'write', 'recreate', 'verify'].includes(said)) return said;

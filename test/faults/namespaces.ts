@@ -11,21 +11,23 @@ import { missingPrograms } from './own-engine.ts';
 import { rootless } from './rootless.ts';
 
 export interface Surroundings {
-  /** Where the folder of the process is made. Default the machine's temporary one. */
+  /** The parent of the process's directory. Default: the machine's temporary directory. */
   parent?: string;
-  /** Also in a user namespace of its own, in which everybody is who they are here. */
+  /** Also in a separate user namespace, in which all ids are mapped to themselves. */
   ownUsers?: boolean;
-  /** As an ordinary user, who is root in a user namespace of his own: `whyNotRootless` says where that cannot be had. */
+  /**
+   * As an ordinary user, who is root in a user namespace: `whyNotRootless` returns the reason if this is impossible.
+   */
   rootless?: boolean;
-  /** Its environment beside this process's own, given its folder. */
+  /** Additional environment, given the directory. */
   env: (directory: string) => Record<string, string>;
 }
 
 const cgroups = '/sys/fs/cgroup';
 
 /**
- * Runs a script of Node's in a network and a table of mounts of its own, and gives its exit code. It has a folder that goes
- * with it. When this process ends, it ends too, and takes everything with it (`endWithParent`).
+ * Runs a Node script in separate network and mount namespaces, and returns its exit code. Its directory is removed
+ * afterwards. When this process ends, the script and everything in its namespaces end, too (`endWithParent`).
  */
 export async function runInNamespaces(
   script: string,
@@ -33,7 +35,7 @@ export async function runInNamespaces(
   { parent = tmpdir(), ownUsers = false, rootless: isRootless = false, env }: Surroundings,
 ): Promise<number> {
   if (process.getuid?.() !== 0) throw new Error("an engine of the tests' own needs root");
-  // As the names of test runs are: the folder of one that was killed is swept by the next.
+  // Named like test runs: the directory of a killed run is removed by the next run.
   const directory = await mkdtemp(join(parent, `svct-${process.pid}-${Date.now().toString(36)}-own-`));
   const surroundings = { ...process.env, ...env(directory) };
   const missing = missingPrograms(surroundings.PATH);
@@ -42,18 +44,18 @@ export async function runInNamespaces(
     const what = `${missing.join(', ')} installed (scripts/engine up does it)`;
     throw new Error(`an engine of the tests' own needs ${what}`);
   }
-  // Behind it nothing can be fetched.
+  // Nothing can be downloaded in the new network.
   await busybox();
   const plain = [process.execPath, script, ...args];
   const command = isRootless ? rootless(directory, plain) : plain;
-  // Nobody there is root before the line comes that the map is written.
+  // Nobody is root there until a line on the input reports that the map is written.
   const mapped = ownUsers ? ['sh', '-c', 'read -r _ && exec "$@"', 'sh', ...command] : command;
   const flags = [...(ownUsers ? ['--user'] : []), '--mount', '--net'];
   const child = spawn('unshare', [...flags, '--', ...mapped], {
     stdio: ['pipe', 'inherit', 'inherit'],
     env: surroundings,
   });
-  // What has ended by then says so itself.
+  // If the child has already exited, its exit code explains the error.
   if (ownUsers) mapAll(child).catch(() => child.kill());
   let received: NodeJS.Signals | undefined;
   const stop = (signal: NodeJS.Signals) => {
@@ -75,29 +77,32 @@ export async function runInNamespaces(
   }
 }
 
-/** One less than all: engines take a map of all for none, and ask for what only the machine's own root may do. */
+/**
+ * One id less than all: engines treat a map of all ids as no map, and try operations that need the machine's real
+ * root.
+ */
 async function mapAll({ pid, stdin }: ChildProcess): Promise<void> {
   await mapIds(pid, '0 0 4294967294');
   stdin?.write('\n');
 }
 
-/** The other end of the input is held by the process that has started this one. */
+/** The parent process holds the other end of the standard input. */
 export function endWithParent(): void {
   process.stdin.resume();
   process.stdin.once('end', () => process.exit(130));
   process.stdin.unref?.();
 }
 
-/** In a network that has just been made. */
+/** For a new network namespace. */
 export async function bringUpLoopback(directory: string): Promise<void> {
-  // Not every machine has a program for it.
+  // Some machines have no program for it.
   const program = join(directory, 'busybox');
   await writeFile(program, await busybox());
   await chmod(program, 0o755);
   await execa(program, ['ip', 'link', 'set', 'lo', 'up'], { timeout: 10_000 });
 }
 
-/** A killed engine leaves the empty groups of its containers, in each hierarchy: those of dead processes, too. */
+/** A killed engine leaves empty cgroups of its containers in each hierarchy. Also removes those of dead processes. */
 async function sweepCgroups(own: string): Promise<void> {
   const hierarchies = [cgroups, ...(await folders(cgroups)).map((name) => join(cgroups, name))];
   for (const hierarchy of hierarchies) {
@@ -111,7 +116,7 @@ async function sweepCgroups(own: string): Promise<void> {
 
 async function removeTree(directory: string): Promise<void> {
   for (const name of await folders(directory)) await removeTree(join(directory, name));
-  // Its last process may be going at this moment.
+  // The last process may be exiting at this moment.
   for (let tries = 0; tries < 20; tries++) {
     const gone = await rmdir(directory).then(
       () => true,

@@ -10,15 +10,15 @@ import type { UpdateResult } from '../rig/updater-run.ts';
 import { type OwnHost, tryOnOwnHost } from './own-host.ts';
 import { launched } from './restarted-updater.ts';
 
-// An engine that is upgraded with live-restore while containers are replaced: all of them run on, and its socket is a
-// new file, so that the one that was mounted leads nowhere.
+// An engine is upgraded with live-restore while containers are replaced: all containers keep running, and the engine's
+// socket is a new file, so that the mounted socket no longer works.
 
 const toNext = ['--target', 'v1.1.0'];
 const changed = { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') };
-/** Less than the 60 s for which an engine is waited for that may come back. */
+/** Less than the 60 s for which the updater waits for an unavailable engine. */
 const endsWithinMs = 45_000;
 
-/** Until it has ended, and is not started again by its restart policy. */
+/** Until the container has exited and is not restarted by its restart policy. */
 async function ended(name: string): Promise<UpdateResult> {
   const began = performance.now();
   for (;;) {
@@ -34,7 +34,7 @@ async function ended(name: string): Promise<UpdateResult> {
   }
 }
 
-/** At the same time of one that was started by hand, and of one that comes back by itself. */
+/** Tests an updater that was started manually, and at the same time one with a restart policy. */
 async function tryUpgrade({ host, engine }: OwnHost): Promise<string[]> {
   const release = { version: '1.0.0', env: { STOP_DELAY: '3' } };
   const start = () => startInstance(host, { release, up: ['--no-deps', 'app', 'worker'] });
@@ -53,7 +53,7 @@ async function tryUpgrade({ host, engine }: OwnHost): Promise<string[]> {
       ends: ['broken (engine-lost)', 'run the update again: it continues where this one stopped'],
     }),
     ...judgeOutcome(back, ['updated']),
-    ...(lost.log.split('the engine stopped answering; waiting').length === 2
+    ...(lost.log.split('the engine stopped responding; waiting').length === 2
       ? []
       : ['that it is away is told again']),
   ];

@@ -9,16 +9,16 @@ import { execa } from 'execa';
 import { askEngine } from '../rig/engine-api.ts';
 
 /**
- * The engine gives its containers the stop time-out of the slowest, which is the updater's 120 s, and some more: when
- * it is stopped, and also when it starts after it was killed, before it answers, for those that have lived on.
+ * The engine gives its containers the longest stop timeout of all (the updater's 120 s) and some more: when it is
+ * stopped, and when it starts after it was killed, for containers that are still running.
  */
 const patienceMs = 150_000;
 
 /**
- * A container engine of the tests' own, on a machine of its own: processes and `/run` are in namespaces that end when
- * the machine is switched off, with everything that ran there. The network is that of the caller, who has to be in one
- * that is nobody else's (`own-host.ts`): there is one `docker0` for each, and a second engine would take the first
- * one's.
+ * A container engine of the tests on a machine of its own: its processes and `/run` are in namespaces that end when
+ * the machine is switched off, with everything in them. The network is that of the caller, which must be in a network
+ * namespace of its own (`own-host.ts`): there is one `docker0` for each network, and a second engine would take over
+ * that of the first.
  */
 export class OwnEngine {
   readonly socket: string;
@@ -30,9 +30,9 @@ export class OwnEngine {
   #daemon: ChildProcess | undefined;
 
   /**
-   * The data is kept in `data` of that directory, over all restarts and power cuts.
+   * The data is stored in `data` of that directory, and survives all restarts and power cuts.
    * @param more flags of the daemon
-   * @param command that serves the engine's API, in place of the daemon
+   * @param command that serves the engine's API, instead of the daemon
    */
   constructor(
     directory: string,
@@ -51,7 +51,7 @@ export class OwnEngine {
     return join(this.#directory, 'dockerd.log');
   }
 
-  /** Switches the machine on where it is off, starts the daemon, and waits until it answers. */
+  /** Switches the machine on if it is off, starts the daemon, and waits until it responds. */
   async start(): Promise<void> {
     this.#machine ??= await switchOn();
     const log = await open(this.logFile, 'a');
@@ -79,17 +79,17 @@ export class OwnEngine {
     return answer?.status === 200;
   }
 
-  /** SIGKILL for the daemon alone: shims and containers live on. */
+  /** Sends SIGKILL to the daemon only: shims and containers keep running. */
   kill(): Promise<void> {
     return this.#endDaemon('SIGKILL', 10_000);
   }
 
-  /** SIGTERM for the daemon, which stops its containers first. */
+  /** Sends SIGTERM to the daemon, which stops its containers first. */
   stop(): Promise<void> {
     return this.#endDaemon('SIGTERM', patienceMs);
   }
 
-  /** Everything at once, as when the power fails: daemon, containerd, shims and containers. */
+  /** Kills daemon, containerd, shims and containers at once, like a power failure. */
   async cut(): Promise<void> {
     const machine = this.#machine;
     const daemon = this.#daemon;
@@ -107,7 +107,7 @@ export class OwnEngine {
       ...['--exec-root', '/run/docker'],
       ...['--pidfile', '/run/dockerd.pid'],
       ...(this.#more.includes('--rootless') ? [] : ['--cgroup-parent', `/${this.#cgroup}`]),
-      // Published ports are on loopback only, where its proxy serves them.
+      // Published ports are on loopback only, and the engine's proxy serves them.
       ...['--iptables=false', '--ip-masq=false'],
       ...this.#more,
     ];
@@ -126,7 +126,7 @@ export class OwnEngine {
   }
 }
 
-/** Without these no engine can be run here. */
+/** Programs without which no engine can run here. */
 export function missingPrograms(path = ''): string[] {
   const folders = path.split(':');
   const wanted = ['dockerd', 'containerd', 'unshare', 'nsenter', 'mount', 'docker-registry'];
@@ -140,8 +140,9 @@ interface Machine {
 }
 
 /**
- * The first process of the machine reaps what its parent left, and ends when its input does: with the process of the
- * tests, however that ends. The kernel then ends everything else there. Mounts that the tests make later are seen.
+ * The first process of the machine reaps orphaned processes, and ends when its input is closed, which happens when the
+ * process of the tests ends for any reason. The kernel then ends everything else there. Later mounts of the tests are
+ * visible inside.
  */
 async function switchOn(): Promise<Machine> {
   const script = 'mount -t tmpfs tmpfs /run && echo on && cat >/dev/null; exit 0';
@@ -177,7 +178,7 @@ async function childrenOf(parent: number): Promise<number[]> {
   const own = await Promise.all(
     pids.map(async (pid) => {
       const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-      // The program's name stands in parentheses and may hold anything.
+      // The program's name is in parentheses and may contain any character.
       const [, ppid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       return Number(ppid) === parent ? [Number(pid)] : [];
     }),
@@ -195,7 +196,7 @@ async function ended(child: ChildProcess, withinMs: number): Promise<void> {
   }
 }
 
-/** The updater's image, out of the engine that `scripts/image` built it in. */
+/** Copies the updater's image from the engine of `scripts/image`. */
 export async function loadImage(image: string, from: string | undefined, to: string): Promise<void> {
   const options = { extendEnv: false, stdin: 'ignore', timeout: 120_000 } as const;
   const { DOCKER_HOST: _, ...env } = process.env;

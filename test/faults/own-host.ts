@@ -7,13 +7,13 @@ import { SmallDisk } from './full-disk.ts';
 import { bringUpLoopback, endWithParent, runInNamespaces } from './namespaces.ts';
 import { loadImage, OwnEngine } from './own-engine.ts';
 
-/** A machine of the tests' own: whatever happens to it, everybody else's containers run on. */
+/** A machine of the tests: faults on it do not affect unrelated containers. */
 export interface OwnHost {
   host: TestHost;
   engine: OwnEngine;
-  /** What the engine keeps its data on. */
+  /** The disk of the engine's data. */
   engineDisk: SmallDisk;
-  /** What the compose directories are on, but for their `data`, which is on a disk of its own. */
+  /** The disk of the compose directories, without their `data`, which is on a separate disk. */
   composeDisk: SmallDisk;
   close(): Promise<void>;
 }
@@ -23,23 +23,23 @@ const outerEngine = 'SVC_FAULTS_OUTER_ENGINE';
 
 let current: OwnHost | undefined;
 
-/** Its folder, in a process that `runInOwnHost` has started. */
+/** The directory of the host, in a process started by `runInOwnHost`. */
 export function ownDirectory(): string {
   const directory = process.env[variable];
   if (directory === undefined) throw new Error('not in a network of its own: see runInOwnHost');
   return directory;
 }
 
-/** The engine of those who have started this process. */
+/** The engine of the process that started this process. */
 export const outerEngineOf = (): string | undefined => process.env[outerEngine];
 
-/** The one that this process has opened. */
+/** The host that this process has opened. */
 export function ownHost(): OwnHost {
   if (current === undefined) throw new Error('this fault needs an engine of its own: see openOwnHost');
   return current;
 }
 
-/** Runs a script of Node's where `openOwnHost` may be called; gives its exit code. */
+/** Runs a Node script in which `openOwnHost` may be called. Returns its exit code. */
 export function runInOwnHost(script: string, args: readonly string[]): Promise<number> {
   const { DOCKER_HOST } = process.env;
   return runInNamespaces(script, args, {
@@ -52,8 +52,8 @@ export function runInOwnHost(script: string, args: readonly string[]): Promise<n
 }
 
 /**
- * Starts the engine, a registry and the test host, in a process that `runInOwnHost` has started.
- * @param flags more of them for the daemon
+ * Starts the engine, a registry and the test host, in a process started by `runInOwnHost`.
+ * @param flags additional flags of the daemon
  */
 export async function openOwnHost(
   flags: readonly string[] = [],
@@ -62,7 +62,7 @@ export async function openOwnHost(
   const directory = ownDirectory();
   endWithParent();
   await bringUpLoopback(directory);
-  // What is mounted here later is seen by the machine, which was started before.
+  // Makes later mounts visible inside the machine, which was started earlier.
   await execa('mount', ['--make-rshared', '/'], { timeout: 10_000 });
   const engineDisk = await SmallDisk.mount(join(directory, 'data'), 4_000_000_000);
   const composeDisk = await SmallDisk.mount(join(directory, 'compose'), composeBytes);
@@ -76,7 +76,7 @@ export async function openOwnHost(
     engine,
     engineDisk,
     composeDisk,
-    // Nothing has to be removed from an engine that goes away with all its data.
+    // The engine is removed with all its data.
     close: async () => {
       await engine.cut();
       await registry.close();
@@ -86,8 +86,8 @@ export async function openOwnHost(
 }
 
 /**
- * A program that tries something on an engine of its own: prints what is wrong, a line each, and ends with 0 where nothing is.
- * @param prepare before the engine starts
+ * A program that tests something on its own engine: prints each error on a line, and exits with 0 if there are none.
+ * @param prepare called before the engine starts
  */
 export async function tryOnOwnHost(
   script: string,

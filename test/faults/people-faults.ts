@@ -20,7 +20,7 @@ import { atMoment, killAt, onEngineStep, onLine } from './kill.ts';
 import { meddlingFaults } from './meddling-faults.ts';
 import type { Subject } from './subject.ts';
 
-// What people do while an update is on, or after one has failed.
+// Actions of users during an update, or after a failed one.
 
 const few: readonly InstallName[] = ['variable', 'generated', 'moved', 'inline', 'canary', 'cluster'];
 
@@ -31,10 +31,10 @@ const person = (
   run: Fault['run'],
 ): Fault => ({ group: 'people', name, installs, tries, shortTries, run });
 
-/** The phase that the seed names; with 7 of them and another number of installs, each meets each. */
+/** The phase selected by the seed; 7 phases and a different number of installs combine each with each. */
 const phaseOf = ({ seed }: Trial) => plainPhases[seed % plainPhases.length] ?? 'recreate';
 
-/** Somebody does something as a phase begins, or a moment later; the run ends as it says, and the next one is well. */
+/** A user acts when a phase begins, or a moment later. The result matches the last line, and the next run succeeds. */
 async function tryInPhase(
   trial: Trial,
   act: (subject: Subject, run: UpdaterRun) => Promise<unknown>,
@@ -75,7 +75,7 @@ async function trySignal(
         late ? outcome === 'updated' : outcome === 'cancelled' || outcome === 'updated',
         `by a signal in ${phase} it ended ${outcome}`,
       );
-      // The signal may meet a run that has just gone on to recreate.
+      // The signal may arrive when the run has just begun to recreate.
       expectThat(
         outcome === 'updated' || code === exitCode,
         `cancelled with exit code ${code}, not ${exitCode}`,
@@ -86,7 +86,7 @@ async function trySignal(
 
 async function tryEdit(trial: Trial): Promise<void> {
   const { kind } = installs[trial.install];
-  // A generated file belongs to the install: an edit of it is overwritten by the next update.
+  // A generated file belongs to the install: the next update overwrites edits of it.
   const own = kind === 'generated' || kind === 'cluster' || kind === 'cluster-only';
   const names = own ? ['.env'] : kind === 'env-file' ? ['prod.env', 'compose.yaml'] : null;
   const subject = await trial.subject();
@@ -120,7 +120,7 @@ async function tryTwo(trial: Trial): Promise<void> {
   const result = await first.done;
   const ends = [endingOf(result), endingOf(second)];
   trial.note(`the second was started in ${phase} of the first: ${ends.join(', ')}`);
-  // The second may come when the first has ended.
+  // The second run may start after the first has ended.
   expectThat(ends[0] === 'updated', `the first ended ${ends[0]}`);
   expectThat(ends[1] === 'refused' || ends[1] === 'unchanged', `the second ended ${ends[1]}`);
   if (ends[1] === 'refused') {
@@ -135,7 +135,7 @@ async function tryTwo(trial: Trial): Promise<void> {
   await nextRun({ subject, before, to });
 }
 
-/** A killed update is mended by hand; months later another one is started. */
+/** A user repairs the instance after a killed update, and starts another update much later. */
 async function tryByHand(trial: Trial): Promise<void> {
   const subject = await trial.subject();
   const { instance } = subject;
@@ -175,7 +175,7 @@ async function tryByHand(trial: Trial): Promise<void> {
   trial.note(`killed ${why}, and mended by hand`);
   const later = await subject.publish();
   const result = await nextRun({ subject, before: mended, to: later });
-  // A run that ended in pull or before leaves nothing to set aside.
+  // A run that ended in the pull or earlier leaves no state to set aside.
   const killedIn = (await run.done).lines.at(-1)?.phase ?? 'inspect';
   if (['recreate', 'verify'].includes(killedIn)) {
     const backups = join(instance.directory, '.svc-updater', 'backup');

@@ -6,9 +6,10 @@ import { askEngine } from '../rig/engine-api.ts';
 const checkPauseMs = 500;
 
 /**
- * The command that serves a Podman of the tests' own, in place of a daemon. Its packages are laid over `/usr` and `/etc`, so
- * that the caller has to be in a table of mounts of its own.
- * @param packages folder with their `usr` and `etc`. @param directory where its data and the socket are
+ * The command that serves a separate Podman, instead of a daemon. Its packages are laid over `/usr` and `/etc`, so
+ * that the caller has to be in its own mount namespace.
+ * @param packages folder with their `usr` and `etc`
+ * @param directory for its data and the socket
  */
 export async function podmanService(packages: string, directory: string): Promise<string[]> {
   for (const folder of ['usr', 'etc']) {
@@ -17,7 +18,7 @@ export async function podmanService(packages: string, directory: string): Promis
     const options = `lowerdir=${join(packages, folder)}:/${folder},upperdir=${own[0]},workdir=${own[1]}`;
     await execa('mount', ['-t', 'overlay', 'overlay', '-o', options, `/${folder}`], { timeout: 10_000 });
   }
-  // Controllers in both kinds of cgroups are too much for crun.
+  // crun does not work with controllers in both versions of cgroups.
   await execa('umount', ['/sys/fs/cgroup/unified'], { reject: false, timeout: 10_000 });
   const runtime = join(directory, 'crun');
   await writeFile(runtime, withoutLimits, { mode: 0o755 });
@@ -53,12 +54,12 @@ insecure = true
     'PODMAN_IGNORE_CGROUPSV1_WARNING=1',
   ];
   const socket = `unix://${join(directory, 'docker.sock')}`;
-  // With an address it would only be a client, and with a folder of its own crun does not start.
+  // With CONTAINER_HOST, Podman would only be a client; with XDG_RUNTIME_DIR, crun does not start.
   const without = ['-u', 'CONTAINER_HOST', '-u', 'XDG_RUNTIME_DIR'];
   return ['env', ...without, ...env, 'podman', 'system', 'service', '--time=0', socket];
 }
 
-/** Podman sets limits that only a machine's first root may set, and not the root of many a machine for tests. */
+/** Podman sets limits that only the machine's real root may set, which the root of a container is not. */
 const withoutLimits = `#!/bin/sh
 was=
 for word in "$@"; do
@@ -70,7 +71,7 @@ done
 exec crun "$@"
 `;
 
-/** Stands in for systemd, whose timers run the health checks of containers. Gives what ends it. */
+/** Replaces systemd, whose timers run the health checks of containers. Returns a function that stops it. */
 export function runHealthChecks(): () => void {
   let isOver = false;
   const run = async () => {
@@ -94,5 +95,5 @@ export function runHealthChecks(): () => void {
   };
 }
 
-/** Label of containers whose checks nobody runs. */
+/** The label of containers whose health checks are not run. */
 export const unchecked = 'svct.unchecked';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './fault.ts';
 import { interrupted, places, type Strike } from './interrupted.ts';
 
-// The daemon, its containerd, the shims and all containers end in the same instant.
+// The daemon, its containerd, the shims and all containers are killed at the same moment.
 
 const cut: Strike = {
   name: 'the power fails',

@@ -1,8 +1,8 @@
-/** Chance that can be repeated: the same seed gives the same values in the same order. */
+/** Repeatable random values: the same seed gives the same values in the same order. */
 export interface Random {
-  /** From 0 up to but without 1. */
+  /** From 0 (inclusive) to 1 (exclusive). */
   next(): number;
-  /** A whole number from 0 up to but without the limit. */
+  /** An integer from 0 (inclusive) to the limit (exclusive). */
   below(limit: number): number;
   pick<T>(values: readonly T[]): T;
 }

@@ -9,7 +9,7 @@ import { expectEnding, expectPins, nextRun } from './expect.ts';
 import { expectThat, type Fault, type Trial } from './fault.ts';
 import type { InstallName } from './install.ts';
 
-// The registry fails, the update with it and without a trace; then the registry is well again.
+// The registry fails, and the update fails without changes; then the registry works again.
 
 const kinds: readonly InstallName[] = ['variable', 'generated', 'moved', 'cluster', 'canary', 'inline'];
 
@@ -41,14 +41,14 @@ async function tryRegistry(trial: Trial, { fail, args = [] }: Story): Promise<vo
   trial.finally(() => registry.close());
   const subject = await trial.subject({ registry: registry.host });
   const before = await subject.look();
-  // Long enough to be cut short.
+  // Long enough to be interrupted.
   const attempt = { subject, before, to: await subject.publish({ ballast: 4_000 }) };
   await fail(registry);
   const outcome = await expectEnding(attempt, await subject.update(attempt.to, {}, ...args));
   expectThat(outcome === 'failed', `the run ended ${outcome} although the registry fails`);
   trial.note('failed without a trace; now the registry is well again');
   registry.fail(null);
-  // Cut what still stalls, too: the engine goes on waiting for it, and would let the next pull wait with it.
+  // Also closes stalled connections: otherwise the engine keeps waiting, and the next pull would wait with it.
   await registry.down();
   await registry.up();
   await nextRun(attempt);
@@ -60,7 +60,7 @@ export const faults: readonly Fault[] = Object.entries(stories).map(([name, stor
   name,
   installs: kinds,
   tries: 3,
-  // test/e2e/exit-codes.test.ts has some of them.
+  // test/e2e/exit-codes.test.ts contains some of these faults.
   shortTries: 0,
   run: (trial) => tryRegistry(trial, story),
 }));

@@ -8,19 +8,21 @@ import type { UpdateResult, UpdaterOptions, UpdaterRun } from '../rig/updater-ru
 import { Lost } from './fault.ts';
 import type { Subject } from './subject.ts';
 
-/** What the server's launcher gives the updater, so that it comes back by itself. */
+/** Options that the server's launcher gives the updater, so that the engine restarts it. */
 export const launched: UpdaterOptions = { keep: true, docker: ['--restart', 'on-failure:3'] };
 
 const patienceMs = 180_000;
-/** The engine waits 0.1 s before the first restart, and twice as long before each further one. */
+/** The engine waits 0.1 s before the first restart, and twice as long before each further restart. */
 const restartsWithinMs = 4_000;
-/** The engine's word for a container that was running when the power failed: the updater never ends so. */
+/**
+ * The exit code that the engine sets for a container that was running at a power failure; the updater never uses it.
+ */
 const foundDead = 255;
 
 /**
- * Waits until an updater that was interrupted has come to its end by itself, and gives its whole log. It has then
- * switched its restart policy off.
- * @throws Lost where it stays down before its end, or does not end
+ * Waits until an interrupted updater has reached its end without help, and returns its whole log. It has then switched
+ * off its restart policy.
+ * @throws Lost if it is not restarted, or does not end
  */
 export async function awaitComeback(subject: Pick<Subject, 'runs'>, run: UpdaterRun): Promise<UpdateResult> {
   const began = performance.now();
@@ -34,7 +36,7 @@ export async function awaitComeback(subject: Pick<Subject, 'runs'>, run: Updater
     if (downSince !== null && (policy === 'no' || now - downSince > restartsWithinMs)) {
       const log = await logOf(run);
       subject.runs.push({ what: 'the whole of it', name: run.name, log: () => log });
-      // One that has ended well while the engine was away is not started again, whatever its policy.
+      // An updater that succeeded while the engine was unavailable is not restarted, whatever its policy is.
       if (policy !== 'no' && State.ExitCode !== 0) {
         throw new Lost([
           `the updater stays down with exit code ${State.ExitCode} and restart policy ${policy} (${RestartCount} restarts)`,
@@ -53,7 +55,7 @@ export async function awaitComeback(subject: Pick<Subject, 'runs'>, run: Updater
   }
 }
 
-/** Struck between its last line and its exit, the updater has still told how it ended. */
+/** An updater killed between its last line and its exit has still reported its outcome. */
 function exitCodeTold(result: UpdateResult): number {
   const outcome = endingOf(result);
   return outcome === null || outcome === 'cancelled' ? result.exitCode : exitCodes[outcome];

@@ -1,16 +1,16 @@
 #!/bin/sh
-# App and worker of an instance whose data is compared to the last byte: a version writes when it first starts, and never again,
-# unless LIVE is set. Each start tells the witness, which is in no restore point, which data it found. A bad release runs the
-# commands of AT_BOOT, IN_MIGRATION and AT_END in its app, and those of IN_WORKER in its worker.
+# App and worker of an instance whose data is compared byte by byte: a version writes only at its first start, unless
+# LIVE is set. Each start writes the version of its data to the witness, which is in no restore point. A bad release runs
+# the commands of AT_BOOT, IN_MIGRATION and AT_END in its app, and those of IN_WORKER in its worker.
 version=$(cat /etc/svc-version)
-# The first process of a container is deaf to signals that it does not handle.
+# Process 1 of a container ignores signals that it does not handle.
 [ -n "$IS_DEAF" ] || trap 'exit 0' TERM INT
 pause() {
   /bin/busybox sleep "$1" &
   wait $!
 }
 
-# An engine that was killed gives the database another address, so connections to the old one must time out.
+# After a kill, the engine gives the database another address, so that connections to the old address must time out.
 export PGCONNECT_TIMEOUT=3 MYSQL_PWD="$DB_PASSWORD" PGPASSWORD="$DB_PASSWORD"
 ldap() {
   "$@" -x -o nettimeout=3 -H ldap://db -w "$DB_PASSWORD"
@@ -56,8 +56,8 @@ changetype: add
 objectClass: organizationalRole" ;;
   esac
 }
-# A row, then a line, then the witness: at any moment the numbers differ by one at most, and in this order. A start of a good
-# version waits until the gate is open; `hold` lets those go on that write, `paused` none.
+# Writes a row, then a line, then the witness: the numbers always differ by one at most, in this order. A start of a good
+# version waits until the gate is open; with `hold`, only current writers continue, and with `paused`, none.
 write_on() {
   boot=$1-$version-$(cat /proc/sys/kernel/random/uuid)
   until [ "$(cat /witness/gate)" = open ] || [ -n "$FAULT_APP" ]; do pause 0.2; done
@@ -80,7 +80,7 @@ until [ "$rows" != closed ]; do
   rows=$(schema 2>/tmp/why) || rows=closed
 done
 
-# The old version never migrates, whatever it finds.
+# The old version never migrates any data.
 if [ "$1" = app ] && [ -n "$MIGRATES" ] && [ "$rows" != "$version" ]; then
   migrate
   eval "$IN_MIGRATION"

@@ -12,7 +12,7 @@ import type { RestoreStage } from './restore-stage.ts';
 import { begin, lastLine, wordsOf } from './restore-tries.ts';
 import type { Play } from './run-plays.ts';
 
-// Restore points that were changed, and full disks.
+// Damaged restore points, and full disks.
 
 type Damage = Pick<Play, 'name' | 'run'>;
 
@@ -47,7 +47,7 @@ const spoiled: Record<string, (stage: RestoreStage) => Promise<unknown>> = {
   },
 };
 
-/** `rollback` refuses, and touches nothing. */
+/** `rollback` is refused, and changes nothing. */
 const refusedRollback = (name: string, spoil: (stage: RestoreStage) => Promise<unknown>): Damage => ({
   name: `rollback: ${name}`,
   async run(stage, log) {
@@ -66,7 +66,7 @@ const refusedRollback = (name: string, spoil: (stage: RestoreStage) => Promise<u
   },
 });
 
-/** The run ends broken, and nothing is restored. */
+/** The outcome of the run is `broken`, and nothing is restored. */
 const broken = (name: string, spoil: (stage: RestoreStage) => Promise<unknown>): Damage => ({
   name: `bad release: ${name}`,
   async run(stage, log) {

@@ -8,15 +8,15 @@ import { databases } from './databases.ts';
 import type { RestoreStage } from './restore-stage.ts';
 import { versions } from './restore-stage.ts';
 
-// Whether an instance is wholly of one time; uses nothing of the updater.
+// Checks that an instance is consistently of one version, without code of the updater.
 
 export interface Whole {
-  /** Dumps and lists, by name. */
+  /** Dumps and file lists, by name. */
   data: Record<string, string>;
   files: object;
   /** App, worker and database, which may have been replaced by equal containers. */
   moved: Record<string, object>;
-  /** The same containers, never stopped. */
+  /** All other containers, which must never have been stopped. */
   others: Record<string, object>;
 }
 
@@ -52,7 +52,7 @@ export async function lookWhole(stage: RestoreStage): Promise<Whole> {
 
 const serviceOf = ({ Labels }: ContainerInspection['Config']) => Labels['com.docker.compose.service'] ?? '';
 
-/** Names, kinds, modes, owners, sizes, times, links, attributes, contents. */
+/** Names, types, modes, owners, sizes, times, links, attributes and contents. */
 async function walk(directory: string): Promise<string> {
   const script = `export LC_ALL=C; cd "$1"; find . -printf '%p|%y|%m|%U:%G|%T@|%l\\n' | sort
     find . -type f -printf '%p|%n|%s\\n' | sort; find . ! -type s -print0 | sort -z | xargs -0 getfattr -h -d -m - -e hex 2>/dev/null
@@ -61,8 +61,9 @@ async function walk(directory: string): Promise<string> {
 }
 
 /**
- * Everything is as it was then. @param struck services that were killed or replaced on purpose
- * @param isWriting app and worker went on writing, so that their own rows and files differ: see `judgeLive`
+ * Everything is as it was then.
+ * @param struck services that were deliberately killed or replaced
+ * @param isWriting app and worker continued to write, so that their own rows and files differ: see `judgeLive`
  */
 export async function judgeWhole(
   stage: RestoreStage,
@@ -86,10 +87,10 @@ export async function judgeWhole(
   ];
 }
 
-/** The name of a start that writes: see restore-app.sh. */
+/** The name of a writing start: see restore-app.sh. */
 const ofLive = new RegExp(`\\b(?:app|worker)-${versions.old}-[0-9a-f-]{36}`);
 
-/** The lines that only one of them has, a few. */
+/** Some of the lines that only one of the texts contains. */
 function differingLines(what: string, then = '', now = '', isWriting = false): string[] {
   const only = (text: string, other: string) => {
     const known = new Set(other.split('\n'));
@@ -106,9 +107,9 @@ function differingLines(what: string, then = '', now = '', isWriting = false): s
 }
 
 /**
- * Whether the data is of one moment. Each start of app and worker writes 1, 2, 3 … into a table, then into a file, then to the
- * witness. So all rows and lines are there without a gap, none that the witness knows is missing, and at most one more was
- * being written. A bad version has left nothing.
+ * Checks that the data is of one moment. Each start of app and worker writes 1, 2, 3 … to a table, then to a file,
+ * then to the witness. Therefore rows and lines have no gaps, include all numbers of the witness, and at most one
+ * number more. A bad version has left no data.
  */
 export async function judgeLive(stage: RestoreStage): Promise<string[]> {
   const [wrote, files, rows] = await Promise.all([stage.wrote(), stage.liveLines(), stage.liveRows()]);
@@ -125,7 +126,7 @@ export async function judgeLive(stage: RestoreStage): Promise<string[]> {
   });
 }
 
-/** What a kill may leave behind: containers, image tags, restore points, a journal that is not finished. */
+/** Remains of a kill: containers, image tags, restore points, or an unfinished journal. */
 export async function judgeRemains(stage: RestoreStage): Promise<string[]> {
   const { project, directory } = stage.instance;
   const places = (await readdir(stage.points).catch(() => [])).map((name) => name.toLowerCase());
@@ -150,7 +151,7 @@ export async function judgeRemains(stage: RestoreStage): Promise<string[]> {
   ];
 }
 
-/** Files and rows are of the version that is running. */
+/** Files and rows are of the running version. */
 export async function judgeVersion(stage: RestoreStage, version: string): Promise<string[]> {
   const found = await stage.schemas();
   return found.every((each) => each === version)
@@ -158,7 +159,7 @@ export async function judgeVersion(stage: RestoreStage, version: string): Promis
     : [`${version} is running, and the data is of ${found.join(', ')}`];
 }
 
-/** No start of the old version on data that a newer one has touched. */
+/** The old version never started with data of a newer version. */
 export const judgeBoots = (boots: readonly string[]): string[] =>
   boots
     .filter((boot) => boot.split(' ')[1] === versions.old)
@@ -170,7 +171,7 @@ export const judgeBoots = (boots: readonly string[]): string[] =>
     )
     .map((boot) => `the old version was started on newer data: ${boot}`);
 
-/** The operator's own `up` replaces nothing. */
+/** The operator's own `docker compose up -d` recreates nothing. */
 export async function judgeUp(stage: RestoreStage, struck: readonly string[] = []): Promise<string[]> {
   const ids = async () =>
     (await findContainers(stage.instance.project))

@@ -15,7 +15,7 @@ import { prepareStage, versions } from './restore-stage.ts';
 import { people, type Story, type Strike, type Try, tryOnce } from './restore-tries.ts';
 import { type Play, runPlays } from './run-plays.ts';
 
-/** The program behind scripts/campaign restore-kills. */
+/** The program of scripts/campaign restore-kills. */
 
 const strikes = [
   'updater',
@@ -131,7 +131,7 @@ function steps(kind: DataKind, asked: readonly string[]): Try[] {
   );
 }
 
-/** A third each while data is saved, while a bad release is rolled back, and during a rollback by command. */
+/** One third each: while data is saved, while a bad release is rolled back, and during a rollback by command. */
 function chances(kind: DataKind, seed: number): Try[] {
   const random = seeded(seed);
   return Array.from({ length: Number(values.count) }, () => chance(random, kind));

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { askEngine, type ContainerInspection } from '../rig/engine-api.ts';
 import { type Moment, onFileChange, onLine, watchEvents } from './kill.ts';
 
-/** The start of the tools container that does this, the k-th time; of the cold copy, once all have stopped. */
+/** The k-th start of the helper container with this command; for the second copy, after all services have stopped. */
 export function onTools(verb: 'look' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports', k = 1): Moment {
   const name = `at the start of ${verb}${k > 1 ? ` ${k}` : ''}`;
   return {
@@ -14,11 +14,11 @@ export function onTools(verb: 'look' | 'warm' | 'cold' | 'hash' | 'restore' | 'p
         if (status !== 200) return;
         const { Config } = JSON.parse(body) as ContainerInspection;
         if (!isToolsOf(project, Config.Labels) || Config.Cmd?.[0] !== verb || ++count !== k) return;
-        // Its container is started while services stop.
+        // Its container is started while services are still stopping.
         if (verb === 'cold') await untilStopped(project);
         now(name);
       };
-      // Those of a rollback have the label of their restore point.
+      // Helper containers of a rollback have the label of their restore point.
       const filters = { event: ['start'] };
       return watchEvents(filters, ({ Actor }) => void heard(Actor.ID).catch(() => {}));
     },
@@ -31,7 +31,7 @@ export const isToolsOf = (project: string, labels: ContainerInspection['Config']
   ('svc-updater.prepared' in (labels ?? {}) &&
     labels?.['svc-updater.restore-point']?.startsWith(`${project}/`) === true);
 
-/** Until app, worker and database of the project have stopped. */
+/** Waits until app, worker and database of the project have stopped. */
 async function untilStopped(project: string): Promise<void> {
   const filters = { label: [`com.docker.compose.project=${project}`] };
   const path = `/containers/json?filters=${encodeURIComponent(JSON.stringify(filters))}`;
@@ -45,7 +45,7 @@ async function untilStopped(project: string): Promise<void> {
   }
 }
 
-/** Every step of an update that is rolled back, in its order. */
+/** All steps of an update that is rolled back, in order. */
 export const updateSteps: readonly Moment[] = [
   onLine(/copying the data \(/),
   onTools('warm'),
@@ -65,7 +65,7 @@ export const updateSteps: readonly Moment[] = [
   onLine(/the data is identical to the restore point/),
 ];
 
-/** Every step of a rollback by command. */
+/** All steps of a rollback by command, in order. */
 export const rollbackSteps: readonly Moment[] = [
   onLine(/copying the data \(/),
   onLine(/then copying the changes/),

@@ -10,14 +10,14 @@ import type { ReleaseOptions } from '../rig/releases.ts';
 import type { TestHost } from '../rig/test-host.ts';
 import { type DataKind, databases, firstVersion, password } from './databases.ts';
 
-// An instance whose app writes only when a version first starts: between two starts the data is known to the last byte. A live
-// one also writes row after row until it is stopped, while its gate is open.
+// An instance whose app writes only at the first start of a version: between two starts, all data is known exactly. A
+// live instance also writes rows until it is stopped, while its gate is open.
 
 export const versions = { old: firstVersion, good: 'v1.1.0', bad: 'v1.1.2' } as const;
 
 const usualHealth = `{ test: [CMD, /bin/wget, -qO-, 'http://127.0.0.1:8080/version'], timeout: 3s, retries: 3 }`;
 
-/** A release that makes /tmp/busy at its start is `starting`, and waited for, until it removes that file. */
+/** A release that creates /tmp/busy at its start is `starting` until it removes that file, and the updater waits. */
 export const patientHealth = `{ test: [CMD, /bin/sh, -c, 'while [ -e /tmp/busy ]; do /bin/busybox sleep 0.1; done; exec /bin/wget -qO- http://127.0.0.1:8080/version'], interval: 1s, timeout: 180s, retries: 3 }`;
 
 interface StageOptions {
@@ -58,7 +58,7 @@ ${kind === 'files' ? '' : `  db:\n    image: ${image}\n    restart: always\n    
 ${kind === 'files' ? '' : '  db:'}
 `;
 
-/** Fetches what a stage needs from the network. Gives the image of its database; null for files. */
+/** Downloads everything that a stage needs. Returns the image of its database; null for files. */
 export async function prepareStage(kind: DataKind): Promise<string | null> {
   if (kind === 'files') return null;
   await databases[kind].layers();
@@ -71,7 +71,7 @@ type Numbers = Map<string, number[]>;
 export class RestoreStage {
   readonly kind: DataKind;
   readonly instance: Instance;
-  /** The app's directories of data, by name. */
+  /** The app's data directories, by name. */
   readonly trees: Readonly<Record<string, string>>;
   /** The directory of its restore points. */
   points: string;
@@ -132,7 +132,7 @@ export class RestoreStage {
     }
   }
 
-  /** A release that migrates. @param env see restore-app.sh */
+  /** Publishes a release that migrates data. @param env see restore-app.sh */
   async publish(
     tag: string,
     env: Record<string, string>,
@@ -142,7 +142,7 @@ export class RestoreStage {
     await this.instance.publish(tag, { ...release, labels });
   }
 
-  /** Changes the data to something that no try before has had. */
+  /** Changes the data to a value that no earlier try has used. */
   async touch(): Promise<void> {
     const word = randomBytes(8).toString('hex');
     const script = 'echo "$2" >>"$1/stamp"; touch -d "1 hour ago" "$1/stamp"';
@@ -150,7 +150,7 @@ export class RestoreStage {
     if (this.kind !== 'files') await this.ask(databases[this.kind].touch(word));
   }
 
-  /** As the database's owner. */
+  /** Runs commands as the database's owner. */
   ask(text: string): Promise<string> {
     if (this.kind === 'files') throw new Error('there is no database');
     return this.inDatabase(databases[this.kind].client, text);
@@ -165,7 +165,7 @@ export class RestoreStage {
     return (await execa('docker', args, { input, timeout: 120_000, maxBuffer: 1e9 })).stdout;
   };
 
-  /** The versions that have migrated the data: of each tree, and of the database. */
+  /** The versions that have migrated the data: of each directory, and of the database. */
   async schemas(): Promise<string[]> {
     const files = Object.values(this.trees).map((tree) => readFile(join(tree, 'schema'), 'utf8'));
     const rows = this.kind === 'files' ? [] : [databases[this.kind].version(this.inDatabase)];
@@ -179,23 +179,23 @@ export class RestoreStage {
     return db.Id;
   }
 
-  /** Every start so far, such as `app v1.0.0 on v1.0.0 v1.0.0 v1.0.0`: of the files, and of the rows. */
+  /** All starts so far, such as `app v1.0.0 on v1.0.0 v1.0.0 v1.0.0`, from files and from rows. */
   async boots(): Promise<string[]> {
     return (await readFile(join(this.#witness, 'boots'), 'utf8')).trim().split('\n');
   }
 
-  /** `open`: all write; `hold`: only those that write already; `paused`: none. */
+  /** `open`: all starts write; `hold`: only current writers; `paused`: none. */
   async setGate(gate: 'open' | 'hold' | 'paused'): Promise<void> {
     await writeFile(join(this.#witness, 'gate'), gate);
   }
 
-  /** The last number of each start that is known to have been written. */
+  /** The last number that each start is known to have written. */
   wrote = (): Promise<Numbers> => numbersIn(join(this.#witness, 'wrote'));
 
-  /** What each start has left in a file. */
+  /** The numbers of each start in a file. */
   liveLines = (): Promise<Numbers> => numbersIn(join(this.trees.uploads ?? '', 'live'));
 
-  /** What each start has left in the database; null for files. */
+  /** The numbers of each start in the database; null for files. */
   async liveRows(): Promise<Numbers | null> {
     if (this.kind === 'files') return null;
     const numbers: Numbers = new Map();
@@ -210,7 +210,7 @@ export class RestoreStage {
     return numbers;
   }
 
-  /** Until app and worker of the old version have each written more than before. */
+  /** Waits until app and worker of the old version have each written more. */
   async awaitWrites(): Promise<void> {
     const before = await this.wrote();
     for (let tries = 0; tries < 600; tries++) {
@@ -226,7 +226,7 @@ export class RestoreStage {
     throw new Error(`app and worker do not write:\n${await this.instance.compose('logs', 'app', 'worker')}`);
   }
 
-  /** Until nothing is written any more. */
+  /** Waits until nothing is written. */
   async pause(): Promise<void> {
     await this.setGate('paused');
     for (let before = ''; ; ) {
@@ -275,7 +275,7 @@ async function numbersIn(directory: string): Promise<Numbers> {
   return numbers;
 }
 
-/** Inside a directory of the system, which is never saved. */
+/** In a system directory, which is never saved. */
 const witnessOf = (name: string) => `/dev/shm/${name}`;
 
 const makeTree = `cd "$1"; umask 022; echo ${versions.old} >schema; echo kept >kept; echo gone >gone; echo stamp >stamp
@@ -284,7 +284,7 @@ for n in $(seq 300); do echo "$n" >deep/$n; done; head -c 8000000 /dev/urandom >
 mkfifo pipe; setfattr -n user.x -v 1 kept; setfattr -n user.rsync.%stat -v '100644 0,0 1:2' kept; chmod 2770 deep; chown 33:33 deep .; touch -d '2001-02-03 04:05:06.789' deep/er deep .
 `;
 
-/** The long values are the right to bind any port, and an access list. */
+/** The long values are the capability to bind any port, and an access control list. */
 const makeOddFiles = `ln -s '/nowhere/at all' dangling; chown -h 1234:4321 dangling
 echo odd >$'sp ace/n\\xe4me\\nof "bytes" -rf'; : >"sp ace/$(printf 'x%.0s' {1..255})"
 setfattr -n security.capability -v 0x0100000200040000000000000000000000000000 large

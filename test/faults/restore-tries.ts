@@ -17,7 +17,7 @@ import {
 } from './restore-judge.ts';
 import { type RestoreStage, versions } from './restore-stage.ts';
 
-/** What a person types beside the run. */
+/** Commands of a user during the run. */
 export const people = {
   up: ['up', '-d'],
   recreate: ['up', '-d', '--force-recreate', 'db'],
@@ -27,7 +27,7 @@ export const people = {
 } as const;
 type Person = keyof typeof people;
 
-/** What is killed, `power` being everything at once; or a person. `unit` is a unit of systemd with an attached `up`. */
+/** The killed process (`power`: all processes at once), or a user. `unit` is a systemd unit with an attached `up`. */
 export type Strike =
   | 'updater'
   | 'database'
@@ -37,7 +37,7 @@ export type Strike =
   | 'engine restart'
   | 'unit'
   | Person;
-/** These need an engine of the tests' own. */
+/** Strikes that need a separate engine. */
 const ofEngine: readonly Strike[] = ['engine', 'power', 'engine restart'];
 
 /** `bad` is rolled back automatically, `rollback` by command after a good release. */
@@ -47,17 +47,17 @@ export interface Try {
   story: Story;
   strike: Strike;
   moment: Moment;
-  /** A person's `docker compose up -d` between the kill and the next run. */
+  /** A user's `docker compose up -d` between the kill and the next run. */
   isMeddled?: boolean;
 }
 
 interface Tried {
-  /** What made the moment; null if it came too late. */
+  /** The event that made the moment; null if it came too late. */
   why: string | null;
   runs: string[];
-  /** The app's answer in the end. */
+  /** The final version of the app. */
   version: string;
-  /** What was typed, and what it printed. */
+  /** Logs commands and their output. */
   log(text: string): void;
 }
 
@@ -73,7 +73,7 @@ export const wordsOf: Record<Story, string[]> = {
 interface Begun {
   old: Whole;
   good: Whole | null;
-  /** Starts that are known. */
+  /** Number of known starts. */
   boots: number;
 }
 
@@ -88,7 +88,7 @@ export async function begin(stage: RestoreStage, story: Story): Promise<Begun> {
   return { old, good: await lookWhole(stage), boots: length };
 }
 
-/** Strikes once, repeats the command until it has ended, and judges. @throws Lost */
+/** Strikes once, repeats the command until it has ended, and checks the instance. @throws Lost */
 export async function tryOnce(
   stage: RestoreStage,
   given: Try,
@@ -115,7 +115,7 @@ export async function tryOnce(
   }
 }
 
-/** The run that is struck, to its end. An engine that was killed has to restart it. */
+/** Runs the interrupted command to its end. If the engine was killed, it has to restart the updater. */
 async function struckRun(
   stage: RestoreStage,
   tried: Tried,
@@ -141,7 +141,7 @@ async function act(stage: RestoreStage, tried: Tried, strike: Strike, run: Updat
   if (strike === 'updater' || strike === 'unit') return;
   if (strike === 'database' || strike === 'tools') return strikeContainer(stage, strike);
   if (strike in people) {
-    // The updater is held until the command has ended: the moment is the same on every machine.
+    // The updater is paused until the command has ended: the moment is the same on every machine.
     const names = [
       run.name,
       ...(await listContainers({ label: [`svc-updater.scratch=${stage.instance.project}`] })),
@@ -161,7 +161,10 @@ async function type({ instance }: RestoreStage, tried: Tried, who: Person): Prom
   tried.log(`$ docker compose ${people[who].join(' ')}\n${said}\n`);
 }
 
-/** As a systemd unit with `ExecStart=docker compose up` and `Restart=always` does. It is killed without a signal to its containers. */
+/**
+ * Runs `docker compose up` like a systemd unit with `Restart=always`. The unit is killed without a signal to its
+ * containers.
+ */
 function startUnit(cwd: string): { kill(): void } {
   const loop = 'while :; do docker compose up; sleep 1; done';
   const { pid } = spawn('sh', ['-c', loop], { cwd, detached: true, stdio: 'ignore' });
@@ -174,7 +177,7 @@ function startUnit(cwd: string): { kill(): void } {
   };
 }
 
-/** Services whose containers may have been stopped or replaced by the strike. */
+/** Services whose containers the strike may have stopped or replaced. */
 const struckBy: Partial<Record<Strike, readonly string[]>> = {
   down: ['proxy'],
   recreate: ['proxy'],
@@ -197,11 +200,11 @@ async function judge(
   };
   if (!isOver(story, result)) lost([`it is not over after ${mostRuns} runs`]);
   if (isForward(result)) {
-    // A person has started the bad version before the data was saved, and the run says so.
+    // A user has started the bad version before the data was saved, and the run reports it.
     tried.version = versions.bad;
     return lost([...(await judgeRemains(stage)), ...fresh]);
   }
-  // What a person takes down before the first stop stays down, until that person starts it.
+  // Containers that a user removes before the first stop stay removed until the user starts them.
   if (strike === 'down' && / was removed by another process during the update/.test(result.log))
     await stage.instance.compose('up', '-d');
   await stage.instance.waitUntilHealthy(60).catch((error: Error) => {
@@ -229,7 +232,7 @@ const isOver = (story: Story, result: UpdateResult): boolean => {
   return result.exitCode === 0 || ending === 'failed' || (story === 'rollback' && ending === 'refused');
 };
 
-/** The new version was started by someone before the data was saved: no rollback is possible. */
+/** A user started the new version before the data was saved: no rollback is possible. */
 const isForward = (result: UpdateResult): boolean =>
   endingOf(result) === 'broken' &&
   /continues without a restore point|will not be started again/.test(result.log);
@@ -247,7 +250,7 @@ function tell(tried: Tried, run: UpdaterRun, result: UpdateResult): void {
 
 export const lastLine = ({ lines }: UpdateResult): string => lines.at(-1)?.message ?? '';
 
-/** By the kernel, not by the engine, which then acts by the container's policy. */
+/** Kills a container by the kernel, not by the engine, which then acts by the container's restart policy. */
 async function strikeContainer(stage: RestoreStage, which: 'database' | 'tools'): Promise<void> {
   const [tools] = await listContainers({ label: [`svc-updater.scratch=${stage.instance.project}`] });
   const id = which === 'database' ? await stage.databaseId() : tools;

@@ -4,16 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** A file in the user's folder that root has made, and that everybody may write. */
+/** A file in the user's directory that root owns and everybody may write. */
 export const strange = 'strange';
 
-/** Nobody of this machine. */
+/** A user id that is not used on this machine. */
 const user = 4242;
 
-/** Why no engine of an ordinary user can be had here, by trying, or he cannot read these sources; null where one can. */
+/** The reason why no rootless engine can run here, found by trying; null if one can. */
 export function whyNotRootless(): string | null {
   const home = mkdtempSync(join(tmpdir(), 'svct-rootless-'));
-  // For the user, who only passes.
+  // Lets the user traverse the directory.
   chmodSync(home, 0o755);
   try {
     const read = ['head', '--bytes=0', fileURLToPath(import.meta.url)];
@@ -26,9 +26,10 @@ export function whyNotRootless(): string | null {
 }
 
 /**
- * Runs a command as an ordinary user in the namespaces that rootlesskit gives him, as `dockerd-rootless.sh` does: he is root
- * there and nowhere else. His name, his subordinate users and his network device are in a table of mounts of their own, so
- * that this machine never sees them. @param directory his home, with which all of it goes
+ * Runs a command as an ordinary user in the namespaces of rootlesskit, like `dockerd-rootless.sh`: the user is root
+ * only there. The user's name, subordinate ids and network device are in a separate mount namespace, invisible to this
+ * machine.
+ * @param directory the user's home directory, removed with everything in it
  */
 export const rootless = (directory: string, command: readonly string[]): string[] => [
   ...['sh', '-c', setUp, 'sh', directory],

@@ -8,14 +8,14 @@ import { seeded } from './random.ts';
 import { Subject } from './subject.ts';
 
 export interface Settings {
-  /** Tries of every fault, in place of its own number. */
+  /** Number of tries of every fault, instead of the fault's own number. */
   tries?: number | undefined;
   seed: number;
   short: boolean;
-  /** Tell what happened in the tries that survived, too. */
+  /** Also report the notes of survived tries. */
   notes: boolean;
   lanes: number;
-  /** Where the logs of lost tries are kept. */
+  /** The directory for logs of lost tries. */
   directory: string;
   say(line: string): void;
 }
@@ -27,21 +27,21 @@ interface Task {
 }
 
 /**
- * From the seed of a try to that of the next one. It has no factor in common with the numbers of kinds and of moments,
- * so that few tries are spread over all of them and many meet each with each.
+ * The difference between the seeds of two tries. It has no common factor with the numbers of kinds and moments, so
+ * that a few tries cover all of them, and many tries all combinations.
  */
 const stride = 5;
-/** Tries that one instance goes through before a fresh one takes its place. */
+/** Number of tries on one instance before a new one replaces it. */
 const triesPerInstance = 20;
 
-/** Runs every try of the faults, side by side, and tells each as it ends. */
+/** Runs all tries of the faults in parallel, and reports each as soon as it is finished. */
 export async function runFaults(
   faults: readonly Fault[],
   host: TestHost,
   settings: Settings,
 ): Promise<Row[]> {
   const rows: Row[] = [];
-  // One kind of install after the other, so that an instance serves many tries.
+  // Sorted by kind of install, so that an instance can be used for many tries.
   const tasks = faults
     .flatMap((fault) => tasksOf(fault, settings))
     .sort((a, b) => a.install.localeCompare(b.install));
@@ -126,7 +126,7 @@ async function runTry(
   return { row: { ...row, lost: 1, facts, log: kept, again }, notes };
 }
 
-/** Tries one after the other, with the instance that the one before has left. */
+/** Runs tries one after another, with the instance of the previous try. */
 class Lane {
   readonly host: TestHost;
   #idle: Subject | null = null;

@@ -10,9 +10,9 @@ import { RestoreStage } from './restore-stage.ts';
 export interface Play {
   name: string;
   detail?: string;
-  /** Arguments of the campaign that repeat it. */
+  /** Arguments of the campaign that repeat the play. */
   again: string;
-  /** Gives how it ended, and whether the stage may be used again. @throws Lost */
+  /** Returns the outcome, and whether the stage may be used again. @throws Lost */
   run(stage: RestoreStage, log: (text: string) => void): Promise<{ ended: string; isReusable: boolean }>;
 }
 
@@ -23,11 +23,14 @@ export interface Plays {
   of: (kind: DataKind) => readonly Play[];
   /** See `RestoreStage`. */
   isLive: boolean;
-  /** For the log of each try. */
+  /** The directory for the log of each try. */
   directory: string;
 }
 
-/** Tries one after the other, each kind of data on a stage of its own. A stage on which a try was lost is not used again. */
+/**
+ * Runs tries one after another, with a separate stage for each kind of data. A stage with a lost try is not used
+ * again.
+ */
 export async function runPlays({ campaign, host, kinds, of, isLive, directory }: Plays): Promise<Row[]> {
   const rows: Row[] = [];
   await mkdir(directory, { recursive: true });

@@ -18,13 +18,13 @@ import { onTools } from './restore-moments.ts';
 import { patientHealth, RestoreStage, versions } from './restore-stage.ts';
 import { begin, lastLine, wordsOf } from './restore-tries.ts';
 
-// One disk for engine, volumes and compose directory, which a bad release fills, over and over, as long as it runs. Prints what is
-// wrong, a line each, and ends with 0 if nothing is: shared-disk.ts [TRY…]
+// One disk for engine, volumes and compose directory, which a bad release fills repeatedly while it runs. Prints each
+// error on a line, and exits with 0 if there are none: shared-disk.ts [TRY…]
 
 const diskBytes = 1_000_000_000;
-/** So little that a release fills it in a moment; a restore point leaves 5 % of the disk. */
+/** Little enough to be filled in a moment; a restore point leaves 5 % of the disk free. */
 const freeBytes = 160_000_000;
-/** Few, so that they are soon used up. */
+/** Few inodes, which are soon used up. */
 const inodes = 12_000;
 
 interface SharedDisk {
@@ -32,7 +32,7 @@ interface SharedDisk {
   directory: string;
 }
 
-/** What a person does whose disk is full. */
+/** The action of a user with a full disk. */
 async function giveRoom({ directory }: SharedDisk, stage: RestoreStage): Promise<void> {
   await stage.instance.compose('stop', '--timeout', '1', 'app', 'worker');
   await rm(join(directory, 'ballast'), { recursive: true });
@@ -42,9 +42,9 @@ interface Try {
   fill: keyof typeof fillsSharedDisk;
   /** Between saving and the rollback. */
   meddle?: (stage: RestoreStage) => Promise<unknown>;
-  /** There is no room for the rollback until a person makes some. */
+  /** The rollback has no room until a user makes some. */
   isStuck?: boolean;
-  /** The updater is killed here. */
+  /** The moment at which the updater is killed. */
   kill?: Moment;
 }
 
@@ -57,7 +57,7 @@ const removeReserve = ({ instance }: RestoreStage) =>
     ),
   );
 
-/** A restore point as an earlier release has made it: without helper containers, and with a reserve of its own. */
+/** Converts a restore point to that of an earlier release: without helper containers, and with its own reserve. */
 async function makeEarlier(stage: RestoreStage): Promise<void> {
   await prune();
   await removeReserve(stage);
@@ -81,7 +81,7 @@ const tries: Record<string, Try> = {
     (['bytes', 'inodes'] as const).flatMap((fill) =>
       [
         onLine(/; rolling back to /),
-        // The first ones are those of the plan, and of the hashes that the record gets.
+        // The first starts are those of the plan, and of the hashes for the record.
         onTools('look', 2),
         onTools('hash', 2),
         onLine(/restoring the data of /),
@@ -113,7 +113,7 @@ async function tryOne(
   let result = null;
   const log: string[] = [];
   if (kill) {
-    // Its processes have other numbers here.
+    // Process ids are different in this namespace.
     const { run, why } = await atMoment(kill, stage.instance, start, (struck) => struck.kill());
     result = await run.done;
     log.push(result.log, `killed ${why}`);
@@ -151,7 +151,7 @@ async function tryOne(
   ]);
 }
 
-/** Everything is stopped, and the last line says what to do. */
+/** All services are stopped, and the last line contains the next step. */
 async function judgeStuck(stage: RestoreStage, result: UpdateResult): Promise<string[]> {
   const facts = judgeWords(result, {
     exitCode: 5,
@@ -160,7 +160,7 @@ async function judgeStuck(stage: RestoreStage, result: UpdateResult): Promise<st
       /^broken \(no-space\): the data of v1\.0\.0 has not been restored yet, so these services remain stopped: app and worker\. Next: Free at least 17 MB and 256 inodes on this disk, then run the update again/,
     ],
   });
-  // An engine that cannot write that a container has stopped lists it as running.
+  // An engine that cannot store that a container has stopped lists it as running.
   const running = (await findContainers(stage.instance.project)).filter(
     ({ State }) => State.Status === 'running',
   );
@@ -177,7 +177,7 @@ async function main(names: readonly string[]): Promise<number> {
   const directory = ownDirectory();
   endWithParent();
   await bringUpLoopback(directory);
-  // What is mounted here later is seen by the machine, which was started before.
+  // Makes later mounts visible inside the machine, which was started earlier.
   await execa('mount', ['--make-rshared', '/'], { timeout: 10_000 });
   const loop = await mountLoop('ext4', join(directory, 'data'), diskBytes, ['-N', `${inodes}`, '-m', '0']);
   const engine = new OwnEngine(directory, basename(directory));

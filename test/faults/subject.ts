@@ -9,7 +9,7 @@ import type { TestHost } from '../rig/test-host.ts';
 import type { UpdateResult, UpdaterOptions, UpdaterRun } from '../rig/updater-run.ts';
 import { type InstallName, instanceOptions, type Release, releaseOf } from './install.ts';
 
-/** What an instance was before the fault: what must be there afterwards follows from it. */
+/** The state of an instance before the fault, from which the expected state follows. */
 export interface Before extends Look {
   release: Release;
 }
@@ -21,13 +21,13 @@ interface Run {
   log(): string;
 }
 
-/** An instance that faults are tried on: it goes upward, release by release. */
+/** An instance for faults. It is updated from release to release. */
 export class Subject {
   readonly instance: Instance;
   readonly install: InstallName;
-  /** The one that it is known to run. */
+  /** The release that it is known to run. */
   release: Release;
-  /** Tries that it has survived. */
+  /** Number of survived tries. */
   tries = 0;
   runs: Run[] = [];
   #newest: number;
@@ -43,19 +43,19 @@ export class Subject {
     return new Subject(await startInstance(host, instanceOptions(install, options)), install);
   }
 
-  /** Publishes the next release, good but for the options; a floating tag moves. */
+  /** Publishes the next release, which is good unless the options change it; a floating tag then points to it. */
   async publish(options: ReleaseOptions = {}): Promise<Release> {
     this.#newest++;
     return this.publishAgain(releaseOf(this.install, this.#newest, options));
   }
 
-  /** Publishes a release once more, in place of one of the same name: its publisher has mended it. */
+  /** Publishes a fixed release under the name of the existing one. */
   async publishAgain(release: Release): Promise<Release> {
     await this.instance.publish(release.tag, release.options);
     return release;
   }
 
-  /** Starts the updater and leaves it running. */
+  /** Starts the updater without waiting for its end. */
   start(release: Pick<Release, 'args'>, options: UpdaterOptions = {}, ...more: string[]): UpdaterRun {
     const args = [...release.args, ...more];
     const updater = this.instance.startUpdate(args, options);
@@ -72,7 +72,7 @@ export class Subject {
     return this.start(release, options, ...more).done;
   }
 
-  /** `docker start` of an updater's container that was kept, to its end. */
+  /** Runs `docker start` for a retained updater container, and waits until it exits. */
   async startAgain({ name }: UpdaterRun): Promise<UpdateResult> {
     const began = performance.now();
     const { exitCode, all } = await execa('docker', ['start', '--attach', name], {
@@ -86,7 +86,7 @@ export class Subject {
     return { exitCode: exitCode ?? -1, log: all, lines, durationMs: performance.now() - began };
   }
 
-  /** Removes an updater's container that was kept. */
+  /** Removes a retained updater container. */
   async forget({ name }: UpdaterRun): Promise<void> {
     await askEngine('DELETE', `/containers/${name}?force=1&v=1`);
   }

@@ -20,9 +20,9 @@ import { oldAfterNew, type Snapshot, snapshot } from '../rig/swarm-judge.ts';
 import { runUpdater, type SwarmRun } from '../rig/swarm-run.ts';
 import { type Random, seeded } from './random.ts';
 
-// Updates of stacks that are broken on purpose, over and over: a killed updater, dead and cut-off nodes, and people who work
-// on the stack meanwhile, each at a chosen or a random moment. What is judged is what a person looks at: what runs, whether
-// an old version has booted after a new one, whether the last line is true, and whether the next update brings the stack on.
+// Repeated updates of stacks with deliberate faults: a killed updater, failed or disconnected nodes, and users who
+// change the stack, each at a chosen or random moment. Checked is the visible result: running services, no start of an
+// old version after a new one, a true last line, and a successful next update.
 
 const usage =
   'usage: scripts/campaign swarm-faults [--minutes N | --tries N] [--seed S] [--fault NAME] [--moment NAME] [--layout NAME] [--target VERSION] [--notes]';
@@ -45,7 +45,7 @@ if (asked.help) {
   process.exit(0);
 }
 
-/** By the line of the log after which it happens. */
+/** Moments by the log line after which they occur. */
 const moments = {
   'an image is here': /pull 100%/,
   'all nodes have it': /(have|has) pulled all images/,
@@ -79,7 +79,7 @@ const layouts: Record<string, Record<string, ServiceOptions>> = {
   },
 };
 
-/** Releases, with what becomes of each by itself. */
+/** Releases with the outcome of an undisturbed update. */
 const targets = { '1.5.0': 'updated', '2.0.0': 'updated', '1.6.0': 'broken', '1.7.0': 'broken' } as const;
 type Target = keyof typeof targets;
 
@@ -88,9 +88,9 @@ interface Stage {
   run: SwarmRun;
   target: Target;
   random: Random;
-  /** Nodes that are down, to be started again before the end. */
+  /** Stopped nodes, to be started again before the end. */
   down: Set<Node>;
-  /** What somebody did, which the judge has to know of. */
+  /** Actions of users that the checks depend on. */
   did: { wroteOld?: boolean; scaled?: Record<string, number>; killedFirst?: boolean; wrote?: boolean };
 }
 
@@ -112,7 +112,7 @@ async function powerOff(stage: Stage, node: Node): Promise<void> {
   if (node === 'n1') stage.did.killedFirst = true;
   if (node === stage.stack.manager) stage.stack.manager = nodes.find((each) => each !== node) ?? 'n1';
   await swarm('kill', node);
-  // It comes back while the run goes on, or not before its end.
+  // The node returns during the run, or after its end.
   if (stage.random.pick([true, false])) {
     await sleep(stage.random.below(8_000));
     await swarm('start', node);
@@ -251,7 +251,7 @@ async function oneTry(seed: number): Promise<void> {
   }
 }
 
-/** Whether a run has said how it ended; a killed one has not. */
+/** Whether a run has reported its outcome; a killed run has not. */
 const isEnd = (code: number | null): boolean => code !== null && [0, 3, 4, 5].includes(code);
 
 const quorum = () =>

@@ -9,13 +9,13 @@ import { startInstance } from '../rig/instance.ts';
 import type { TestHost } from '../rig/test-host.ts';
 import { tryOnOwnHost } from './own-host.ts';
 
-// An instance in cluster mode on an engine of its own: a Swarm manager, with an attachable overlay network that the
-// instance's proxy and app are in, and other people's tasks beside it.
+// An instance in cluster mode on a separate engine: a Swarm manager, with an attachable overlay network for the
+// instance's proxy and app, and unrelated tasks.
 
 const docker = async (...args: string[]): Promise<string> =>
   (await execa('docker', args, { stdin: 'ignore', timeout: 60_000 })).stdout;
 
-/** Everything of the Swarm that an update must leave alone: tasks with their containers, services, networks. */
+/** All Swarm objects that an update must not change: tasks with their containers, services, and networks. */
 async function swarmState(): Promise<Record<string, string>> {
   const format = (text: string) => ['--no-trunc', '--format', text];
   const [tasks, containers, services, networks] = await Promise.all([
@@ -41,7 +41,7 @@ async function startTheirs({ parts }: TestHost): Promise<void> {
   throw new Error('the tasks of the others do not run');
 }
 
-/** The cluster file of a release, in which the proxy is in the overlay network, and the app, which gets an address there. */
+/** The cluster file of a release, with proxy and app in the overlay network; the app has an address there. */
 const withOverlay = (release: string): string =>
   clusterCompose(release)
     .replace('networks: [internal]', 'networks: [internal, users]')

@@ -2,7 +2,7 @@ import type { ChannelFile } from '../../src/provenance/channel-file.ts';
 import type { publisher } from '../provenance/sign.ts';
 import { type Forge, type Published, text } from './forge.ts';
 
-/** A channel file of svc that says nothing, unless told otherwise. */
+/** A channel file of svc without notices, and with these changes. */
 export const channelFile = (change: Partial<ChannelFile> = {}): ChannelFile => ({
   format: 1,
   product: 'svc',
@@ -18,10 +18,10 @@ export const channelFile = (change: Partial<ChannelFile> = {}): ChannelFile => (
 export const recallsOf = (...versions: string[]) =>
   versions.map((version) => ({ version, why: 'It loses data.' }));
 
-/** The files of a forge that a channel file is published as. */
+/** File names of a channel file and its signature on a forge. */
 export const copyNames = ['channel.json', 'channel.json.sigstore.json'] as const;
 
-/** Hosts a channel file at a path, with its signature unless nobody signs it. */
+/** Hosts a channel file at a path, signed by `by` if it is not null. */
 export function hostChannel(
   forge: Forge,
   told: object,

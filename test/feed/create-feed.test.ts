@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(async () => {
   feed?.close();
   await forge.close();
-  // Whatever a test here was about, nothing was to be said.
+  // No test in this file may log anything.
   expect(log).toEqual([]);
 });
 
@@ -24,8 +24,8 @@ const feedOf = (url: string, headers?: Record<string, string>) => {
 };
 const versions = ({ releases }: Feed) => releases.map(({ version }) => version);
 
-describe('what a feed reads', () => {
-  it.each<Api>(['gitHub', 'gitea', 'gitLab', 'static'])('%s', async (api) => {
+describe('a feed', () => {
+  it.each<Api>(['gitHub', 'gitea', 'gitLab', 'static'])('reads the releases of %s', async (api) => {
     forge.publish(
       { tag: 'v1.5.0', notes: '- faster', publishedAt: '2026-11-21T12:00:00+02:00' },
       'v1.4.2',
@@ -48,11 +48,11 @@ describe('what a feed reads', () => {
       headers: { accept: 'application/json', 'user-agent': 'svc-updater' },
       status: 200,
     });
-    // A forge is asked for its latest release by itself, too; GitLab leads from there to another address.
+    // The latest release of a forge is requested separately; GitLab redirects that request.
     expect(forge.seen).toHaveLength({ gitHub: 2, gitea: 2, gitLab: 3, static: 1 }[api]);
   });
 
-  it('sends the login in the address as a header', async () => {
+  it('sends credentials of its address as a header', async () => {
     forge.publish('v1.5.0');
     const url = new URL(forge.address('static'));
     url.username = 'robot';
@@ -63,7 +63,7 @@ describe('what a feed reads', () => {
     );
   });
 
-  it('keeps all releases and the notes of a few per channel', async () => {
+  it('keeps all releases, but only the notes of the newest releases of each channel', async () => {
     const notes = 'x'.repeat(50);
     const canaries = Array.from({ length: 500 }, (_, i) => ({ tag: `v2.0.0-canary.${i}`, notes }));
     const stable = Array.from({ length: 150 }, (_, i) => ({ tag: `v1.${i}.0`, notes }));
@@ -80,12 +80,12 @@ describe('what a feed reads', () => {
   });
 });
 
-describe('pages', () => {
+describe('a feed with several pages', () => {
   it.each([
     ['after others', '</one>; rel="prev", </three>; rel=last; title="a, b", </two>; title="c"; rel="next"'],
     ['with a login, which fetch would refuse', '<http://a:b@HOST/two>; rel="next"'],
     ['relative', '<two?x=,;>;rel=next'],
-  ])('by the Link header: %s', async (_, link) => {
+  ])('follows the Link header: %s', async (_, link) => {
     const { host } = new URL(forge.origin);
     forge.next(json(200, [], { link: link.replace('HOST', host) }), json(200, []));
     await feedOf(`${forge.origin}/one`).check();
@@ -113,7 +113,7 @@ describe('pages', () => {
   });
 });
 
-describe('what has not changed', () => {
+describe('an unchanged response', () => {
   it.each<[Api, string]>([
     ['gitHub', 'if-none-match'],
     ['static', 'if-modified-since'],
@@ -137,7 +137,7 @@ describe('what has not changed', () => {
 });
 
 describe('check', () => {
-  it('joins the one under way', async () => {
+  it('joins a check that is in progress', async () => {
     forge.publish('v1.5.0');
     const reading = feedOf(forge.address('static'));
     await Promise.all([reading.check(), reading.check(), reading.check()]);

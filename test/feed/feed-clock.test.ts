@@ -29,10 +29,10 @@ afterEach(async () => {
   await forge.close();
 });
 
-/** How long each pause between two checks is; the time-outs of requests, fetch's own too, are shorter. */
+/** Timers between two checks; the timeouts of requests are shorter. */
 const pauses = () => timers.mock.calls.map(([, delay]) => delay ?? 0).filter((delay) => delay > 8 * minute);
 
-/** Until so many checks have ended, and the next is set. */
+/** Waits until `count` checks have ended and the next check is scheduled. */
 async function ended(count: number): Promise<void> {
   const end = process.hrtime.bigint() + 60_000_000_000n;
   while (pauses().length < count) {
@@ -42,7 +42,7 @@ async function ended(count: number): Promise<void> {
   expect(pauses()).toHaveLength(count);
 }
 
-/** Lets the time pass until the next check has ended; how much that was. */
+/** Advances the time until the next check has ended, and returns the elapsed time. */
 async function nextCheck(): Promise<number> {
   const before = Date.now();
   const count = pauses().length;
@@ -57,8 +57,8 @@ async function nextCheck(): Promise<number> {
 
 const limited = (seconds: number) => json(429, {}, { 'retry-after': String(seconds) });
 
-describe('ten minutes', () => {
-  it('pass between two checks, with jitter', async () => {
+describe('the interval between checks', () => {
+  it('is ten minutes with jitter', async () => {
     feed.start();
     await ended(1);
     expect(feed.checkedAt).toEqual(new Date(now));
@@ -69,12 +69,12 @@ describe('ten minutes', () => {
     expect(new Set(gaps.map(Math.round)).size).toBeGreaterThan(10);
     expect(checks).toBe(21);
     expect(feed.checkedAt).toEqual(new Date(Date.now()));
-    // All but the first told that nothing has changed.
+    // All responses except the first are 304.
     expect(forge.seen.map(({ status }) => status)).toEqual([200, ...gaps.map(() => 304)]);
     expect(log).toEqual([]);
   });
 
-  it('stop at close and do not begin without start', async () => {
+  it('begins at start and ends at close', async () => {
     await feed.check();
     await vi.advanceTimersByTimeAsync(60 * minute);
     expect(forge.seen).toHaveLength(1);
@@ -86,8 +86,8 @@ describe('ten minutes', () => {
   });
 });
 
-describe('after errors', () => {
-  it('the pause doubles, up to four hours, and is ten minutes again when it works', async () => {
+describe('the interval after errors', () => {
+  it('doubles up to four hours, and is ten minutes again after a successful check', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.5);
     feed.start();
     await ended(1);
@@ -131,7 +131,7 @@ describe('a rate limit', () => {
     expect(feed.releases).toHaveLength(1);
   });
 
-  it('is not affected by changes of the clock', async () => {
+  it('is not affected by changes of the system clock', async () => {
     forge.next(limited(3600));
     feed.start();
     await ended(1);
@@ -147,13 +147,13 @@ describe('a rate limit', () => {
   });
 });
 
-describe('why a check failed', () => {
+describe('the failure of a check', () => {
   const failure = (why: string, inMinutes: number) => ({
     message: `the releases at ${new URL(forge.origin).host} cannot be read: ${why}`,
     nextCheckAt: new Date(Date.now() + inMinutes * minute).toISOString(),
   });
 
-  it('is reported with the time of the next check until one succeeds', async () => {
+  it('is reported with the time of the next check until a check succeeds', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.5);
     feed.start();
     await ended(1);
@@ -163,7 +163,7 @@ describe('why a check failed', () => {
     expect(feed.failure).toEqual(failure('the response has status 500', 10));
     await vi.advanceTimersByTimeAsync(3 * minute);
     expect(feed.failure).toEqual(failure('the response has status 500', 7));
-    // Whoever reckons from what the server's clock says now comes to the same moment.
+    // The duration until the next check is the same after a change of the system clock.
     vi.setSystemTime(now - 24 * 60 * minute);
     expect(feed.failure).toEqual(failure('the response has status 500', 7));
     await vi.advanceTimersByTimeAsync(7 * minute);

@@ -31,10 +31,10 @@ const versions = ({ releases }: Feed) => releases.map(({ version }) => version);
 const messages = () =>
   log.map(({ level, message }) => `${level}: ${message.replace(/127\.0\.0\.1:\d+/, 'HOST')}`);
 const warning = (why: string) =>
-  `warn: the releases at HOST cannot be read: ${why}. The releases read before remain available.`;
+  `warn: the releases at HOST cannot be read: ${why}. The releases from the last successful check remain available.`;
 const good = 'info: the releases at HOST can be read again';
 
-/** What happens on another event loop's turn, with fake timers too. */
+/** Waits for a condition; works with fake timers, too. */
 async function until(done: () => boolean): Promise<void> {
   const end = performance.now() + 60_000;
   while (!done()) {
@@ -89,9 +89,9 @@ describe('an invalid response', () => {
       text(302, '', { location: 'file:///etc/passwd' }),
       'it redirects to an address that is neither http nor https',
     ],
-  ])('%s', async (_, reply, why) => {
+  ])('causes a warning and keeps the releases: %s', async (_, reply, why) => {
     forge.publish('v1.5.0');
-    // A file is one page: of a forge's, smaller ones are asked for.
+    // A static file is one page; a page of a forge would be requested again at a smaller size.
     const reading = feedOf(forge.address(why.includes('8 MiB') ? 'static' : 'gitea'));
     if (why !== 'the response has status 304') await reading.check();
     const { releases, checkedAt } = reading;
@@ -104,7 +104,7 @@ describe('an invalid response', () => {
     expect(Math.max(...forge.seen.map(({ bytes }) => bytes))).toBeLessThan(20 * mebibyte);
   });
 
-  it('never logs a token', async () => {
+  it('never causes a token to be logged', async () => {
     await feedOf(`${forge.origin}/${secret}?access_token=${secret}`).check();
     await feedOf(forge.origin.replace('//', `//robot:${secret}@`)).check();
     await feedOf(forge.origin, { authorization: `Bearer ${secret}\nx` }).check();
@@ -112,8 +112,8 @@ describe('an invalid response', () => {
     expect(messages()).toEqual([
       warning('the response has status 404'),
       warning('the response has status 404'),
-      warning('the configured headers or login contain invalid characters'),
-      warning('the configured headers or login contain invalid characters'),
+      warning('the configured headers or credentials contain invalid characters'),
+      warning('the configured headers or credentials contain invalid characters'),
     ]);
   });
 });
@@ -137,7 +137,7 @@ describe('a failed page', () => {
     await reading.check();
     expect(versions(reading)).toEqual(['v1.4.0', 'v1.6.0-canary.1']);
     expect(messages()).toEqual([warning('the response has status 502')]);
-    // Of an answer that was not taken, the ETag is not either: it would hide what is new for good.
+    // The ETag of a discarded response must not be used, because it would hide the new releases permanently.
     const before = forge.seen.length;
     await reading.check();
     expect(versions(reading)).toEqual(['v1.4.0', 'v1.6.0-canary.2']);
@@ -145,7 +145,7 @@ describe('a failed page', () => {
   });
 });
 
-it('logs the first failure of a series and the recovery', async () => {
+it('a feed logs only the first failure of a series and the recovery', async () => {
   forge.publish('v1.5.0');
   const reading = feedOf(forge.address('static'));
   forge.next(json(500, {}), json(404, {}));
@@ -159,14 +159,14 @@ it('logs the first failure of a series and the recovery', async () => {
   ]);
 });
 
-describe('the time-out', () => {
+describe('an unanswered check', () => {
   it.each<[string, readonly Reply[]]>([
     ['a redirect and no answer', [text(302, '', { location: '/elsewhere' }), silence]],
     [
       'a body that stops',
       [(_, response) => response.writeHead(200, { 'content-type': 'application/json' }).write('[')],
     ],
-  ])('ends after 10 s: %s', async (_, replies) => {
+  ])('times out after 10 s: %s', async (_, replies) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
     forge.next(...replies);
     const reading = feedOf(forge.origin);
@@ -183,7 +183,7 @@ describe('the time-out', () => {
     await until(() => forge.seen.at(-1)?.dropped === true);
   });
 
-  it('leaves no connection when closed during a check', async () => {
+  it('has its connection closed when the feed is closed', async () => {
     forge.next(silence);
     const reading = feedOf(forge.origin);
     const checking = reading.check();
@@ -198,7 +198,7 @@ describe('the time-out', () => {
 describe('a redirect', () => {
   const tokens = { authorization: `Bearer ${secret}`, 'private-token': secret, cookie: `session=${secret}` };
 
-  it('is followed on the same origin, with the headers of the host', async () => {
+  it('is followed on the same origin with the configured headers', async () => {
     forge.publish('v1.5.0');
     forge.next(text(301, '', { location: new URL(forge.address('gitHub')).pathname }));
     const reading = feedOf(`${forge.origin}/repos/acme/old-name/releases`, tokens);
@@ -207,7 +207,7 @@ describe('a redirect', () => {
     expect(forge.seen[1]?.headers).toMatchObject(tokens);
   });
 
-  it('is followed to another origin without the token', async () => {
+  it('is followed to another origin without tokens', async () => {
     const other = await startForge();
     try {
       other.publish({ tag: 'v1.6.0-canary.1', prerelease: true }, 'v1.4.0');

@@ -33,7 +33,7 @@ const canaries = (count: number, more: Partial<Published> = {}): Published[] =>
     prerelease: true,
     ...more,
   }));
-/** The list's pages that were asked for, as their parameters. */
+/** Query parameters of all requested pages of the list. */
 const pages = () =>
   forge.seen
     .map(({ path }) => new URL(path, forge.origin))
@@ -47,7 +47,7 @@ describe('a page', () => {
     ['gitHub', '100'],
     ['gitea', '50'],
     ['gitLab', '100'],
-  ] as const)('of %s is asked for with %s releases', async (api, most) => {
+  ] as const)('of %s is requested with %s releases', async (api, most) => {
     forge.publish(...Array.from({ length: 120 }, (_, i) => `v1.${120 - i}.0`));
     await feedOf(forge.address(api)).check();
     expect(pages()).toEqual([{ [sizes[api]]: most }]);
@@ -58,7 +58,7 @@ describe('a page', () => {
     ['/git/api/v1/repos/acme/svc/releases/', '?limit=50', 'latest?'],
     ['/gitlab/api/v4/projects/42/releases', '?per_page=100', 'permalink/latest?'],
     ['/repos/acme/svc/releases?per_page=7', '?per_page=7', 'latest?per_page=7'],
-  ])('of a forge at %s', async (path, query, latest) => {
+  ])('of a forge is requested at %s', async (path, query, latest) => {
     forge.next(json(200, []), json(404, {}));
     await feedOf(`${forge.origin}${path}`).check();
     const list = path.replace(/\/?(\?.*)?$/, '');
@@ -70,7 +70,7 @@ describe('a page', () => {
   });
 
   it('over 8 MiB is requested again at half the size', async () => {
-    // 30 of them are 9 MiB.
+    // 30 releases are 9 MiB.
     const assets = 0.3 * mebibyte;
     forge.publish(...Array.from({ length: 60 }, (_, i) => ({ tag: `v1.${60 - i}.0`, assets })));
     const reading = feedOf(forge.address('gitHub'));
@@ -78,13 +78,13 @@ describe('a page', () => {
     expect(pages()).toEqual([{ per_page: '100' }, { per_page: '50' }, { per_page: '25' }]);
     expect([newest(reading), reading.releases.length, log]).toEqual(['v1.60.0', 25, []]);
 
-    // The next check begins with the size that the forge could give.
+    // The next check begins with the successful page size.
     forge.seen.length = 0;
     await reading.check();
     expect(pages()).toEqual([{ per_page: '25' }]);
   });
 
-  it('that is too large with a single release fails the check', async () => {
+  it('fails the check if it is too large with a single release', async () => {
     forge.publish({ tag: 'v1.5.0', assets: 9 * mebibyte }, 'v1.4.0');
     const reading = feedOf(`${forge.address('gitHub')}?per_page=4`);
     await reading.check();
@@ -94,7 +94,7 @@ describe('a page', () => {
 });
 
 describe('the newest stable release', () => {
-  it('is found behind any number of canaries', async () => {
+  it('is found if any number of canaries is newer', async () => {
     forge.publish(...canaries(900), 'v1.5.0');
     const reading = feedOf(forge.address('gitHub'));
     await reading.check();
@@ -102,7 +102,7 @@ describe('the newest stable release', () => {
     expect(forge.seen).toHaveLength(2);
   });
 
-  it('of GitLab, which has no pre-releases, is found on the first five further pages', async () => {
+  it('is found on the first five further pages of GitLab, which has no pre-releases', async () => {
     forge.publish(...canaries(550), 'v1.5.0');
     const reading = feedOf(forge.address('gitLab'));
     await reading.check();
@@ -110,14 +110,14 @@ describe('the newest stable release', () => {
     expect(pages()).toHaveLength(6);
   });
 
-  it('may be higher than the latest by date', async () => {
+  it('may have a higher version than the latest release by date', async () => {
     forge.publish('v1.4.9', 'v1.5.0');
     const reading = feedOf(forge.address('gitea'));
     await reading.check();
     expect(newest(reading)).toBe('v1.5.0');
   });
 
-  it.each(paged)('of %s may be on no page', async (api) => {
+  it.each(paged)('is found on %s even if it is on no page', async (api) => {
     forge.publish('v1.5.0', 'v1.4.0');
     forge.next(json(200, []));
     const reading = feedOf(forge.address(api));
@@ -128,7 +128,7 @@ describe('the newest stable release', () => {
   it.each([
     ['there is none', json(404, { message: 'Not Found' })],
     ['GitLab shows a guest the list alone', json(403, { message: '403 Forbidden' })],
-  ])('is not requested unnecessarily: %s', async (_, reply) => {
+  ])('is read from the list if the latest release cannot be requested: %s', async (_, reply) => {
     forge.publish('v1.5.0');
     const list = json(200, [{ tag_name: 'v1.5.0', draft: false, prerelease: false }]);
     forge.next(list, reply);
@@ -140,7 +140,7 @@ describe('the newest stable release', () => {
   it.each([
     ['its forge fails', json(502, {}), 'the response has status 502'],
     ['it is too large', text(200, ' '.repeat(8 * mebibyte + 1)), 'its latest release is larger than 8 MiB'],
-  ])('that cannot be read fails the check: %s', async (_, reply, why) => {
+  ])('fails the check if it cannot be read: %s', async (_, reply, why) => {
     forge.next(json(200, []), reply);
     const reading = feedOf(forge.address('gitHub'));
     await reading.check();
@@ -150,7 +150,7 @@ describe('the newest stable release', () => {
 });
 
 describe('further pages', () => {
-  it('are read until there is a release of the channel, and no further', async () => {
+  it('are read only until a release of the channel is found', async () => {
     channel = 'canary';
     forge.configure({ most: 2 });
     const stable = ['v1.5.0', 'v1.4.0', 'v1.3.0', 'v1.2.0', 'v1.1.0'];
@@ -165,7 +165,7 @@ describe('further pages', () => {
     expect(pages()).toHaveLength(1);
   });
 
-  it('are five at most', async () => {
+  it('are at most five', async () => {
     channel = 'canary';
     forge.configure({ most: 1 });
     forge.publish(...Array.from({ length: 9 }, (_, i) => `v1.${9 - i}.0`), 'v2.0.0-canary.1');
@@ -175,7 +175,7 @@ describe('further pages', () => {
     expect(newest(reading)).toBeUndefined();
   });
 
-  it('end if a page links to an earlier one', async () => {
+  it('are not read if a page links to an earlier page', async () => {
     channel = 'canary';
     const link = '</repos/acme/svc/releases?per_page=100>; rel="next"';
     forge.next(json(200, [], { link }), json(404, {}));
@@ -184,7 +184,7 @@ describe('further pages', () => {
   });
 
   it.each([['gitLab', { rootUrl: 'https://git.example' }]] as const)(
-    'of %s are found with %j, by the address that it was asked at',
+    'of %s with %j are requested at the origin of the first page',
     async (api, settings) => {
       channel = 'canary';
       forge.configure({ most: 1, ...settings });
@@ -196,11 +196,11 @@ describe('further pages', () => {
     },
   );
 
-  it('are read after a change of the channel without known releases', async () => {
+  it('are read after a change to a channel without known releases', async () => {
     forge.configure({ most: 1 });
     forge.publish('v1.5.0', 'v2.0.0-canary.1');
     const reading = feedOf(forge.address('gitHub'));
-    // Before the first check nothing is known of any: that is what it is for.
+    // No request before the first check, which reads the releases anyway.
     reading.lookFor('canary');
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(forge.seen).toHaveLength(0);
@@ -215,8 +215,8 @@ describe('further pages', () => {
   });
 });
 
-describe('what has not changed', () => {
-  it('is not sent again, page by page', async () => {
+describe('an unchanged page', () => {
+  it('is not sent again', async () => {
     channel = 'canary';
     forge.configure({ most: 1 });
     forge.publish('v1.5.0', 'v1.4.0', 'v2.0.0-canary.1');
@@ -226,10 +226,10 @@ describe('what has not changed', () => {
     forge.seen.length = 0;
     await reading.check();
     expect(forge.seen.map(({ status }) => status)).toEqual([304, 304, 304, 304]);
-    // What goes by the list need not look through it again.
+    // An identical list shows callers that nothing has changed.
     expect(reading.releases).toBe(releases);
 
-    // The last page alone is another one.
+    // Only the last page has changed.
     forge.publish('v1.5.0', 'v1.4.0', 'v2.0.0-canary.2');
     forge.seen.length = 0;
     await reading.check();

@@ -17,7 +17,7 @@ async function serve(listener: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A host of the network, and a feed that leads to it by another name. */
+/** A private host, and a feed that redirects to it. */
 async function rig(location: (port: number) => string) {
   const asked: string[] = [];
   const port = await serve(({ url = '' }, response) => {
@@ -27,7 +27,7 @@ async function rig(location: (port: number) => string) {
   const feedPort = await serve((_, response) => {
     response.writeHead(302, { location: location(port) }).end();
   });
-  // The feed's name has an address out in the world, as far as anybody but this test can tell.
+  // The name of the feed resolves to a public address.
   const names: Record<string, string> = { localhost: '93.184.215.14', 'inner.test': '10.1.2.3' };
   const lookup = async (name: string) => [{ address: names[name] ?? '93.184.215.14' }];
   const go = (address: string, feed = address, resolve = lookup) =>
@@ -44,15 +44,15 @@ describe('a public feed', () => {
   it.each<(port: number) => string>([
     (port) => `http://127.0.0.1:${port}/latest/meta-data`,
     (port) => `http://inner.test:${port}/`,
-  ])('cannot refer to a host in a private network: %#', async (location) => {
+  ])('cannot redirect to a host in a private network: %#', async (location) => {
     const { asked, go, feed } = await rig(location);
     await expect(go(feed)).rejects.toThrow('which is in a private network');
     expect(asked).toEqual([]);
   });
 
-  it('cannot name a file in a private network either', async () => {
+  it('cannot contain the address of a file in a private network', async () => {
     const { asked, go, feed } = await rig((port) => `http://127.0.0.1:${port}/`);
-    await expect(go('http://127.0.0.1:9/', feed)).rejects.toThrow('it refers to 127.0.0.1:9, which');
+    await expect(go('http://127.0.0.1:9/', feed)).rejects.toThrow('the feed refers to 127.0.0.1:9, which');
     const asset = { name: 'file', url: 'http://169.254.169.254/latest/meta-data' };
     const { signal } = new AbortController();
     const wanted = {
@@ -81,7 +81,7 @@ describe('a public feed', () => {
   });
 });
 
-it('a feed with https cannot refer to http', async () => {
+it('a feed with https cannot redirect to http', async () => {
   const answer = new Response(null, { status: 302, headers: { location: 'http://93.184.215.14/x' } });
   vi.stubGlobal('fetch', async () => answer);
   const { signal } = new AbortController();
@@ -96,7 +96,7 @@ it('a feed with https cannot refer to http', async () => {
   );
 });
 
-it('a feed in a private network can refer to any address', async () => {
+it('a feed in a private network can redirect to any address', async () => {
   const { asked, go, feed } = await rig((port) => `http://127.0.0.1:${port}/file`);
   const { response } = await go(feed, feed, async () => [{ address: '192.168.1.7' }]);
   expect([await response.text(), asked]).toEqual(['secret', ['/file']]);
@@ -115,11 +115,11 @@ const outerHosts = [
 it.each([
   ['inner', innerHosts, true],
   ['outer', outerHosts, false],
-] as const)('knows each %s address', async (_, hosts, expected) => {
+] as const)('isPrivateHost classifies each %s address', async (_, hosts, expected) => {
   for (const host of hosts) expect(await isPrivateHost(new URL(`http://${host}/`)), host).toBe(expected);
 });
 
-it('a name is private if one of its addresses is', async () => {
+it('isPrivateHost classifies a name as private if one of its addresses is private', async () => {
   const of = (...all: string[]) =>
     isPrivateHost(new URL('http://x.test/'), async () => all.map((address) => ({ address })));
   expect(await of('93.184.215.14', '192.168.0.7')).toBe(true);

@@ -2,31 +2,31 @@ import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A release as a forge keeps it, whatever API tells of it. */
+/** A release on a forge, independent of the API. */
 export interface Published {
   tag: string;
   notes?: string;
   publishedAt?: string;
   draft?: boolean;
   prerelease?: boolean;
-  /** GitLab's word for a date to come. */
+  /** GitLab's field for a release date in the future. */
   upcoming?: boolean;
-  /** Of a static file. */
+  /** Only in a static file. */
   requires?: string;
-  /** Bytes of assets that an entry tells of, which a list has for each of them. */
+  /** Size in bytes of the asset list of the release. */
   assets?: number;
-  /** Names of what is attached to it, at `fileAt` of the forge. */
+  /** Names of the attached files, at `fileAt` of the forge. */
   files?: readonly string[];
 }
 
-/** What a forge saw of a request, and what it sent. */
+/** A request to the forge, and its response. */
 export interface Seen {
   path: string;
   headers: IncomingMessage['headers'];
   status: number;
-  /** Of the body, as written. */
+  /** Size of the body as sent. */
   bytes: number;
-  /** The client went away before the answer was complete. */
+  /** The client closed the connection before the response was complete. */
   dropped: boolean;
 }
 
@@ -34,7 +34,7 @@ export type Reply = (request: IncomingMessage, response: ServerResponse) => void
 
 const date = '2026-11-20T08:30:00Z';
 
-/** Where a file of a release is. */
+/** Path of a file of a release. */
 const fileAt = (tag: string, name: string): string => `/acme/svc/releases/download/${tag}/${name}`;
 
 const attached = (origin: string, tag: string, files: readonly string[] = []) =>
@@ -63,7 +63,7 @@ function gitHubEntry(origin: string, release: Published, id: number) {
   };
 }
 
-/** How a page of each API is asked for and what an entry looks like there, the fields besides ours abridged. */
+/** Parameters and entries of each API; fields that the feed does not read are abridged. */
 const apis = {
   gitHub: {
     path: '/repos/acme/svc/releases',
@@ -110,7 +110,7 @@ const apis = {
 export type Api = keyof typeof apis | 'static';
 interface Named {
   api: (typeof apis)[keyof typeof apis];
-  /** What stands behind the path of the list. */
+  /** The part of the path after the path of the list. */
   name: string;
 }
 
@@ -155,7 +155,7 @@ export async function startForge() {
       reply(request, response);
       return;
     }
-    // A number that is too large is taken for the largest, and written into the links all the same.
+    // A number that is too large is reduced to the maximum, but the links contain the requested number.
     const asked = Number(url.searchParams.get(api.size) ?? 30);
     const size = Math.min(asked, most ?? api.most);
     const page = Number(url.searchParams.get('page') ?? 1);
@@ -175,7 +175,7 @@ export async function startForge() {
     conditional(request, response, { body, etag: api.etag });
   }
 
-  /** One release by its tag, or the one that the forge calls the latest: the first of the list. */
+  /** A release by its tag, or the latest release: the first of the list. */
   function one({ api, name }: Named): Reply {
     const isGitLab = api === apis.gitLab;
     const found = published.find(({ tag, draft, prerelease, upcoming }) => {
@@ -183,7 +183,7 @@ export async function startForge() {
       return name === api.latest && draft !== true && prerelease !== true;
     });
     if (!found) return json(404, { message: '404 Not Found' });
-    // https://docs.gitlab.com/api/releases: it leads to the release of the tag.
+    // https://docs.gitlab.com/api/releases: the permalink redirects to the release of the tag.
     if (isGitLab && name === api.latest)
       return text(302, '', { location: `${api.path}/${encodeURIComponent(found.tag)}` });
     const body = JSON.stringify(api.entry(origin, found, 1));
@@ -197,10 +197,10 @@ export async function startForge() {
       notes,
       publishedAt,
       requires,
-      // Beside the file itself, as a static file server has them.
+      // Relative to the file, as on a static file server.
       assets: files?.map((name) => ({ name, url: fileAt(tag, name) })),
     }));
-    // As from a plain file server: a time, and no tag.
+    // A plain file server sends Last-Modified, but no ETag.
     response.setHeader('last-modified', modified);
     response.setHeader('content-type', 'application/json');
     conditional(request, response, { body: JSON.stringify({ releases }), etag: false });
@@ -219,16 +219,16 @@ export async function startForge() {
       modified = new Date(Date.parse(modified) + 1000).toUTCString();
     },
     fileAt,
-    /** What a request for that path gets. */
+    /** Sets the response for a path. */
     host(path: string, reply: Reply) {
       files.set(path, reply);
     },
-    /** As its operator has set it up: the most releases to a page, its own address in links. */
+    /** Sets the maximum page size, and the address of the forge in links. */
     configure(settings: { most?: number; rootUrl?: string }) {
       most = settings.most ?? null;
       rootUrl = settings.rootUrl ?? null;
     },
-    /** What the next requests get, in this order, instead of the releases. */
+    /** Sets the responses to the next requests, in this order. */
     next(...some: readonly Reply[]) {
       replies.push(...some);
     },
@@ -241,7 +241,7 @@ export async function startForge() {
 
 export type Forge = Awaited<ReturnType<typeof startForge>>;
 
-/** An answer with a body of JSON. */
+/** A response with a JSON body. */
 export const json = (status: number, body: unknown, headers: Record<string, string> = {}): Reply =>
   text(status, JSON.stringify(body), { 'content-type': 'application/json', ...headers });
 
@@ -252,10 +252,10 @@ export const text =
     response.end(body);
   };
 
-/** Nothing at all, for ever. */
+/** Never responds. */
 export const silence: Reply = () => {};
 
-/** Begins as JSON and goes on for as long as the other side reads. */
+/** Begins as JSON and never ends. */
 export const endless =
   (headers: Record<string, string> = {}, chunk: Uint8Array = Buffer.alloc(16 * 1024, '[')): Reply =>
   (_, response) => {

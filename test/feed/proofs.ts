@@ -5,7 +5,7 @@ import { type Forge, type Published, type Reply, text } from './forge.ts';
 export const sha256 = (content: string | Buffer) =>
   `sha256:${createHash('sha256').update(content).digest('hex')}`;
 
-/** What a release of svc says of itself. */
+/** The release.json of a release of svc. */
 export const releaseFile = (version: string, more: object = {}) => ({
   format: 1,
   product: 'svc',
@@ -29,13 +29,13 @@ export const releaseFile = (version: string, more: object = {}) => ({
 
 export const names = ['release.json', 'release.json.sigstore.json'] as const;
 
-/** What stands in the way of a proof. */
+/** Changes that prevent the verification. */
 export interface Tampering {
-  /** The answer for one of them. */
+  /** Responses in place of the files. */
   replies?: Partial<Record<(typeof names)[number], Reply>>;
 }
 
-/** Hosts the two files of a release, and gives what a forge then tells of it. */
+/** Hosts the two files of a release, and returns the release for the forge. */
 export function attach(
   forge: Forge,
   by: ReturnType<typeof publisher>,

@@ -58,7 +58,7 @@ it.each([
   ]);
 });
 
-describe('a copy', () => {
+describe('a copy of the channel file', () => {
   let forge: Forge;
   let elsewhere: Forge;
   beforeEach(async () => {
@@ -87,7 +87,7 @@ describe('a copy', () => {
     expect(await read()).toEqual(['told', 'signed']);
   });
 
-  it.each([403, 404, 410])('is missing after status %d', async (status) => {
+  it.each([403, 404, 410])('counts as missing after status %d', async (status) => {
     forge.host('/channel.json', text(status, ''));
     expect(await read()).toEqual([null, null]);
   });
@@ -95,12 +95,12 @@ describe('a copy', () => {
   it.each<[number, Record<string, string>]>([
     [500, {}],
     [403, { 'retry-after': '60' }],
-  ])('is not missing after status %d with %j', async (status, headers) => {
+  ])('causes an error after status %d with %j', async (status, headers) => {
     forge.host('/channel.json', text(status, '', headers));
     await expect(read()).rejects.toThrow(`the response has status ${status}`);
   });
 
-  it('gets the headers of the feed only at its own origin', async () => {
+  it('is requested with the headers of the feed only at the origin of the feed', async () => {
     elsewhere.host('/channel.json', text(200, 'told'));
     expect(await read(`${elsewhere.origin}/channel.json`)).toEqual(['told', null]);
     await read();

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { readProof } from '../../src/feed/read-proof.ts';
 import { names } from './proofs.ts';
 
-it('reads no file over http if the feed uses https, none from disk and none from a private network', async () => {
+it('a feed with https cannot refer to a proof over http, on disk or in a private network', async () => {
   const from = (url: string) =>
     readProof(
       {

@@ -5,7 +5,7 @@ const now = Date.UTC(2026, 10, 21, 10, 0, 0);
 const clock = 'Sat, 21 Nov 2026 10:10:00 GMT';
 const at = (seconds: number) => String(now / 1000 + seconds);
 
-describe('waitAfter', () => {
+describe('findRetryAfterMs', () => {
   beforeAll(() => void vi.useFakeTimers({ now, toFake: ['Date'] }));
   afterAll(() => void vi.useRealTimers());
 
@@ -35,7 +35,7 @@ describe('waitAfter', () => {
       { 'retry-after': '-5x', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': at(7) },
       7,
     ],
-    // Of a forge whose clock is ten minutes ahead.
+    // The clock of this forge is ten minutes ahead.
     ['a date by its own clock', 429, { date: clock, 'retry-after': 'Sat, 21 Nov 2026 10:15:00 GMT' }, 300],
     [
       'a reset by its own clock',
@@ -43,7 +43,7 @@ describe('waitAfter', () => {
       { date: clock, 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': at(900) },
       300,
     ],
-  ])('%s (%i)', (_, status, headers, seconds) => {
+  ])('computes the wait: %s (%i)', (_, status, headers, seconds) => {
     const wait = findRetryAfterMs({ status, headers: new Headers(headers) });
     expect(wait === null ? null : wait / 1000).toBe(seconds);
   });

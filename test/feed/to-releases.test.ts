@@ -20,8 +20,8 @@ const gitLab = (tag_name: unknown, more: object = {}) => ({
 });
 const versions = (page: unknown) => toReleases(page).map(({ version }) => version);
 
-describe('releasesOf', () => {
-  it('reads each shape', () => {
+describe('toReleases', () => {
+  it('reads the format of each forge and of a static file', () => {
     const notes = '- faster';
     expect(toReleases([gitHub('v1.5.0')])).toEqual([
       {
@@ -60,27 +60,27 @@ describe('releasesOf', () => {
     ['a variant', gitHub('v1.5.0-alpine'), []],
     ['a line end after it', gitHub('v1.5.0\n'), []],
     ['numbers that no machine compares', gitHub(`v1.5.${'9'.repeat(30)}`), []],
-  ])('%s', (_, entry, expected) => {
+  ])('lists only published releases: %s', (_, entry, expected) => {
     expect(versions([entry])).toEqual(expected);
   });
 
   it.each<[string, unknown]>([
     ['no tag', gitHub(undefined)],
-    // Taken for GitLab's shape, a draft would be offered.
+    // If it were parsed as an entry of GitLab, the draft would be available as an update.
     ['a draft that is a word', gitHub('v1.5.0', { draft: 'true' })],
     ['no word about drafts', gitHub('v1.5.0', { draft: undefined })],
-  ])('leaves out one release that does not parse: %s', (_, entry) => {
+  ])('omits a release that cannot be parsed: %s', (_, entry) => {
     expect(versions([entry, gitHub('v1.4.0'), entry])).toEqual(['v1.4.0']);
   });
 
   it.each<[string, unknown]>([
     ['an error of a forge', { message: 'Not Found', documentation_url: 'https://docs.example' }],
     ['releases that are no list', { releases: { 'v1.5.0': {} } }],
-  ])('refuses anything but a list of releases: %s', (_, page) => {
+  ])('rejects a response that is not a list of releases: %s', (_, page) => {
     expect(() => toReleases(page)).toThrow('the response is not a list of releases');
   });
 
-  it('refuses an endless list', () => {
+  it('rejects a list of more than 5000 releases', () => {
     const many = (count: number) => ({
       releases: Array.from({ length: count }, () => ({ version: 'v1.5.0' })),
     });
@@ -103,17 +103,17 @@ describe('releasesOf', () => {
     ['javascript:alert(1)', null],
     [' \u0001java\nscript:alert(1)', null],
     [`https://svc.example/${'x'.repeat(3000)}`, null],
-  ])('takes the page %j as %j', (url, expected) => {
+  ])('reads the page address %j as %j', (url, expected) => {
     expect(toReleases({ releases: [{ version: 'v1.5.0', url }] })[0]?.url).toBe(expected);
   });
 
   it.each<[unknown, string | null]>([
     ['2026-11-20T08:30:00.5+05:30', '2026-11-20T03:00:00.500Z'],
-    // In whose time zone?
+    // A time without a zone is ambiguous.
     ['2026-11-20T08:30:00', null],
     ['0000-01-01T00:00:00+14:00', null],
     [null, null],
-  ])('takes the time %j as %j', (publishedAt, expected) => {
+  ])('reads the time %j as %j', (publishedAt, expected) => {
     expect(toReleases({ releases: [{ version: 'v1.5.0', publishedAt }] })[0]?.publishedAt).toBe(expected);
   });
 
@@ -145,7 +145,7 @@ describe('assetsOf', () => {
   it.each<[string, unknown, unknown[]]>([
     ["a forge's list", [{ id: 1, ...attached, size: 7 }], [asset]],
     ["GitLab's links", { count: 1, sources: [], links: [{ id: 1, ...asset, link_type: 'other' }] }, [asset]],
-    // Gitea has the address of its API as `url` in some versions.
+    // In some versions of Gitea, `url` is an address of its API.
     ['both addresses', [{ ...attached, url: 'https://forge.example/api/7' }], [asset]],
     ['nothing', undefined, []],
     ['some that do not parse', [null, { name: 7, url: '' }, { name: 'x' }, attached, []], [asset]],

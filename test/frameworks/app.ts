@@ -1,4 +1,4 @@
-// The host application of the examples: it writes down how it is called.
+// The application of the examples: it records its calls.
 import { appendFileSync } from 'node:fs';
 
 const note = (call: string) => appendFileSync(`${process.env.DATA}/calls`, `${call}\n`);

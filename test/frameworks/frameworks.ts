@@ -1,24 +1,24 @@
 /** An example of docs/frameworks/README.md. */
 export interface Framework {
-  /** Its heading there. */
+  /** Its heading in docs/frameworks/README.md. */
   name: string;
   /** Packages that are not in package.json; a campaign installs them. */
   packages?: Readonly<Record<string, string>>;
-  /** The rest of its project. */
+  /** Further files of its project. */
   files?: Readonly<Record<string, string>>;
-  /** A command that builds it. Without one, its types are checked. */
+  /** A command that builds the example. Without it, only types are checked. */
   build?: readonly string[];
   /** Packages of global types. Default: Node's. */
   types?: readonly string[];
   start: readonly string[];
   env?: Readonly<Record<string, string>>;
-  /** A command that runs it with hot reload. */
+  /** A command that runs the example with hot reload. */
   dev?: readonly string[];
 }
 
 const node: Pick<Framework, 'start'> = { start: ['node', 'server.ts'] };
 
-/** Those that the gate tries. */
+/** Frameworks that the gate tests. */
 export const gateFrameworks: readonly [Framework, ...Framework[]] = [
   { name: 'Express', ...node },
   {
@@ -33,10 +33,10 @@ export const gateFrameworks: readonly [Framework, ...Framework[]] = [
   },
 ];
 
-/** The program in the package of this machine's kind; its usual place would need a script at its installation. */
+/** The program in the package for this machine; its usual path would require an install script. */
 const bun = `../node_modules/@oven/bun-linux-${process.arch === 'arm64' ? 'aarch64' : process.arch}/bin/bun`;
 
-/** Those that only the campaign tries. */
+/** Frameworks that only the campaign tests. */
 export const otherFrameworks: readonly Framework[] = [
   { name: 'Fastify', ...node },
   {
@@ -49,7 +49,7 @@ export const otherFrameworks: readonly Framework[] = [
       rxjs: '7.8.2',
     },
     files: {
-      // With decorators, which Node does not run as they are, but for that as Nest makes it.
+      // Nest requires decorators, which Node cannot run without compilation.
       'app.module.ts': `import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 
@@ -67,7 +67,7 @@ Module({})(AppModule);
       '@sveltejs/kit': '3.2.0',
       '@sveltejs/vite-plugin-svelte': '7.3.1',
       svelte: '5.57.3',
-      // It reads its settings with the compiler's library, which the newest compiler does not have.
+      // Its settings are read with the compiler's library, which the newest compiler does not have.
       typescript: '6.0.3',
       vite: '8.4.0',
     },

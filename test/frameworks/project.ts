@@ -1,4 +1,4 @@
-// The example of a framework as a project of its own, with the library as it is published.
+// The example of a framework as a separate project, with the library as published.
 
 import { appendFile, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
@@ -18,13 +18,13 @@ import type { Framework } from './frameworks.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const cache = join(root, '.cache/frameworks');
 
-/** Milliseconds. A busy machine may take as long, and nothing fails sooner. */
+/** Milliseconds, enough for a busy machine. */
 const patience = 300_000;
 
 const path = '/api/v1/instance/update';
 const headers = { Authorization: 'Bearer correct horse' };
 
-/** The code blocks below a heading of docs/frameworks/README.md, by the file that each is. */
+/** The code blocks below a heading of docs/frameworks/README.md, by file name. */
 export function exampleOf(heading: string | null): Record<string, string> {
   const [intro = '', ...sections] = read('docs/frameworks/README.md').split(/^## /m);
   const section = heading === null ? intro : sections.find((text) => text.startsWith(`${heading}\n`));
@@ -69,7 +69,7 @@ export class Project {
       DATA: join(directory, 'data'),
       ENGINE: `unix://${rig.socket}`,
       FEED: `http://127.0.0.1:${port}/`,
-      // Programs beside the project come first, then those of the repository, which has the pinned Node.
+      // Programs of the project come first, then those of the repository, which has the pinned Node.
       PATH: [
         join(dirname(directory), 'node_modules/.bin'),
         join(root, 'node_modules/.bin'),
@@ -80,7 +80,7 @@ export class Project {
     };
   }
 
-  /** Its files and packages, an engine and a feed with a release. */
+  /** Creates its files and packages, an engine, and a feed with a release. */
   static async make(framework: Framework): Promise<Project> {
     const { name, packages, files, types = ['node'] } = framework;
     const home = join(cache, name.toLowerCase());
@@ -107,7 +107,7 @@ export class Project {
     return new Project(framework, directory, { engine, feed, socket });
   }
 
-  /** Builds it, or checks its types. */
+  /** Builds the project, or checks its types. */
   async build(): Promise<void> {
     const { build } = this.#framework;
     if (build) return void (await this.run(build));
@@ -116,14 +116,14 @@ export class Project {
     await this.run([join(root, 'node_modules/.bin/tsc'), '-p', '.']);
   }
 
-  /** Prints what a command prints, which has to succeed. */
+  /** Runs a command that must succeed, and returns its output. */
   async run([file = '', ...args]: readonly string[]): Promise<string> {
     const { exitCode, all } = await execa(file, args, { ...usual, ...this.#how(), timeout: patience });
     expect(exitCode, `${file} ${args.join(' ')}\n${all}`).toBe(0);
     return all;
   }
 
-  /** Starts a server and waits until it offers the release. */
+  /** Starts a server and waits until the release is available. */
   async start([file = '', ...args]: readonly string[]): Promise<void> {
     const port = await freePort();
     this.#base = `http://127.0.0.1:${port}`;
@@ -136,7 +136,7 @@ export class Project {
     await this.until(async () => (await this.status())?.canUpdate === true);
   }
 
-  /** Waits. If the server ends, or this never comes, the server's output explains why. */
+  /** Waits for a condition. If the server exits or time runs out, the error contains the server's output. */
   async until(what: () => Promise<unknown>): Promise<void> {
     for (const end = performance.now() + patience; !(await what()); await sleep(100)) {
       const { exitCode = null, signalCode = null } = this.#server ?? {};
@@ -148,7 +148,7 @@ export class Project {
     }
   }
 
-  /** Null while the server does not answer. */
+  /** The status; null while the server does not respond. */
   async status(): Promise<{ canUpdate: boolean } | null> {
     try {
       const answer = await this.ask('');
@@ -159,7 +159,7 @@ export class Project {
     }
   }
 
-  /** What the endpoints answer. */
+  /** Sends a request to the endpoints. */
   ask(below: string, options: RequestInit = {}): Promise<Response> {
     return fetch(`${this.#base}${path}${below}`, {
       ...options,
@@ -168,7 +168,7 @@ export class Project {
     });
   }
 
-  /** The calls of the host's functions so far. */
+  /** Calls of the application's functions so far. */
   async calls(): Promise<string[]> {
     const text = await readFile(join(this.#directory, 'data/calls'), 'utf8').catch(() => '');
     return text.split('\n').filter(Boolean);
@@ -180,14 +180,14 @@ export class Project {
     await this.until(async () => (await this.status()) !== null && this.#output.includes('loaded again'));
   }
 
-  /** The updater finishes its work. */
+  /** Lets the updater finish its work. */
   finishUpdate(): void {
     const { updater } = this.#engine;
     updater.say(lineOf({ phase: 'done', message: 'updated v1.4.2 → v1.5.0 in 4 s' }));
     updater.exit(0);
   }
 
-  /** Sends SIGTERM to the server, and returns its exit code. */
+  /** Sends SIGTERM to the server and returns its exit code. */
   async stop(): Promise<number | undefined> {
     const server = this.#server;
     server?.kill('SIGTERM');
@@ -211,7 +211,7 @@ export class Project {
 
 const usual = { all: true, reject: false, stdin: 'ignore' } as const;
 
-/** Starts a server in a group of its own, as it may start others. */
+/** Starts a server in its own process group, because it may start other processes. */
 const begin = (file: string, args: readonly string[], how: { cwd: string; env: Record<string, string> }) =>
   execa(file, args, { ...usual, ...how, detached: true, forceKillAfterDelay: patience });
 
@@ -232,7 +232,7 @@ const settings = (types: readonly string[]) => ({
   }),
 });
 
-/** The library, built as it is published. */
+/** The library, built as for publication. */
 async function addLibrary(folder: string): Promise<void> {
   const { dependencies } = JSON.parse(read('package.json'));
   await build({
@@ -268,6 +268,6 @@ function killGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has ended.
+    // The process has exited already.
   }
 }

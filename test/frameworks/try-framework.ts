@@ -19,7 +19,7 @@ export function tryFramework(framework: Framework, { withHotReload }: { withHotR
     it('builds, stops on SIGTERM during an update, and continues it after a restart', { timeout }, () =>
       withProject(framework, async (project) => {
         await project.build();
-        // A build starts nothing.
+        // A build must not start an instance.
         expect(await project.calls()).toEqual([]);
         await project.start(start);
         expect((await project.ask('', { headers: { Authorization: '' } })).status).toBe(401);
@@ -51,7 +51,7 @@ export function tryFramework(framework: Framework, { withHotReload }: { withHotR
   });
 }
 
-/** Starts an update and follows it until the updater is at work. */
+/** Starts an update and follows it until the updater is working. */
 async function beginUpdate(project: Project): Promise<ReturnType<typeof follow>> {
   const order = {
     method: 'POST',
@@ -68,7 +68,7 @@ async function beginUpdate(project: Project): Promise<ReturnType<typeof follow>>
   return stream;
 }
 
-/** Each instance releases the queue when it starts, and knows nothing before. */
+/** Each instance releases the queue once, at its start. */
 async function expectOneStart(project: Project): Promise<void> {
   const calls = await project.calls();
   expect(calls.filter((call) => call === 'resume')).toHaveLength(1);

@@ -10,7 +10,7 @@ import { mutatedBytes } from './mutate.ts';
 import { release } from './proof.ts';
 import type { Target } from './target.ts';
 
-// A release in one file (docs/contract.md 3.22), of which nothing has been proven.
+// An unverified release archive (docs/contract.md 3.22).
 
 const name = fc.oneof(
   fc.constantFrom(
@@ -43,7 +43,7 @@ const placeOf = (one: string) =>
   ['files/', 'oci-layout', 'index.json', 'blobs/'].findIndex((start) => one.startsWith(start));
 const sum = (bytes: Buffer) => bytes.reduce((all, byte) => all + byte, 0);
 
-/** Some bytes of one header are others, and its sum says so: only the form of a header is left to refuse it by. */
+/** Changes bytes of one header and corrects its checksum: only the form of the header is wrong. */
 const reheaded = fc
   .tuple(
     sorted,
@@ -103,7 +103,7 @@ export const archives: Target<Buffer> = {
     const path = join(await folder, 'x.tar');
     await writeFile(path, bytes);
     const refused = (error: unknown) => {
-      // What is wrong with it is said in words, and not by the machine.
+      // The error is a message of our own, not one of the system.
       assert.ok(error instanceof Error && error.constructor === Error && !('code' in error), String(error));
       return null;
     };
@@ -119,7 +119,7 @@ export const archives: Target<Buffer> = {
       assert.deepEqual(parts.at(-1)?.[1], await archive.read(one, size));
     }
     await archive.close();
-    // There is one form of an archive: what is in it, made anew, has the same bytes.
+    // An archive has only one form: packing its contents again results in the same bytes.
     assert.ok(archiveOf(parts).equals(bytes), 'it has another form');
   },
   end: async () => {

@@ -49,7 +49,7 @@ const patience = {
 let answer: (request: string) => Buffer = () => version;
 let engine: ReturnType<typeof startRawEngine> | null = null;
 
-/** Whatever an engine answers, or what stands for one: it is read, or a fault. */
+/** Any response of an engine, or of a proxy, is parsed or rejected as an error. */
 export const engineAnswers: Target<{ name: string; bytes: Buffer; isOfVersion: boolean }> = {
   name: 'engine-answers',
   share: 40,
@@ -79,7 +79,7 @@ export const engineAnswers: Target<{ name: string; bytes: Buffer; isOfVersion: b
       expectPlain(await question.ask(new EngineApi(path, { timeouts: patience })));
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
-      // It has hung up: nothing is waited for.
+      // The engine has closed the connection: no timeout may occur.
       assert.ok(error.code !== 'late' && error.message.length < 2000, error.message);
     }
     assert.ok(requests.length <= 4, requests.join());

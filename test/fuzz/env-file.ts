@@ -11,7 +11,7 @@ import { anyEnvFiles } from './env-texts.ts';
 import { mutatedText } from './mutate.ts';
 import { attempt, type Target } from './target.ts';
 
-// Env files and what is made of them, as compose reads both: test/slow/env-file.test.ts asks compose the same.
+// Env files and values in them, read as compose does: test/slow/env-file.test.ts compares the same with compose.
 
 const isInvalid = (error: Error) => error instanceof UpdateError && error.code === 'compose-invalid';
 
@@ -33,7 +33,7 @@ const words = [
   '\u00a0',
   '__proto__=1\n',
 ];
-// A variable that is made of itself a thousand times is worth a thousand texts, each longer than the one before.
+// A variable that repeats itself a thousand times has a thousand values, each longer than the previous one.
 const isShort = (text: string) => text.length < 4_000;
 const envFiles = fc.oneof(
   anyEnvFiles,
@@ -49,7 +49,7 @@ export const env: Target<{ texts: readonly string[]; key: string; value: string 
   cases: fc.record({ texts: envFiles, key: fc.constantFrom('V', 'A', 'NEW', '__proto__'), value: values }),
   check({ texts, key, value }) {
     const files = texts.map((text, at) => ({ path: `/${at}.env`, text }));
-    // A file that compose rejects may hold a password as well.
+    // A file that compose rejects may contain a password, too.
     secretsOfEnvFiles(files);
     const before = files.map((file) => attempt(() => parseAssignments(file), isInvalid));
     if (!before.every((found) => found !== null)) return;
@@ -67,7 +67,8 @@ export const env: Target<{ texts: readonly string[]; key: string; value: string 
     assert.equal(after.slice(0, edit.start), text.slice(0, edit.start));
     assert.equal(after.slice(edit.start + edit.after.length), text.slice(edit.end));
     const edited = files.map((file, at) => (at === holder ? { ...file, text: after } : file));
-    // A name with spaces that the file ends behind is none once a line follows: whoever edits reads again, and refuses.
+    // A name with spaces at the end of the file becomes invalid if a line follows: the edit reads the file again and
+    // rejects it.
     const again = attempt(() => parseAssignments({ path: '/', text: after }), isInvalid);
     if (again === null && edit.start === text.length) return;
     const known = before[holder] ?? [];
@@ -96,7 +97,7 @@ function expectInOrder(found: readonly Assignment[], text: string): void {
   }
 }
 
-/** Each character stands where it says it does. */
+/** Each character is at the position that its origin specifies. */
 export function expectTraced({ text, origins }: SourceMappedText, texts: ReadonlyMap<string, string>): void {
   assert.equal(origins.length, text.length);
   for (const [at, { source, offset, length }] of origins.entries()) {

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import fc from 'fast-check';
 
-// What people write into env files and templates, and what nobody writes.
+// Usual and unusual texts of env files and templates.
 
 const pick = fc.constantFrom;
 const joined = (parts: fc.Arbitrary<string>, maxLength: number) =>
@@ -10,7 +10,7 @@ const weighted = (...parts: [number, fc.Arbitrary<string>][]) =>
   fc.oneof(...parts.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 const aName = pick('A', 'B', 'C', 'D', 'V', 'Q');
 
-/** `odd`: how much of what nobody writes. */
+/** @param odd the share of unusual texts */
 const templateWith = (odd: number) =>
   fc.letrec<{ template: string }>((tie) => ({
     template: fc
@@ -51,7 +51,7 @@ const templateWith = (odd: number) =>
       .map((list) => list.join('')),
   })).template;
 
-/** What a compose file may say with variables. */
+/** Texts of a compose file that may contain variables. */
 export const anyTemplate = weighted([3, templateWith(0)], [2, templateWith(1)], [1, templateWith(5)]);
 
 const blank = pick('', '', '', '', ' ', '\t', '  ', '\u00a0', '\u0085', '\v', '\f', '\r');

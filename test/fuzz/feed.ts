@@ -8,7 +8,7 @@ import { toReleases } from '../../src/feed/to-releases.ts';
 import { jsonWords, mutatedJson, mutatedText } from './mutate.ts';
 import { attempt, expectPlain, type Target } from './target.ts';
 
-// What a feed says (docs/contract.md 8.16): GitHub's and GitLab's lists, and a file of the publisher's own.
+// Responses of feeds (docs/contract.md 8.16): lists of GitHub and GitLab, and a file of the publisher.
 
 const tag = fc.oneof(
   fc.tuple(fc.nat(9), fc.nat(9), fc.nat(9)).map((numbers) => `v${numbers.join('.')}`),
@@ -62,7 +62,7 @@ function expectReleases(content: unknown): void {
     assert.ok(publishedAt === null || new Date(publishedAt).toISOString() === publishedAt);
     for (const asset of assets ?? []) assert.deepEqual(Object.keys(asset).sort(), ['name', 'url']);
   }
-  // What was read is a feed of our own shape, and says the same.
+  // The parsed releases are a valid feed in our own format, which parses to the same releases.
   if (releases.length > 0) assert.deepEqual(toReleases({ releases }, { withAssets: true }), releases);
 }
 
@@ -79,7 +79,7 @@ const lists = [
   'https://feed.example/repos/acme/svc/releases?token=secret',
 ];
 
-/** A page with its headers, as it is sent. */
+/** A page with its headers, as sent. */
 export const feedAnswers: Target<{ text: string; link: string; next: string; list: string; status: number }> =
   {
     name: 'feed-answers',

@@ -3,14 +3,14 @@ import { afterAll, describe, it } from 'vitest';
 import { propertyOf } from './target.ts';
 import { targets } from './targets.ts';
 
-// A few cases of each; scripts/campaign fuzz plays many.
+// A few cases of each target; scripts/campaign fuzz runs many.
 
 afterAll(async () => {
   for (const target of targets) await target.end?.();
 });
 
-describe('whatever comes from outside', () => {
-  it.each(targets)('$name', async (target) => {
+describe('readers of external input', () => {
+  it.each(targets)('pass the fuzz target $name', async (target) => {
     await fc.assert(propertyOf(target), { seed: 1, numRuns: 3 * target.share });
   });
 });

@@ -13,9 +13,9 @@ import { door, check as expectDescribed, origin, path } from '../server/http/sen
 import { cuts, jsonWords, mutatedBytes, mutatedJson, mutatedText, pieces } from './mutate.ts';
 import { expectPlain, type Target } from './target.ts';
 
-// The endpoints (docs/contract.md 8.6), and the one reader of their answers.
+// The endpoints (docs/contract.md 8.6), and the parser of their responses.
 
-/** Where something is asked for, and a good body for it. */
+/** Endpoints that change something, with a valid body. */
 const orders = fc.constantFrom<[where: string, method: string, body: object]>(
   ['', 'POST', { target: 'v1.5.0', when: 'idle' }],
   ['', 'POST', { force: true }],
@@ -51,7 +51,7 @@ interface Asked {
   hasRun: boolean;
 }
 
-/** Whoever asks, for whatever, gets an answer that is described, and only an admin from the same origin changes anything. */
+/** Any request gets a documented response, and only an admin from the same origin changes anything. */
 export const requests: Target<Asked> = {
   name: 'requests',
   share: 80,
@@ -146,11 +146,11 @@ const isSame = (shape: { fields: object; read(value: unknown): unknown }, value:
     (key) => typeof sample[key] === 'boolean' || Array.isArray(sample[key]),
   );
   for (const key of sure) assert.equal(typeof Object(value)[key], typeof sample[key], key);
-  // What was taken for one is one: it is read as it is.
+  // An accepted value is valid: parsing it again returns the same value.
   assert.deepEqual(shape.read(JSON.parse(JSON.stringify(value))), value);
 };
 
-/** Whatever a server, or what stands before it, sends: it is said what it is, and what is taken has its whole shape. */
+/** Any response of a server or proxy is classified, and an accepted response matches the whole schema. */
 export const serverAnswers: Target<{ body: Buffer; type: string; status: number; cuts: number[] }> = {
   name: 'server-answers',
   share: 80,

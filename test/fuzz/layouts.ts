@@ -7,10 +7,10 @@ import type { ProjectFiles } from '../../src/core/compose/project-files.ts';
 import { movedTag, plannedTarget } from '../core/compose/pins/updated-tag.ts';
 import { mutatedText } from './mutate.ts';
 
-/** Files by their paths from `/srv`. */
+/** Files by path below `/srv`. */
 export type Layout = Record<string, string>;
 
-/** The services `app` and `worker` at a version, written in one of many ways; where the version is not, nothing is. */
+/** The services `app` and `worker` at a version, written in one of many ways. */
 export type Write = (version: string) => Layout;
 
 export const version = fc
@@ -38,7 +38,7 @@ const places: Record<string, (version: string) => { image: string; env?: string;
   anchor: (v) => ({ image: '*image', head: `x-image: &image svc:v${v}` }),
 };
 
-/** Files round the one that says the images: what they say of images does not win. */
+/** Adds files around the file with the images, which must not override the images. */
 const roundabout: Record<string, (compose: string) => Layout> = {
   alone: (text) => ({ 'compose.yaml': text }),
   override: (text) => ({
@@ -96,7 +96,7 @@ export const layout: fc.Arbitrary<Write> = fc
   })
   .map(({ place, round, comment, above, env, end, final, bom }) => (text) => {
     const pinned = places[place]?.(text) ?? { image: '' };
-    // A key may stand once only.
+    // A key may occur only once.
     const lines = [
       ...new Set(above),
       ...(pinned.head ? [pinned.head] : []),
@@ -143,7 +143,7 @@ export function bump(before: Layout, to: string): Layout {
   return Object.fromEntries(edited);
 }
 
-/** What people write as well, in place of something of a layout. */
+/** Variants that people also write, in place of a part of a layout. */
 const twists: readonly (readonly [from: string, to: string])[] = [
   ...([
     ['', ''],
@@ -163,7 +163,7 @@ const twists: readonly (readonly [from: string, to: string])[] = [
   ] as const),
 ];
 
-/** A layout that somebody has edited, perhaps not well. */
+/** A layout that a user has edited, possibly with mistakes. */
 export const mutatedLayout: fc.Arbitrary<Layout> = fc
   .tuple(layout, version, fc.constantFrom(...twists))
   .chain(([write, v, [from, to]]) =>

@@ -10,7 +10,7 @@ import { frame } from '../engine/raw-engine.ts';
 import { cuts, mutatedJson, mutatedText, pieces } from './mutate.ts';
 import { expectPlain, type Target } from './target.ts';
 
-// The log of an updater (docs/contract.md 6.1), and what the server makes of it.
+// The log of an updater (docs/contract.md 6.1), and the run that the server reads from it.
 
 const odd = [
   '\\',
@@ -78,7 +78,7 @@ const words = [
 ];
 const logLine = mutatedText(fc.oneof(events.map(formatLine), jsonLine), words);
 
-/** Lines as whoever writes the log may write them, through the engine's frames into the record of a run. */
+/** Arbitrary log lines, through the engine's frames into the record of a run. */
 export const logs: Target<{ lines: string[]; isFramed: boolean; cuts: number[] }> = {
   name: 'logs',
   share: 100,
@@ -102,7 +102,7 @@ export const logs: Target<{ lines: string[]; isFramed: boolean; cuts: number[] }
     const written = Buffer.concat(bytes).toString().split('\n').slice(0, -1);
     assert.deepEqual(read, (isFramed ? written : [`> ${written[0] ?? ''}`, ...written.slice(1)]).map(bare));
     expectPlain(record.run);
-    // What is told of a run is what its reader takes.
+    // The client parses the reported run unchanged.
     assert.deepEqual(parseRun(JSON.parse(JSON.stringify(record.run))), record.run);
     assert.equal(record.run.steps.filter(({ endedAt }) => endedAt === null).length, record.hasEnded ? 0 : 1);
   },

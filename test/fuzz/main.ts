@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { propertyOf, type Target } from './target.ts';
 import { targets } from './targets.ts';
 
-/** What scripts/campaign fuzz runs once everything is set up. */
+/** The program that scripts/campaign fuzz runs after the setup. */
 
 const usage = `usage: scripts/campaign fuzz [--cases N] [--only NAME,…] [--seed N [--path P]]
 
@@ -18,16 +18,16 @@ may be stopped at any time, and goes on where it was. What it finds it prints wi
   --seed N        those of one seed alone; with --path P the one case
 `;
 
-/** Cases of one seed: some seconds. */
+/** The number of cases for each seed: some seconds of work. */
 const chunkOf = ({ share }: Target<unknown>): number => 5 * share;
-/** By target, how many of its cases are done: the next seed is made of it. */
+/** The number of completed cases by target; the next seed is derived from it. */
 type State = Record<string, number>;
 
-/** Cases that have begun, of the seed that is on. */
+/** The number of cases started with the current seed. */
 const beat = new Int32Array(new SharedArrayBuffer(4));
 /**
- * What hangs keeps its own thread from saying so: another one does, and ends the process. A machine that has much else to do
- * gives it no processor time.
+ * A hanging case blocks its own thread. Therefore another thread detects it and ends the process. It measures
+ * processor time, because a busy machine may give the process none.
  */
 const watchman = new Worker(
   `const { workerData: beat, parentPort } = require('node:worker_threads');
@@ -47,7 +47,7 @@ const watchman = new Worker(
 watchman.unref();
 
 let call = '';
-// What rejects later is nobody's case: the one that is on is as near to it as any.
+// A late rejection belongs to no certain case: the current case is the closest.
 process.on('uncaughtException', (error) => {
   say(`${error.stack}\n  ${call} --path ${Atomics.load(beat, 0) - 1}`);
   process.exit(1);
@@ -92,7 +92,7 @@ async function main(): Promise<number> {
 
 interface Progress {
   done: State;
-  /** In all, over all targets. */
+  /** The total over all targets. */
   goal: number;
   save(): Promise<void>;
 }

@@ -4,7 +4,7 @@ import { createMask, type MaskRules } from '../../src/updater/run/log/mask.ts';
 import { createOldMask } from './old-mask.ts';
 import type { Target } from './target.ts';
 
-// The mask hides the same as the mask of release 1.0.0.
+// The mask hides the same texts as the mask of release 1.0.0.
 
 const pick = fc.constantFrom;
 const mark = pick(...'_"\\$\'%/ +<&`(*;#~:@.-=?', '\n', '\t');
@@ -26,7 +26,7 @@ const word = fc
   .array(fc.oneof({ weight: 2, arbitrary: letter }, mark, piece), { minLength: 1, maxLength: 12 })
   .map((parts) => parts.join(''));
 const key = pick('A', 'NOTE', 'DB_PASS', 'API_KEY');
-/** Shown texts may have a part of a value, or all of it. */
+/** Shown texts may contain a part of a value, or all of it. */
 const rules = fc.array(fc.record({ key, value: word }), { minLength: 1, maxLength: 5 }).chain((secrets) => {
   const part = fc
     .tuple(pick(...secrets.map(({ value }) => value)), pick(0, 1), pick(0, -1), word)
@@ -47,7 +47,7 @@ const rules = fc.array(fc.record({ key, value: word }), { minLength: 1, maxLengt
   });
 });
 
-/** Ways in which programs print a value. */
+/** Encodings in which programs print a value. */
 const printers: readonly ((text: string) => string)[] = [
   (text) => text,
   (text) => JSON.stringify(text).slice(1, -1),
@@ -63,7 +63,10 @@ const printers: readonly ((text: string) => string)[] = [
   (text) => text.slice(0, -1),
 ];
 
-/** Ten lines for each set of rules, because a mask is built slowly. A line has values, parts of shown texts and other texts in any order. */
+/**
+ * Ten lines for each set of rules, because a mask is built slowly. A line contains values, parts of shown texts and
+ * other texts in any order.
+ */
 const cases = rules.chain((given) => {
   const value = pick(...given.secrets.map(({ value }) => value), ...given.shown);
   const part = fc

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 
-/** Somewhere in whatever it is applied to. */
+/** A position in any text or value. */
 const at = fc.oneof({ weight: 1, arbitrary: fc.constant(0) }, { weight: 9, arbitrary: fc.nat(0xffff) });
 const within = (place: number, size: number): number => (size === 0 ? 0 : place % size);
 
 /**
- * A text that was valid, changed in a few places: cut, a piece left out, copied elsewhere or repeated, a character or a word
- * of the format put in.
+ * A valid text with a few changes: it is cut; pieces are removed, copied or repeated; characters or words of the
+ * format are inserted.
  */
 export function mutatedText(samples: fc.Arbitrary<string>, words: readonly string[]): fc.Arbitrary<string> {
   const odd = [
@@ -54,7 +54,7 @@ export function mutatedText(samples: fc.Arbitrary<string>, words: readonly strin
   );
 }
 
-/** Words that texts of JSON are changed with. */
+/** Words inserted into JSON texts. */
 export const jsonWords = [
   ...[
     '"__proto__":{"x":1},',
@@ -75,7 +75,7 @@ export const jsonWords = [
   ...['\xff', '\xef\xbb\xbf', '['.repeat(20_000), '{"a":'.repeat(5_000)],
 ];
 
-/** The same of bytes. */
+/** Like `mutatedText`, for bytes. */
 export const mutatedBytes = (samples: fc.Arbitrary<Buffer>, words: readonly string[]): fc.Arbitrary<Buffer> =>
   mutatedText(
     samples.map((bytes) => bytes.toString('latin1')),
@@ -95,7 +95,7 @@ const arounds = fc.constantFrom<((text: string) => string)[]>(
   (text) => text.slice(0, 10),
 );
 
-/** A value of JSON that was valid, changed in a few places: another value, a key more or less, an entry more or less. */
+/** A valid JSON value with a few changes: other values, and added or removed keys and entries. */
 export function mutatedJson(samples: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   const change = fc.record({
     kind: fc.constantFrom(...['set', 'set', 'leave', 'add', 'copy', 'rename', 'around', 'around', 'around']),
@@ -124,7 +124,7 @@ export function mutatedJson(samples: fc.Arbitrary<unknown>): fc.Arbitrary<unknow
 type Tree = Record<string, unknown>;
 const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null;
 
-/** As a parser of JSON does it: `__proto__` is a key as any other. */
+/** Sets a key like a JSON parser: `__proto__` is an ordinary key. */
 const put = (holder: Tree, key: string, value: unknown): void =>
   void Object.defineProperty(holder, key, { value, enumerable: true, configurable: true, writable: true });
 
@@ -135,7 +135,7 @@ function placesIn(tree: Tree): [holder: Tree, key: string][] {
   });
 }
 
-/** Its bytes as a server sends them, in pieces that are cut anywhere. */
+/** The bytes in chunks as sent by a server, cut at any position. */
 export const pieces = (bytes: Buffer, cuts: readonly number[]): Buffer[] => {
   const places = [...new Set([0, ...cuts.map((cut) => within(cut, bytes.length + 1)), bytes.length])].sort(
     (a, b) => a - b,

@@ -41,7 +41,8 @@ const fromBackslash = (code: string): string => {
 
 /** The pattern finds an escape at each position, also within another escape: a value may begin there. */
 const encodings: readonly [pattern: RegExp, decode: (code: string) => string][] = [
-  // JSON, and a shell's double quotes, `$'…'` and backslashes. Programs differ in what they escape, never in its meaning.
+  // JSON, and shell escapes: double quotes, `$'…'` and backslashes. Programs differ in the characters that they
+  // escape, never in the meaning.
   [new RegExp(raw`(?=(\\u[\da-fA-F]{4}|${octal}|\\[bfnrt]|\\[^A-Za-z0-9]))`, 'g'), fromBackslash],
   // URLs, and forms, which write a space as a plus sign.
   [new RegExp(`(?=(${percent}))`, 'gi'), fromPercent],
@@ -52,7 +53,7 @@ const encodings: readonly [pattern: RegExp, decode: (code: string) => string][] 
   [/(?=(\$\$))/g, () => '$'],
 ];
 
-/** The text as it is, and as each encoding reads it that has an escape in it. */
+/** The plain text, and the text as read by each encoding with an escape in it. */
 function readingsOf(text: string): Escapes[] {
   const readings = encodings.map(([pattern, decode]) => {
     const escapes = new Map<number, { characters: string; end: number }>();
@@ -66,7 +67,9 @@ function readingsOf(text: string): Escapes[] {
 /** Fewer characters of base64 are found in too many texts. */
 const shortestBase64 = 6;
 
-/** Base64 of the value at each of the three offsets inside longer text, without characters that neighbouring bytes change. */
+/**
+ * Base64 of the value at each of the three offsets in longer text, without characters that neighbouring bytes change.
+ */
 function base64Forms(value: string): string[] {
   const bytes = Buffer.from(value);
   const whole = bytes.toString('base64').replace(/=+$/, '');
@@ -80,7 +83,7 @@ function base64Forms(value: string): string[] {
     .flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')]);
 }
 
-/** Where some of the texts begin in a line. */
+/** Positions in a line at which some of the texts begin. */
 interface Found {
   start: number;
   /** Where they end, the longest first. */
@@ -93,14 +96,14 @@ const at = (numbers: Int32Array, index: number): number => numbers[index] as num
 type Matcher = (line: string, escapes: Escapes) => Generator<Found>;
 
 /**
- * Looks for thousands of texts at once, in a time that does not depend on how many, how long or how alike they are: the
- * automaton of Aho and Corasick. It reads from the end of a line: there is one next character for each position, also
- * within escapes, but several previous ones.
+ * Searches for thousands of texts at once, with the Aho-Corasick automaton. The time does not depend on their number,
+ * length or similarity. It reads from the end of a line: each position has one next character, also within escapes,
+ * but several previous ones.
  */
 function createMatcher(texts: Iterable<string>): Matcher {
   const all = [...new Set(texts)];
   const size = all.reduce((sum, { length }) => sum + length, 1);
-  /** The characters that occur in them have small numbers, which make small keys. */
+  /** Characters of the texts are numbered from 0 on, which results in small keys. */
   const numbers = new Map<string, number>();
   for (const text of all)
     for (let at = 0; at < text.length; at += 1)
@@ -109,7 +112,7 @@ function createMatcher(texts: Iterable<string>): Matcher {
   /** The next node, by node and character. */
   const next = new Map<number, number>();
   const depth = new Int32Array(size);
-  /** Where to go on when the next character does not fit: the longest end of a text that the node begins with. */
+  /** The next node if the character does not match: the longest suffix of a text that the node begins with. */
   const otherwise = new Int32Array(size);
   /** The node of the longest text that the node begins with; 0 if there is none. */
   const ending = new Int32Array(size);
@@ -122,7 +125,7 @@ function createMatcher(texts: Iterable<string>): Matcher {
     }
   };
 
-  // All texts grow by one character at a time: what a node falls back to has fewer, and so is there before it.
+  // All texts grow by one character at a time: a fallback node has fewer characters, and exists already.
   let growing = all.map((text) => ({ text, node: 0 }));
   for (let at = 0; growing.length > 0; at += 1) {
     growing = growing.filter(({ text }) => text.length > at);
@@ -145,7 +148,9 @@ function createMatcher(texts: Iterable<string>): Matcher {
   return function* (line, escapes) {
     const after = (index: number): number => escapes.get(index)?.end ?? index + 1;
     const charactersAt = (index: number): string => escapes.get(index)?.characters ?? line.charAt(index);
-    /** Of each position: the number of characters and of positions behind it, and a position far behind it. */
+    /**
+     * For each position: the number of following characters and of following positions, and a position far behind it.
+     */
     const [left, behind, far] = [0, 1, 2].map(() => new Int32Array(line.length + 1)) as Positions;
     far[line.length] = line.length;
     function endOf(start: number, length: number): number {
@@ -183,15 +188,15 @@ function createMatcher(texts: Iterable<string>): Matcher {
 }
 
 const stars = '***';
-// The scheme's length is bounded: else the expression tries a long run of letters from each of its letters.
-// A name of 16 or more characters without a password is a token, as in https://ghp_…@github.com.
+// The length of the scheme is bounded; otherwise the expression would try a long run of letters from each letter. A
+// name of 16 or more characters without a password is a token, as in https://ghp_…@github.com.
 const urlCredentials =
   /\b([a-z][a-z0-9+.-]{0,30}:(?:\\{0,3}\/){2})(?:[^\s/?#@:]*:[^\s/?#]*|[^\s/?#@:]{16,})@/gi;
 
 /**
- * The filter that every line of the log goes through (docs/contract.md 6.6): values of 8 or more characters, or of 4 or more where
- * the key looks secret, become `***` in every encoding (see decodedReadingsOf).
- * The user name and password of any URL are also masked.
+ * The filter for every line of the log (docs/contract.md 6.6): values of 8 or more characters, or of 4 or more if the
+ * key looks secret, become `***` in every encoding (see decodedReadingsOf). The user name and password of any URL are
+ * also masked.
  */
 export function createOldMask({
   secrets = [],
@@ -223,7 +228,7 @@ export function createOldMask({
 
 const passwordInUrl = /\b[a-z][a-z0-9+.-]{0,30}:\/\/([^\s/?#@:]*):([^\s/?#]{8,})@/gi;
 
-/** A client of a database says its password without the URL that it had it from. A name that is its own is none. */
+/** A database client prints the password without its URL. A user name is not a password. */
 const passwordsIn = (value: string): string[] =>
   [...value.matchAll(passwordInUrl)].flatMap(([, user = '', password = '']) =>
     password === user ? [] : [unescaped(password)],
@@ -233,15 +238,15 @@ const passwordsIn = (value: string): string[] =>
 const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
 const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataKeywords]);
 
-/** Words that the log is made of, and that the server reads back from it, are no secrets. */
+/** Words of the log that the server parses are not secret. */
 const isWord = (text: string): boolean => parseTag(text).kind !== 'other' || words.has(text);
 
 /** An IP address, also with a port or a prefix length, is no secret. */
 const isAddress = (text: string): boolean => isIP(text) !== 0 || isIP(text.replace(/[:/]\d+$/, '')) !== 0;
 
 /**
- * Texts that are shown even if they contain a secret value (docs/contract.md 6.7). If the password were the word update,
- * masking it would hide the outcome `updated` and reveal the password.
+ * Texts that are shown even if they contain a secret value (docs/contract.md 6.7). If the password were the word
+ * update, masking it would hide the outcome `updated` and reveal the password.
  */
 const ownTexts = [
   ...words,
@@ -251,14 +256,14 @@ const ownTexts = [
   'svc-updater',
 ];
 
-/** Hides every secret, unless it lies wholly in a text that is shown. */
+/** Hides every secret, unless it is completely within a shown text. */
 function hide(text: string, secrets: Matcher, shown: Matcher): string {
   const readings = readingsOf(text);
   const secretEnds = farthestEnds(text, readings, secrets, () => true);
   if (secretEnds.every((end) => end === 0)) return text;
   const shownEnds = farthestEnds(text, readings, shown, isWhole);
   let shownUntil = 0;
-  // Where the longest is shown, so are those that are part of it.
+  // If the longest secret is shown, so are its parts.
   const hiddenUntil = secretEnds.map((end, at) => {
     shownUntil = Math.max(shownUntil, shownEnds[at] as number);
     return end > shownUntil ? end : 0;
@@ -269,14 +274,14 @@ function hide(text: string, secrets: Matcher, shown: Matcher): string {
     if (hiddenUntil[at] === 0) continue;
     result += text.slice(done, at) + stars;
     done = at;
-    // What overlaps or follows at once is hidden with it.
+    // Overlapping and adjacent secrets are hidden together.
     for (; at <= done; at += 1) done = Math.max(done, hiddenUntil[at] ?? 0);
     at = done;
   }
   return result + text.slice(done);
 }
 
-/** For each place, the end of the longest text that begins there and counts; 0 if there is none. */
+/** For each position, the end of the longest matching text that begins there; 0 if there is none. */
 function farthestEnds(
   text: string,
   readings: readonly Escapes[],

@@ -27,9 +27,12 @@ import {
 } from './layouts.ts';
 import { attempt, type Target } from './target.ts';
 
-// The pins of a project: found, moved by edits, and read again.
+// The pins of a project: found, edited, and read again.
 
-/** However the files are written, the version text changes, and nothing else; twice is once; there and back is where it was. */
+/**
+ * In all layouts, an edit changes only the version. A repeated edit changes nothing, and the reverse edit restores the
+ * files.
+ */
 export const pins: Target<[write: Write, from: string, to: string]> = {
   name: 'pins',
   share: 100,
@@ -45,10 +48,10 @@ export const pins: Target<[write: Write, from: string, to: string]> = {
 const target = plannedTarget('v99.9.9');
 const isRefusal = (error: Error) => error instanceof UpdateError;
 
-/** What the files say of a service; null where that is refused. */
+/** The pin of a service in the files; null if it is rejected. */
 const pinIn = (files: ProjectFiles, service: string) => attempt(() => requirePin(files, service), isRefusal);
 
-/** The edits that move both pins, and what the services run afterwards; null where they are refused. */
+/** The edits of both pins, and the resulting references of the services; null if they are rejected. */
 function edited(
   files: ProjectFiles,
   found: readonly Pin[],
@@ -58,7 +61,7 @@ function edited(
   return edits && { edits, runs: new Map(moves.map((move) => [move.pin.service, updatedReference(move)])) };
 }
 
-/** Files that somebody has edited: they are read or refused, and an edit of them changes what was asked for alone. */
+/** Files edited by a user are parsed or rejected, and an edit changes only the requested pin. */
 export const composeFiles: Target<Layout> = {
   name: 'compose-files',
   share: 60,
@@ -86,7 +89,7 @@ export const composeFiles: Target<Layout> = {
       const isMoved = change.runs.has(service);
       if (!isMoved && isPinShared(files, service, found)) continue;
       const before = pinIn(files, service)?.referenceText;
-      // What has to do with the same variable moves as well; who plans an update asks for that.
+      // Values that use the same variable change, too; the plan of an update checks that.
       const runs = pinIn(after, service)?.referenceText;
       if (isMoved) assert.equal(runs, change.runs.get(service));
       else if (before !== runs) assert.match(JSON.stringify(texts), /\$/);

@@ -9,7 +9,7 @@ import { publisher } from '../provenance/sign.ts';
 import { jsonWords, mutatedBytes, mutatedJson, mutatedText } from './mutate.ts';
 import { attempt, expectPlain, type Target } from './target.ts';
 
-// What proves a release (docs/contract.md 3.21): release.json, its bundle, and who is trusted.
+// Verification of a release (docs/contract.md 3.21): release.json, its bundle, and the trusted publisher.
 
 const digest = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
 export const release = {
@@ -24,7 +24,7 @@ export const release = {
   files: { 'compose.yaml': digest('compose'), 'svc.mjs': digest('client') },
 };
 const json = (value: unknown) => Buffer.from(JSON.stringify(value) ?? '');
-/** What nobody knows yet is let pass, but not in any bytes. */
+/** Unknown fields are accepted, but only as valid text. */
 const later = { ...release, later: 'é'.repeat(300) };
 const files = fc.oneof(
   { weight: 3, arbitrary: mutatedJson(fc.constant(release)).map(json) },
@@ -48,7 +48,7 @@ export const releaseFiles: Target<Buffer> = {
     );
     for (const name of Object.keys(read.files)) assert.ok(!/^\.|[/\\\0]/.test(name), name);
     assert.deepEqual(parseReleaseFile(json(read)), read);
-    // Nothing is lost on the way; of this one key nothing is ever told, and what asks for it is refused.
+    // No field is lost. The key `__proto__` is dropped, and a requirement of it is rejected.
     const keysOf = (value: object) => Object.keys(value).filter((key) => key !== '__proto__');
     const { images, files: hashes } = JSON.parse(new TextDecoder().decode(bytes));
     assert.deepEqual([read.files, read.images].map(keysOf), [hashes, images].map(keysOf));
@@ -69,7 +69,7 @@ interface Signed {
   trust: Trust;
 }
 
-/** Each with the bytes that were signed. */
+/** Bundles with the signed bytes. */
 const samples = [
   ...[anna, ben].map(({ key, sign }) => ({
     file: json(release),

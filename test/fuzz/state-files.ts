@@ -22,7 +22,7 @@ import { blueprint, changeover, container, ending, journalData, record } from '.
 import { jsonWords, mutatedJson, mutatedText } from './mutate.ts';
 import { expectPlain, type Target } from './target.ts';
 
-// What lies in `.svc-updater/` (docs/contract.md 5.3), where whoever owns the compose directory may have written it.
+// Files in `.svc-updater/` (docs/contract.md 5.3), which the owner of the compose directory may have changed.
 
 const run = '20261121T104207Z';
 const half = '/opt/svc/.svc-updater/restore';
@@ -100,7 +100,7 @@ const textOf = (...samples: object[]) =>
     .map((text) => text.toWellFormed());
 
 let made: Promise<string> | null = null;
-/** The state directory of an instance, made once. */
+/** The state directory of an instance, created once. */
 const directory = (): Promise<string> => {
   made ??= mkdtemp(join(tmpdir(), 'fuzz-state-')).then(async (path) => {
     await mkdir(join(path, '.svc-updater', 'restore', run), { recursive: true, mode: 0o700 });
@@ -113,7 +113,7 @@ const end = async () => {
   made = null;
 };
 
-/** Nothing of it is an option of a command, or a path from nowhere. */
+/** No value is an option of a command, or a relative path. */
 function expectJournal(data: JournalData): void {
   const { project, services, files, containers, point } = data;
   for (const name of [project.name, ...services, ...containers.map(({ service }) => service)])
@@ -131,7 +131,7 @@ function expectJournal(data: JournalData): void {
     assert.match(name, /^[^-/\0][^/\0]*$/);
   for (const { policy } of point?.policies ?? []) assert.match(policy, /^[a-z-]+(?::\d+)?$/);
   assert.match(data.run, runNamePattern);
-  // Whoever tells of it reads all that it says.
+  // A report reads all of the journal.
   isHalfDone(data);
   assert.equal(typeof formatPendingMessage(data), 'string');
   journalOutcomeFactsOf(data);
@@ -155,7 +155,7 @@ export const journals: Target<string> = {
   },
 };
 
-/** As the file of a record: half of them with a checksum that fits, as whoever writes them can compute it. */
+/** A record file: half of the records have a correct checksum, which anybody can compute. */
 function recordOf(text: string, isSealed: boolean): string {
   if (!isSealed) return text;
   try {

@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 
-/** A reader of what comes from outside, what it is given, and what must hold whatever that is. */
+/** A parser of external input, with inputs and the conditions that must hold for all of them. */
 export interface Target<T> {
   name: string;
   cases: fc.Arbitrary<T>;
-  /** Throws where something does not hold. */
+  /** Throws if a condition does not hold. */
   check(value: T): void | Promise<void>;
-  /** How many of its cases come to a hundred of a usual one; what asks another program has few. */
+  /** The number of cases for each hundred cases of a usual target; a target that calls another program has few. */
   share: number;
-  /** What it needs once the cases are over. */
+  /** Cleanup after all cases. */
   end?(): Promise<void>;
 }
 
-/** Processor time in microseconds; a case of some kilobytes takes a thousandth of it where the time grows as the text does. */
+/** Processor time in microseconds. A case of some kilobytes takes a thousandth of it if the time is linear. */
 const most = 3_000_000;
 const own = Object.getOwnPropertyNames(Object.prototype).length;
 
-/** Milliseconds in which a case that fails is made smaller: there are more tries than can be waited for. */
+/** Milliseconds for shrinking a failed case, which could take much longer. */
 const longest = 20_000;
 
-/** For one use. `onCase` is called before each. */
+/** A property for one use. `onCase` is called before each case. */
 export function propertyOf<T>({ cases, check }: Target<T>, onCase: () => unknown = () => {}) {
   let until = Number.POSITIVE_INFINITY;
   return fc.asyncProperty(cases, async (value) => {
@@ -43,7 +43,7 @@ export function propertyOf<T>({ cases, check }: Target<T>, onCase: () => unknown
   }
 }
 
-/** What the work gives; null where it throws what it may. */
+/** The result of the work; null if it throws an allowed error. */
 export function attempt<T>(work: () => T, mayThrow: (error: Error) => boolean): T | null {
   try {
     return work();
@@ -53,7 +53,7 @@ export function attempt<T>(work: () => T, mayThrow: (error: Error) => boolean): 
   }
 }
 
-/** It is plain data: what is in it has come into no prototype. */
+/** The value is plain data, and has changed no prototype. */
 export function expectPlain(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   const known: unknown[] = [Object.prototype, Array.prototype, Date.prototype, Map.prototype];

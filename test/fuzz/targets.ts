@@ -10,7 +10,7 @@ import { proofs, releaseFiles } from './proof.ts';
 import { journals, points } from './state-files.ts';
 import type { Target } from './target.ts';
 
-/** All that reads what comes from outside. */
+/** All parsers of external input. */
 export const targets: readonly Target<unknown>[] = [
   ...[env, pins, composeFiles, logs, feedAnswers],
   ...[releaseFiles, proofs, archives, journals, points, requests, serverAnswers, engineAnswers, masks],

@@ -3,20 +3,20 @@ import { differs } from './differs.ts';
 
 export type Containers = Snapshot['containers'];
 
-/** What happened beside the run, so that the run is not blamed for it. */
+/** Events beside the run, for which the run is not responsible. */
 export interface Meanwhile {
   /**
-   * The engine was restarted: the other containers are the same ones, started again, and so is an old worker that the
-   * update had stopped already, for the engine knows nothing of the update.
+   * The engine was restarted. It has restarted the unrelated containers, and also an old worker that the update had
+   * already stopped, because the engine does not know about the update.
    */
   restarted?: boolean;
 }
 
-/** As many of each service as before, under the names that they had. */
+/** Each service has as many containers as before, with the same names. */
 export const judgeNames = (before: Containers, after: Containers): string[] =>
   differs('names of containers', Object.keys(before).sort(), Object.keys(after).sort());
 
-/** The others are the very same runs of the very same containers. */
+/** Unrelated containers are unchanged and were not restarted. */
 export function judgeOthers(
   before: Containers,
   after: Containers,
@@ -28,7 +28,7 @@ export function judgeOthers(
   return differs('other containers', others(before), others(after));
 }
 
-/** In place of each container of these services there is a new one, well and in the same state. */
+/** Each container of these services was replaced by a new, healthy one in the same state. */
 export function judgeSuccessors(
   before: Containers,
   after: Containers,
@@ -44,14 +44,14 @@ export function judgeSuccessors(
   return differs('new containers', Object.fromEntries(expected), pick(after, replaced, whole));
 }
 
-/** Containers of these services are of the old images and in the state that they were in; they may be new ones. */
+/** Containers of these services have the old images and their previous state; they may have been recreated. */
 export function judgeSameState(before: Containers, after: Containers, moved: readonly string[]): string[] {
   const state = ({ id, startedAt, reference, ...rest }: ContainerState) => rest;
   const own = (containers: Containers) => pick(containers, ({ service }) => moved.includes(service), state);
   return differs('containers brought back', own(before), own(after));
 }
 
-/** What a recreated container must be, given what is there: taken from `now` where only "not as before" is asked. */
+/** The expected state of a recreated container. Values that must only differ from before are taken from `now`. */
 function successor(before: ContainerState, now: ContainerState | undefined): object {
   const other = (was: string, is: string | undefined) => (is === was ? `not ${was}` : is);
   const open = { id: other(before.id, now?.id), image: now?.image, reference: now?.reference };
@@ -59,7 +59,7 @@ function successor(before: ContainerState, now: ContainerState | undefined): obj
     const health = before.health === undefined ? undefined : 'healthy';
     return { ...before, ...open, health, startedAt: other(before.startedAt, now?.startedAt) };
   }
-  // A stopped one is left stopped: its successor has never run.
+  // A stopped container stays stopped: its replacement has never run.
   const status = now?.status === 'created' ? 'created' : before.status;
   return { ...before, ...open, status, health: now?.health, startedAt: now?.startedAt };
 }

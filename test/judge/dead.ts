@@ -5,13 +5,13 @@ import { judgeOthers } from './containers.ts';
 import { type Files, judgeEachFile } from './files.ts';
 import type { Look } from './look.ts';
 
-// While a killed run waits for the next one.
+// Checks between a killed run and the next run.
 
-/** Each file is whole: in one of the states. */
+/** Each file is complete and in one of the states. */
 export const judgeDeadFiles = async ({ directory }: Instance, states: readonly Files[]): Promise<string[]> =>
   judgeEachFile(states, await fileStates(directory));
 
-/** Each file is whole, nobody else was touched, and no anonymous volume is gone. */
+/** Each file is complete, unrelated containers are unchanged, and no anonymous volume was removed. */
 export async function judgeDead(
   instance: Instance,
   before: Look,

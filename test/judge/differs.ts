@@ -1,6 +1,6 @@
 import { difference } from '../rig/difference.ts';
 
-/** One fact with all that differs and nothing else, or none. */
+/** One fact with only the differing values; no fact if there are none. */
 export function differs(what: string, expected: unknown, found: unknown): string[] {
   const between = difference(expected, found);
   if (between === undefined) return [];

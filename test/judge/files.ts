@@ -5,12 +5,12 @@ import { differs } from './differs.ts';
 /** A compose directory by relative path. */
 export type Files = Readonly<Record<string, FileState>>;
 
-/** The exact new text, or how it follows from the old one; null for a file that is gone. */
+/** The exact new text, or a function of the old text; null for a removed file. */
 export type NewText = string | null | ((before: string) => string);
-/** Every file that differs, by path in the compose directory. */
+/** Changed files, by path in the compose directory. */
 export type Changes = Readonly<Record<string, NewText>>;
 
-/** Modes and owners stay; a new file belongs to root, and to nobody else unless `newMode` says so. */
+/** Modes and owners are unchanged; a new file belongs to root and has mode 600 unless `newMode` is set. */
 export function changeFiles(before: Files, changes: Changes = {}, newMode = '600'): Files {
   const files: Record<string, FileState> = { ...before };
   for (const [path, change] of Object.entries(changes)) {
@@ -30,7 +30,7 @@ export function changeFiles(before: Files, changes: Changes = {}, newMode = '600
 
 export const judgeFiles = (expected: Files, found: Files): string[] => differs('files', expected, found);
 
-/** The directory is in one of these states as a whole; the states have names, such as `the old ones`. */
+/** All files together are in one of these states; the states have names, such as `the old ones`. */
 export function judgeFilesTogether(states: Readonly<Record<string, Files>>, found: Files): string[] {
   const facts = Object.entries(states).map(([name, files]) =>
     differs(`files, held against ${name}`, files, found),
@@ -38,7 +38,7 @@ export function judgeFilesTogether(states: Readonly<Record<string, Files>>, foun
   return facts.some((each) => each.length === 0) ? [] : facts.flat();
 }
 
-/** Each file by itself is in one of these states. What else lies there does not count. */
+/** Each file on its own is in one of these states. Additional files are ignored. */
 export function judgeEachFile(states: readonly Files[], found: Files): string[] {
   const paths = new Set(states.flatMap((files) => Object.keys(files)));
   return [...paths]

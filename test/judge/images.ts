@@ -2,17 +2,17 @@ import type { ContainerState } from '../rig/snapshot.ts';
 import { differs } from './differs.ts';
 import type { Look } from './look.ts';
 
-/** Which services a good update moves to which image. */
+/** Services that a successful update changes, and their image. */
 export interface MovedTo {
   /** Services that run the new image; the first is the app. */
   moved: readonly string[];
-  /** Services whose containers are new; those among them that are not moved keep their image. */
+  /** Services with new containers; those not in `moved` keep their image. */
   recreated: readonly string[];
-  /** The reference that the update moves to; by default the one that each container was created from. */
+  /** The reference of the new image; by default the reference that each container was created from. */
   reference?: string | undefined;
 }
 
-/** All that are moved run one image, another one than the app did before, and it is the one that their tag names here. */
+/** All updated services run the same new image, and their local tag points to it. */
 export function judgeImages(before: Look, after: Look, { moved, recreated, reference }: MovedTo): string[] {
   const those = Object.entries(after.containers).filter(([, { service }]) => moved.includes(service));
   const images = [...new Set(those.map(([, { image }]) => image))];
@@ -29,7 +29,7 @@ export function judgeImages(before: Look, after: Look, { moved, recreated, refer
       .map(({ image }) => `the old image still runs: ${image}`),
     ...those.flatMap(([name, state]) => {
       const tag = reference ?? tagOf(state);
-      // Pulled by its digest, an image gets no tag.
+      // An image pulled by digest gets no tag.
       if (tag.includes('@') || after.tags[tag] === state.image) return [];
       return [`${name} runs ${state.image}, and ${tag} is ${after.tags[tag] ?? 'not there'}`];
     }),
@@ -39,7 +39,7 @@ export function judgeImages(before: Look, after: Look, { moved, recreated, refer
   ];
 }
 
-/** Every tag names what it named, so that nothing waits for the operator's own next `docker compose up -d`. */
+/** Every tag points to the same image as before, so that the next `docker compose up -d` changes nothing. */
 export function judgeTags(before: Look, after: Look, except: readonly string[] = []): string[] {
   const known = Object.entries(before.tags).filter(([tag]) => !except.includes(tag));
   return differs(
@@ -49,13 +49,13 @@ export function judgeTags(before: Look, after: Look, except: readonly string[] =
   );
 }
 
-/** The references that the containers of these services were created from, with their tags. */
+/** The references of the containers of these services, with tags. */
 export const referencesOf = ({ containers }: Look, services: readonly string[]): string[] =>
   Object.values(containers)
     .filter(({ service }) => services.includes(service))
     .map(tagOf);
 
-/** Without a tag, `latest` is meant. */
+/** The default tag is `latest`. */
 function tagOf({ reference }: ContainerState): string {
   return /:[^/]*$/.test(reference) ? reference : `${reference}:latest`;
 }

@@ -7,10 +7,10 @@ import { judgeBroken, judgeBroughtBack, judgeUntouched, judgeUpdated } from './j
 import { judgeBrokenLog, judgeOutcome, judgeWords } from './log.ts';
 import type { Look } from './look.ts';
 
-// A judge that cannot find anything wrong would let everything pass: here each verdict is given once of what is good, and
-// once of what is broken on purpose.
+// A judge that finds no errors would accept everything. Therefore each check is called with a correct example and with
+// a deliberately damaged one.
 
-// An instance at v1.0.0, and after a good update to v1.1.0.
+// An instance at v1.0.0, and after a successful update to v1.1.0.
 const repository = '127.0.0.1:5000/x/svc';
 
 const container = (service: string, changes: Partial<ContainerState> = {}): ContainerState => ({
@@ -68,7 +68,7 @@ const after: Look = {
   boots: [...before.boots, 'app v1.1.0', 'worker v1.1.0'],
 };
 
-/** The same with changes to some of its containers; null for one that is gone. */
+/** The look with changed containers; null removes a container. */
 function withContainers(look: Look, changes: Record<string, Partial<ContainerState> | null>): Look {
   const containers = { ...look.containers };
   for (const [name, change] of Object.entries(changes)) {
@@ -78,7 +78,7 @@ function withContainers(look: Look, changes: Record<string, Partial<ContainerSta
   return { ...look, containers };
 }
 
-/** These starts and no others since before. */
+/** The look with exactly these starts since `before`. */
 const booted = (look: Look, ...boots: string[]): Look => ({
   ...look,
   boots: [...before.boots, ...boots],
@@ -161,7 +161,7 @@ it.each<[verdict: string, good: string[], bad: string[], fact: RegExp]>([
     judgeBrokenLog(run(5, `${look}.`)),
     /^the last line does not say what to type: /,
   ],
-])('%s', (_, good, bad, fact) => {
+])('the judge reports only the damaged example: %s', (_, good, bad, fact) => {
   expect(good).toEqual([]);
   expect(bad).toEqual([expect.stringMatching(fact)]);
 });

@@ -7,30 +7,29 @@ import { judgeImages, judgeTags, referencesOf } from './images.ts';
 import { judgeLeftovers } from './leftovers.ts';
 import type { Look } from './look.ts';
 
-// What an instance must be after a run. Each verdict gives facts: one sentence for each thing that is wrong, none where
-// all is well.
+// The expected state of an instance after a run. Each check returns facts: one sentence for each error.
 
 const appAndWorker: readonly string[] = ['app', 'worker'];
 
 export interface ExpectedUpdate {
-  /** What app and worker run afterwards, such as `v1.1.0`. */
+  /** The version that app and worker run afterwards, such as `v1.1.0`. */
   version: string;
-  /** Every file that differs. */
+  /** All changed files. */
   changed?: Changes;
-  /** The mode of files that are new, in octal. Default 600. */
+  /** The mode of new files, in octal. Default 600. */
   newMode?: string;
-  /** Services that run the new image. Default app and worker; the first is the app. */
+  /** Services that run the new image. Default: app and worker; the first is the app. */
   moved?: readonly string[];
-  /** Services whose containers are new. Default those that are moved. */
+  /** Services with new containers. Default: the updated services. */
   recreated?: readonly string[];
-  /** The reference that is moved to. Default the one that each new container was created from. */
+  /** The new reference. Default: the reference that each new container was created from. */
   reference?: string;
 }
 
 /**
- * A good update: app and worker answer with the new version from new containers of one new image, as many as before,
- * well and in the same state; every other container is the very same run; the data is there; the compose directory
- * differs in exactly the expected bytes, with modes and owners kept; nothing is left over.
+ * After a successful update, app and worker run the new version in as many new containers of one new image as before,
+ * healthy and in the same state. All other containers and the data are unchanged. In the compose directory, only the
+ * expected bytes have changed, and modes and owners are unchanged. No temporary objects remain.
  */
 export function judgeUpdated(
   before: Look,
@@ -55,8 +54,8 @@ export function judgeUpdated(
 }
 
 /**
- * A refusal, or a failure before anything was stopped: every byte, every tag and every container is as it was, but for
- * somebody's own edits.
+ * After a refused run, or a failure before any service was stopped, all files, tags and containers are unchanged,
+ * except for a user's own edits.
  */
 export function judgeUntouched(before: Look, after: Look, edited?: Changes): string[] {
   return [
@@ -66,7 +65,10 @@ export function judgeUntouched(before: Look, after: Look, edited?: Changes): str
   ];
 }
 
-/** A failure that was put back: app and worker well on the old image, and everything else as it was. */
+/**
+ * After a failed and rolled back update, app and worker are healthy on the old image, and everything else is
+ * unchanged.
+ */
 export function judgeBroughtBack(
   before: Look,
   after: Look,
@@ -81,7 +83,10 @@ export function judgeBroughtBack(
   ];
 }
 
-/** The new version has started and is not well: the files are in one of the states as a whole; nobody else was touched. */
+/**
+ * The new version was started and is unhealthy: all files are in one of the states, and unrelated containers are
+ * unchanged.
+ */
 export function judgeBroken(
   before: Look,
   after: Look,
@@ -107,7 +112,10 @@ function judgeAsBefore(before: Look, after: Look, edited?: Changes): string[] {
   ];
 }
 
-/** Whatever happens to app and worker, as many containers are there, with their volumes, and nobody else was touched. */
+/**
+ * Regardless of app and worker, there are as many containers as before with their volumes, and unrelated containers
+ * are unchanged.
+ */
 function judgeNeighbours(
   before: Look,
   after: Look,

@@ -4,25 +4,25 @@ import { exitCodes, type Outcome } from '../../src/core/progress/outcome.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import { differs } from './differs.ts';
 
-/** Texts, or what they match. */
+/** Texts, or patterns of texts. */
 export type Says = readonly (string | RegExp)[];
 
-/** What a run must say. */
+/** The expected output of a run. */
 export interface ExpectedWords {
   exitCode: number;
-  /** Sentences of the log, wherever they stand. */
+  /** Texts that the log must contain. */
   says: Says;
-  /** The last line from its first word on, or parts of it. */
+  /** Parts of the last line, or its beginning. */
   ends: Says;
-  /** Must be nowhere in the log. */
+  /** Texts that the log must not contain. */
   never?: Says;
 }
 
-/** What a good run says beside its ordinary lines. */
+/** The expected output of a successful run besides its ordinary lines. */
 export interface ExpectedLog {
-  /** Texts that stand in some line. */
+  /** Texts that some line must contain. */
   says?: Says;
-  /** One for each warning, in order; there are no others. */
+  /** One text for each warning, in order; no other warnings are allowed. */
   warns?: Says;
 }
 
@@ -32,7 +32,7 @@ export function judgeWords({ exitCode, log, lines }: UpdateResult, expected: Exp
   return [
     ...differs('exit code', expected.exitCode, exitCode),
     ...(last?.phase === 'done' ? [] : [`the last line is not of phase done: "${message}"`]),
-    // What the server reads: the code of every end that an error has, and what to do next.
+    // The server reads the error code and the advice from the last line.
     ...(expected.exitCode < 3 ||
     /^(?:(?:refused|failed|broken) \([a-z-]+\)|cancelled): .*\. Next: \S/.test(message)
       ? []
@@ -40,12 +40,12 @@ export function judgeWords({ exitCode, log, lines }: UpdateResult, expected: Exp
     ...missing(log, expected.says).map((text) => `the log does not say ${text}`),
     ...missing(message, expected.ends).map((text) => `the last line does not say ${text}: "${message}"`),
     ...(expected.never ?? []).filter((text) => matches(log, text)).map((text) => `the log says ${text}`),
-    // A stack trace is no sentence that a tired operator understands.
+    // A stack trace does not help an operator.
     ...(/^ +at \S+ \(|node:internal|UpdateError/m.test(log) ? ['the log has a stack trace'] : []),
   ];
 }
 
-/** A good run has no line of level error, and no warning but the expected ones. */
+/** A successful run prints no errors, and only the expected warnings. */
 export function judgeGoodLog(result: UpdateResult, { says = [], warns = [] }: ExpectedLog): string[] {
   const warnings = messages(result, 'warn');
   const fits =
@@ -60,7 +60,7 @@ export function judgeGoodLog(result: UpdateResult, { says = [], warns = [] }: Ex
 const codesOf = (outcome: Outcome): readonly number[] =>
   outcome === 'cancelled' ? [130, 143] : [exitCodes[outcome]];
 
-/** The run has ended with one of these outcomes, and its exit code says the same. */
+/** The run has one of these outcomes, and a matching exit code. */
 export function judgeOutcome(result: UpdateResult, wanted: readonly Outcome[]): string[] {
   const outcome = endingOf(result);
   if (outcome === null) return [`the run ended with exit code ${result.exitCode} and no outcome`];
@@ -70,7 +70,7 @@ export function judgeOutcome(result: UpdateResult, wanted: readonly Outcome[]): 
     : [`the run ended ${outcome} with exit code ${result.exitCode}`];
 }
 
-/** A run that has left the instance broken says so, and what to type. */
+/** A run that leaves the instance broken reports it, and the command to type. */
 export function judgeBrokenLog(result: UpdateResult): string[] {
   const last = result.lines.at(-1)?.message ?? '';
   return [

@@ -4,13 +4,16 @@ import { listContainers, listImages } from '../rig/engine-api.ts';
 import type { Instance } from '../rig/instance.ts';
 import type { Snapshot } from '../rig/snapshot.ts';
 
-/** All that the judge goes by: an instance at one moment, in plain data. */
+/** Everything that the judge needs: the state of an instance at one moment, as plain data. */
 export interface Look extends Snapshot {
-  /** Image ids by reference, in the repositories that belong to this instance alone. */
+  /** Image ids by reference, in repositories of this instance only. */
   tags: Record<string, string>;
-  /** Every start of app and worker so far, such as `app v1.0.0`, in order. */
+  /** All starts of app and worker so far, such as `app v1.0.0`, in order. */
   boots: readonly string[];
-  /** What a run leaves only where it was killed: its lock, temporary files, scratch containers, backups beyond five. */
+  /**
+   * Objects that remain only after a killed run: lock, temporary files, temporary containers, and more than five
+   * backups.
+   */
   leftovers: readonly string[];
 }
 
@@ -18,7 +21,7 @@ export async function look(instance: Instance): Promise<Look> {
   const [snapshot, tags, boots, leftovers] = await Promise.all([
     instance.snapshot(),
     localTags(instance),
-    // An instance whose app is no shell script may have none.
+    // An instance whose app is not the shell script may have no list of starts.
     instance.boots().catch(() => []),
     findLeftovers(instance),
   ]);

@@ -3,9 +3,9 @@ import { judgeBroughtBack, judgeUntouched } from './judge.ts';
 import { look } from './look.ts';
 
 /**
- * Does the operator's own next `docker compose up -d`, and judges it: it starts nothing of another version and touches
- * nobody else. It may recreate what the updater's compose has made: compose up to 2.29.2 takes the hash of another
- * version for a change.
+ * Runs `docker compose up -d` like the operator, and checks that it starts no other version and leaves unrelated
+ * containers unchanged. It may recreate containers that the updater's compose has created: compose up to 2.29.2 treats
+ * the hash of another compose version as a change.
  */
 export async function judgeUpKeepsVersion(instance: Instance, ...up: string[]): Promise<string[]> {
   const before = await look(instance);
@@ -14,14 +14,16 @@ export async function judgeUpKeepsVersion(instance: Instance, ...up: string[]): 
   return judgeBroughtBack(before, await look(instance)).map(afterUp);
 }
 
-/** The same, and that it changes nothing at all. */
+/** Also checks that `up` changes nothing at all. */
 export async function judgeUpDoesNothing(instance: Instance): Promise<string[]> {
   const before = await look(instance);
   await instance.compose('up', '-d');
   return judgeUntouched(before, await look(instance)).map(afterUp);
 }
 
-/** Without doing it, in 0.1 s instead of 2: the files name that tag wherever they name the instance's image. */
+/**
+ * Checks the same without running `up`, in 0.1 s instead of 2 s: the files specify this tag for the instance's image.
+ */
 export async function judgePins(instance: Instance, tag: string): Promise<string[]> {
   const references = (await instance.compose('config', '--images')).split('\n');
   return references

@@ -1,22 +1,22 @@
-/** One try of a campaign, or all tries of the same name. */
+/** One try of a campaign, or all tries with the same name. */
 export interface Row {
-  /** Part of the campaign, such as a kind of data. */
+  /** A part of the campaign, such as a kind of data. */
   group: string;
   name: string;
   tries: number;
   lost: number;
   seconds: number;
-  /** What is special about this try, or how it ended. */
+  /** The variant of this try, or its outcome. */
   detail?: string;
-  /** Why it was lost, a sentence each. */
+  /** The errors of a failed try, one sentence each. */
   facts?: readonly string[];
-  /** File with all that is known of a lost try. */
+  /** The log file of a failed try. */
   log?: string;
-  /** Command that repeats a lost try. */
+  /** The command that repeats a failed try. */
   again?: string;
 }
 
-/** A try as it ends, and what is to be known of one that was lost. */
+/** The lines for a finished try, with details if it failed. */
 export function linesOf(row: Row): string[] {
   const { detail, facts = [], log, again } = row;
   return [
@@ -27,7 +27,7 @@ export function linesOf(row: Row): string[] {
   ];
 }
 
-/** All tries of a campaign: a line for each name, and the verdict as the last one. */
+/** The report of a campaign: a line for each name, and the overall result as the last line. */
 export function report(rows: readonly Row[]): string[] {
   const sum = (some: readonly Row[], what: 'tries' | 'lost' | 'seconds') =>
     some.reduce((total, row) => total + row[what], 0);

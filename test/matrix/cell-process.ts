@@ -8,26 +8,26 @@ import { type Cell, imageOf } from './cells.ts';
 import { kindOf } from './engines.ts';
 import { missingRows, type Results, type RowName } from './results.ts';
 
-/** Where everything is that cells are made of; scripts/matrix puts it there. */
+/** Files that cells need, as prepared by scripts/matrix. */
 export interface Workshop {
-  /** Folder with the programs of engines and composes, with the updater's images, and with what goes with its cell. */
+  /** Folder with the programs of engines and composes, the updater images, and temporary files of cells. */
   directory: string;
-  /** The updater's image in place of the one that the cell names. */
+  /** Updater image that replaces the image of the cell. */
   given: string | undefined;
   results: Results;
 }
 
-/** What the process of a cell is told. */
+/** Arguments of the process of a cell. */
 export interface CellTask {
   cell: Cell;
   rows: RowName[];
-  /** The updater's image as `docker save` gives it. */
+  /** The updater image as written by `docker save`. */
   archive: string;
   /** Folder of the results. */
   results: string;
 }
 
-/** Runs what has not been run of a cell; gives the exit code of its process, which says nothing of the rows. */
+/** Runs the missing rows of a cell. Returns the exit code of its process, which does not depend on the results. */
 export async function runCell(cell: Cell, { directory, given, results }: Workshop): Promise<number> {
   const image = given ?? `svc-updater:matrix-${imageOf(cell)}`;
   const task: CellTask = {
@@ -40,7 +40,7 @@ export async function runCell(cell: Cell, { directory, given, results }: Worksho
   await mkdir(runs, { recursive: true });
   const rootless = kindOf(cell.engine).rootless === true;
   await mkdir(results.directory, { recursive: true });
-  // The process of such a cell is an ordinary user's, who may not write what is kept beside the sources either.
+  // The process of a rootless cell runs as an ordinary user, who could not write to these directories otherwise.
   if (rootless) await Promise.all([chmod(results.directory, 0o777), nodeLayer()]);
   const engine = join(directory, 'programs', `engine-${kindOf(cell.engine).programs}`);
   const podman = kindOf(cell.engine).podman !== undefined;
@@ -48,23 +48,23 @@ export async function runCell(cell: Cell, { directory, given, results }: Worksho
   const script = fileURLToPath(new URL('run-cell.ts', import.meta.url));
   return runInNamespaces(script, [JSON.stringify(task)], {
     parent: runs,
-    // What runs another machine's programs is registered there, and this machine never sees it.
+    // The emulator is registered in the user namespace, so it does not affect this machine.
     ownUsers: kindOf(cell.engine).machine !== undefined,
     rootless,
     env: (own) => ({
       PATH: [engine, maker, process.env.PATH].join(':'),
       LD_LIBRARY_PATH: join(engine, 'lib'),
-      // Below it the client looks for its plugins first.
+      // The docker client searches its plugins in HOME first.
       HOME: maker,
       TMPDIR: own,
       XDG_RUNTIME_DIR: own,
       DOCKER_HOST: `unix://${join(own, 'docker.sock')}`,
       SVC_UPDATER_IMAGE: image,
-      // Ten times as long as otherwise, on a machine that is as busy.
+      // Emulated programs get ten times as much time.
       SVC_TEST_PATIENCE: kindOf(cell.engine).machine === undefined ? '180' : '1800',
       ...(podman && {
         SVC_TEST_PODMAN: engine,
-        // Of a container that goes at its end, Podman 4 does not tell Docker's client how it has ended.
+        // Podman 4 does not report the exit code of a container with --rm to Docker's client.
         SVC_TEST_RUN: 'podman --remote',
         CONTAINER_HOST: `unix://${join(own, 'docker.sock')}`,
       }),
@@ -75,7 +75,7 @@ export async function runCell(cell: Cell, { directory, given, results }: Worksho
 
 const runsIn = (directory: string): string => join(directory, 'runs');
 
-/** Removes what cells have left whose process was killed with everything else. */
+/** Removes the temporary folders of cells whose process was killed. */
 export async function sweepRuns(directory: string): Promise<void> {
   const names = await readdir(runsIn(directory)).catch(() => []);
   for (const name of names) {

@@ -1,5 +1,5 @@
-// The dimensions of the table in docs/matrix.md. All of them go together: compose 5 asks for an engine with API 1.40, and
-// engine 29 for a client with it; 20.10 has 1.41, and compose 2.26 1.45.
+// The dimensions of the table in docs/matrix.md. All combinations are compatible: compose 5 requires an engine with API
+// 1.40, and engine 29 requires a client with it; engine 20.10 has API 1.41, and compose 2.26 has 1.45.
 
 import { type EngineName, engineNames, kindOf } from './engines.ts';
 
@@ -9,22 +9,22 @@ export const makerNames = ['2.20', '2.26', '2.40', '5.4', '5.5'] as const;
 export type ImageName = (typeof imageNames)[number];
 export type MakerName = (typeof makerNames)[number];
 
-/** One field of the table: an updater, the compose that made the instance, and the engine that both use. */
+/** A cell of the table: an updater, the compose that created the instance, and the engine that both use. */
 export interface Cell {
-  /** The compose in the updater's image. */
+  /** The compose in the updater image. */
   image: ImageName;
-  /** The compose on the machine, which made the instance and is used by its owner afterwards. */
+  /** The compose on the machine, which created the instance and is used by its owner afterwards. */
   maker: MakerName;
   engine: EngineName;
 }
 
-/** As it is typed: `5.4/2.26/29-containerd`. */
+/** Name of a cell on the command line: `5.4/2.26/29-containerd`. */
 export const nameOf = ({ image, maker, engine }: Cell): string => `${image}/${maker}/${engine}`;
 
-/** Newest first: what most people have is known soonest. */
+/** Newest first, because most users have new versions. */
 export const allCells: readonly Cell[] = engineNames.toReversed().flatMap(cellsOf);
 
-/** As scripts/matrix builds it: `5.4`, `5.4-arm64`. */
+/** Name of the updater image that scripts/matrix builds: `5.4`, `5.4-arm64`. */
 export const imageOf = ({ image, engine }: Cell): string =>
   [image, kindOf(engine).machine ?? []].flat().join('-');
 
@@ -37,8 +37,8 @@ function cellsOf(engine: EngineName): Cell[] {
 }
 
 /**
- * The cells that a pattern means: three parts, each a name, the beginning of one up to a `-`, or `*`. `*` stands for
- * parts that are left out at the end.
+ * Cells that match a pattern of three parts. A part is a name, a prefix of a name up to a `-`, or `*`. Omitted parts
+ * at the end match everything.
  */
 export function matching(pattern: string): readonly Cell[] {
   const parts = pattern.split('/');

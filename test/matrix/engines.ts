@@ -1,31 +1,31 @@
 import type { MakerName } from './cells.ts';
 
-/** An engine that updates are tried on. */
+/** An engine on which updates are tested. */
 export interface EngineKind {
-  /** As docs/matrix.md names it. */
+  /** Name in docs/matrix.md. */
   title: string;
-  /** Folder with its programs; the same for all its stores. */
+  /** Folder with its programs; the same for all image stores. */
   programs: string;
-  /** Of its daemon. */
+  /** Flags of its daemon. */
   flags: readonly string[];
-  /** The one compose that its instances are made with, where what is another has nothing to do with compose. */
+  /** The only compose that creates instances, if the difference of this engine does not depend on compose. */
   maker?: MakerName;
-  /** The file system of the whole machine, where it is not this one's. */
+  /** The file system of the cell, if it differs from that of this machine. */
   disk?: 'btrfs';
-  /** It runs as an ordinary user, who is root in a namespace of his own alone. */
+  /** Runs as an ordinary user, who is root only in a user namespace. */
   rootless?: boolean;
-  /** The machine that the updater's image is for, where it is another than the engine's. */
+  /** The architecture of the updater image, if it differs from that of the engine. */
   machine?: 'arm64';
-  /** It is Podman; `all-anew` where compose takes every container there for changed at each `up`. */
+  /** Set for Podman; `all-anew` if compose recreates every container at each `up`. */
   podman?: 'all-anew' | 'as-ever';
 }
 
 const rootless = { flags: ['--rootless'], maker: '5.4', rootless: true } as const;
 
-/** In the order of the page, from its end. */
+/** In reverse order of docs/matrix.md. */
 export const engines = {
   '20.10': { title: 'Engine 20.10', programs: '20.10', flags: [] },
-  // Images, volumes and compose files on btrfs, and an old compose.
+  // Images, volumes and compose files are on btrfs; the compose is old.
   '26.1-btrfs': {
     title: 'Engine 26.1 on btrfs, as on a Synology NAS',
     programs: '26.1',
@@ -33,7 +33,7 @@ export const engines = {
     maker: '2.20',
     disk: 'btrfs',
   },
-  // The engine itself is this machine's, and so are the instances: the updater and all that it starts are emulated.
+  // Engine and instances are native; only the updater and the containers that it starts are emulated.
   '29-arm64': {
     title: 'The updater for arm64 (under qemu-user), Engine 29',
     programs: '29',
@@ -46,7 +46,7 @@ export const engines = {
     programs: 'podman-4.3',
     flags: [],
     maker: '5.4',
-    // It tells networks by name, and not by id.
+    // It reports networks by name instead of id.
     podman: 'all-anew',
   },
   'podman-5': { title: 'Podman 5', programs: 'podman-5', flags: [], maker: '5.4', podman: 'as-ever' },
@@ -58,7 +58,7 @@ export const engines = {
     programs: '29',
     flags: ['--feature', 'containerd-snapshotter=false'],
   },
-  // Its default where nothing is there yet.
+  // The default of a new installation.
   '29-containerd': { title: 'Engine 29 with the containerd store', programs: '29', flags: [] },
 } as const satisfies Record<string, EngineKind>;
 

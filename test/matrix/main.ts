@@ -11,7 +11,7 @@ import { kindOf } from './engines.ts';
 import { type CellResult, missingRows, Results, redRows, rowNames, rowsOf } from './results.ts';
 import { tablesOf } from './table.ts';
 
-/** What scripts/matrix runs once everything is set up. Nothing here may ask for DOCKER_HOST: each cell has its own. */
+// Runs the matrix after the setup by scripts/matrix. DOCKER_HOST must not be used here: each cell has its own.
 
 const usage = `usage: scripts/matrix [--only CELL…] [--again] [--once] [--lanes N] [--image NAME]
 
@@ -30,7 +30,7 @@ An interrupted run resumes where it stopped. Rows: ${rowNames.join(', ')}; on ro
 
 interface Choice {
   cells: readonly Cell[];
-  /** No cells are named. */
+  /** Whether no cells were selected. */
   isAll: boolean;
   again: boolean;
   once: boolean;
@@ -38,7 +38,7 @@ interface Choice {
   given: string | undefined;
   /** The folder of scripts/matrix. */
   state: string;
-  /** Only tell what the cells are made of: a line for each thing. */
+  /** Only print the programs and images that the cells need, one on each line. */
   needs: boolean;
 }
 
@@ -54,7 +54,7 @@ async function main(argv: readonly string[]): Promise<number> {
     (asked ? process.stdout : process.stderr).write(asked ? usage : `matrix: ${choice}\n\n${usage}`);
     return asked ? 0 : 2;
   }
-  // As the names of test runs are: the folder of one that was killed is swept by the next.
+  // Named like the folders of test runs, so that the next run removes the folder if this run is killed.
   const once = join(tmpdir(), `svct-${process.pid}-${Date.now().toString(36)}-matrix-`);
   const folder = choice.once ? await mkdtemp(once) : join(choice.state, 'results');
   const results = new Results(folder);
@@ -86,7 +86,7 @@ async function main(argv: readonly string[]): Promise<number> {
   return isGood ? 0 : 1;
 }
 
-/** A sentence where the arguments are wrong, the empty one where help is asked for. */
+/** Parses the arguments. Returns a message if they are invalid, an empty one if help was requested. */
 function choose(argv: readonly string[]): Choice | string {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean', default: false } as const;
@@ -144,7 +144,7 @@ function choose(argv: readonly string[]): Choice | string {
   };
 }
 
-/** Whether programs are in it that only scripts/toolchain has. */
+/** Whether a cell needs programs that only scripts/toolchain builds. */
 function isBuilt({ image, maker, engine }: Cell, given: string | undefined): boolean {
   const isOurs = (compose: string) => compose.startsWith('5') || compose === '2.20';
   return (given === undefined && isOurs(image)) || isOurs(maker) || engine.startsWith('29');
@@ -169,7 +169,7 @@ async function runCells(
 ): Promise<void> {
   const waiting = [...cells];
   let stopped = false;
-  // Each cell ends itself at a signal; this is for those that have not begun.
+  // Running cells handle the signal themselves; this prevents the start of further cells.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => {
       stopped = true;

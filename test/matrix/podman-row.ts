@@ -9,8 +9,8 @@ import { look } from '../judge/look.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 
 /**
- * What podman cannot do, or does in another way, is refused by name, and once (docs/contract.md 12.3 to 12.6).
- * @param subject with a tag that floats
+ * Checks that the updater refuses, only once, what Podman does not support (docs/contract.md 12.3 to 12.6).
+ * @param subject with a moving tag
  */
 export async function tryPodman(subject: Subject): Promise<void> {
   const { instance } = subject;
@@ -50,14 +50,14 @@ export async function tryPodman(subject: Subject): Promise<void> {
   await label('worker', 'io.podman.compose.project');
   await refused([], { says: ['by podman-compose'], ends: /^refused \(not-compose\): .*podman-compose pull/ });
 
-  // As on a machine without systemd.
+  // Like a machine without systemd, where health checks do not run.
   await instance.write('compose.yaml', original);
   await instance.compose('up', '-d', '--no-deps', 'worker');
   await label('app', unchecked);
   survive(judgeOutcome(await subject.update(await subject.publish()), ['updated']));
 }
 
-/** Under a policy that repeats what has failed. */
+/** Checks that a refused run is not repeated by a restart policy. */
 async function refuseOnce(subject: Subject): Promise<void> {
   const options = { keep: true, docker: ['--restart', 'on-failure:3'] };
   const run = subject.start({ args: ['--service', 'none'] }, options);
@@ -65,7 +65,7 @@ async function refuseOnce(subject: Subject): Promise<void> {
   const format = '{{.State.Status}} {{.State.ExitCode}} {{.RestartCount}}';
   const stateOf = async (name: string) =>
     (await execa('docker', ['inspect', '--format', format, name], { timeout: 20_000 })).stdout;
-  // Another that ends later has been repeated: so has this one, if it ever is.
+  // Waits until a container that failed later was repeated; the refused run would have been repeated before.
   const other = `${run.name}-other`;
   const fails = ['--restart', 'on-failure:1', '--entrypoint', '/bin/false', updaterImage];
   await execa('docker', ['run', '--detach', '--name', other, ...fails], { timeout: 60_000 });

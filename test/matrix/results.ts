@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Cell, nameOf } from './cells.ts';
 import { type EngineName, kindOf } from './engines.ts';
 
-/** The kinds of what is tried in a cell. */
+/** Tests of a cell. */
 export const rowNames = [
   'generated',
   'variable',
@@ -17,8 +17,8 @@ export const rowNames = [
 export type RowName = (typeof rowNames)[number] | 'strangers' | 'kills' | 'points' | 'restart' | 'podman';
 
 /**
- * Those of a cell: whose files a user may not give away is a question of rootless engines alone, on which `scripts/campaign faults` is not run
- * either. Podman has no server, and refusals of its own.
+ * Tests of a cell. Only rootless engines have files whose owner cannot be restored; `scripts/campaign faults` does not
+ * run on them, so some of its tests run here. Podman has no server, but its own refusals.
  */
 export function rowsOf(engine: EngineName): readonly RowName[] {
   const { rootless, podman } = kindOf(engine);
@@ -27,21 +27,21 @@ export function rowsOf(engine: EngineName): readonly RowName[] {
 }
 
 export interface RowResult {
-  /** One sentence for each thing that is not as it must be. */
+  /** One sentence for each failed check. */
   facts: string[];
   seconds: number;
-  /** Where the log of what went wrong is kept. */
+  /** Path of the log of a failure. */
   log: string | null;
 }
 
-/** All that is known of a cell so far. */
+/** Results of a cell until now. */
 export interface CellResult {
   rows: Partial<Record<RowName, RowResult>>;
-  /** What the programs say that they are. */
+  /** Versions that the programs report. */
   versions: { image: string; maker: string; engine: string } | null;
-  /** Services that the owner's own `up -d` made anew after a good update; null while that has not been looked at. */
+  /** Services that the owner's `up -d` recreated after a successful update; null if not tested yet. */
   nextUp: string[] | null;
-  /** Day of the last of its rows, `2026-11-23`. */
+  /** Day of the latest row, such as `2026-11-23`. */
   day: string;
 }
 
@@ -53,7 +53,7 @@ export const missingRows = ({ rows }: CellResult, engine: EngineName): RowName[]
 export const redRows = ({ rows }: CellResult): RowName[] =>
   (Object.keys(rows) as RowName[]).filter((name) => (rows[name]?.facts.length ?? 0) > 0);
 
-/** Results in a folder, a file for each cell, so that a broken-off run goes on where it was. */
+/** Results in a folder, one file for each cell, so that an interrupted run can be continued. */
 export class Results {
   readonly directory: string;
 
@@ -77,7 +77,7 @@ export class Results {
     await rm(this.#file(cell), { force: true });
   }
 
-  /** Where the logs of that cell's losses are kept. */
+  /** Folder with the logs of failures of a cell. */
   logsOf(cell: Cell): string {
     return this.#file(cell).replace(/\.json$/, '');
   }

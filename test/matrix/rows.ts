@@ -33,30 +33,30 @@ import type { RowName } from './results.ts';
 import { tryServer } from './server-row.ts';
 import { tryStrangers } from './strangers-row.ts';
 
-/** What a row needs and leaves. */
+/** Context and results of a row. */
 export interface RowContext {
   host: TestHost;
   engine: OwnEngine;
-  /** Everything that was started for it, for its log and to be put away. */
+  /** Instances of the row, for its log and for cleanup. */
   subjects: Pick<Subject, 'instance' | 'runs'>[];
   podman: EngineKind['podman'] | null;
-  /** What the owner's own `up -d` made anew after a good update; by the row that looks. */
+  /** Stores the services that the owner's `up -d` recreated after a successful update; called by one row. */
   nextUp(services: string[]): void;
 }
 
-/** As nearly everything is published: what names an image is no longer what it is. */
+/** Publishes an index, as most releases do; its digest is not the digest of the image. */
 const index: ReleaseOptions = { platforms: [machinePlatform] };
 
-/** Two containers do, where nobody asks what becomes of the others. */
+/** Starts only two containers, if the other services are not relevant. */
 const alone: InstanceOptions = { up: ['--no-deps', 'app', 'worker'] };
 
 /**
- * All services, of images that were there before: those that compose 5 has pulled in the same `up` it makes anew at the
- * next one, whatever has been updated (docs/matrix.md).
+ * Starts all services from images that were pulled before. If compose 5 pulls an image in `up`, it recreates the
+ * container at the next `up`, independently of the update (docs/matrix.md).
  */
 const settled: InstanceOptions = { pullFirst: true };
 
-/** One of each kind, the longest first. Each throws `Lost` where the promise is broken. */
+/** The test of each row, the longest first. A test throws `Lost` if a promise is broken. */
 export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>> = {
   podman: async (row) => {
     await tryPodman(await start(row, 'moved', alone));
@@ -72,7 +72,7 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
   },
   kill: async (row) => {
     const attempt = await begin(row, 'variable', settled);
-    // Between the stop of the old app and the start of the new one, wherever compose is by then.
+    // Between the stop of the old app and the start of the new app.
     await killAndGoOn(attempt, onEngineEvent('die', 'app'));
     if (row.podman !== 'all-anew') await expectUpKeepsVersion(attempt.subject);
   },
@@ -142,7 +142,7 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
   digest: tryDigest,
   floating: async (row) => {
     const attempt = await begin(row, 'moved', { ...alone, ...settled });
-    // Podman asks no registry.
+    // Podman cannot query a registry for digests.
     if (row.podman === null) await fetchImages(attempt);
     const { subject, to } = await updateWell(attempt);
     const before = await look(subject.instance);
@@ -151,7 +151,7 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
   },
 };
 
-/** Kills the updater at that moment; the next run comes to its end. */
+/** Kills the updater at a moment; the next run must succeed. */
 async function killAndGoOn(attempt: Attempt, moment: Moment): Promise<void> {
   const { subject, to } = attempt;
   const { run } = await atMoment(
@@ -166,7 +166,7 @@ async function killAndGoOn(attempt: Attempt, moment: Moment): Promise<void> {
   await nextRun(attempt);
 }
 
-/** An instance at its first release. */
+/** Starts an instance with its first release. */
 async function start(row: RowContext, install: InstallName, options: InstanceOptions): Promise<Subject> {
   const first = releaseOf(install, 0, index).options;
   const subject = await Subject.start(row.host, install, { release: first, ...options });
@@ -174,7 +174,7 @@ async function start(row: RowContext, install: InstallName, options: InstanceOpt
   return subject;
 }
 
-/** The same, and the next one published. */
+/** Starts an instance with its first release, and publishes the next release. */
 async function begin(
   row: RowContext,
   install: InstallName,
@@ -186,7 +186,7 @@ async function begin(
   return { subject, before, to: await subject.publish({ ...index, ...release }) };
 }
 
-/** The owner's next `up -d` sees nothing of it. */
+/** Prefetches the images; the owner's next `up -d` must not recreate anything. */
 async function fetchImages({ subject: { instance }, before, to }: Attempt): Promise<void> {
   survive(judgeOutcome(await instance.startUpdate(['fetch', ...to.args]).done, ['fetched']));
   await instance.compose('up', '-d', '--no-deps', 'app', 'worker');
@@ -201,7 +201,7 @@ async function updateWell(attempt: Attempt): Promise<Attempt> {
   return attempt;
 }
 
-/** To the next release, which no registry has. */
+/** Updates from an archive to the next release, which is in no registry. */
 async function updateFromFile(subject: Subject): Promise<void> {
   const { instance, install } = subject;
   const to = releaseOf(install, 2);
@@ -212,11 +212,11 @@ async function updateFromFile(subject: Subject): Promise<void> {
   await expectUpdated({ subject, before, to });
 }
 
-/** Of tag and digest, both move. */
+/** Updates an image with tag and digest; both change. */
 async function tryDigest(row: RowContext): Promise<void> {
   const { subject } = await begin(row, 'inline', alone);
   const { instance, release } = subject;
-  // The same bytes have the same digest.
+  // Publishing the same content again returns its digest.
   const [old, fresh] = [release, releaseOf('inline', 1)].map(({ tag, options }) =>
     instance.publish(tag, { ...options, ...index }),
   );
@@ -229,7 +229,7 @@ async function tryDigest(row: RowContext): Promise<void> {
   await instance.waitUntilHealthy();
   const before = await look(instance);
   const updated = await subject.update(releaseOf('inline', 1));
-  // It has that of the index and that of the manifest.
+  // Podman reports the digests of index and manifest.
   if (row.podman !== null) {
     const ends = [/^refused \(pin-unsupported\): nothing was changed/];
     survive(judgeWords(updated, { exitCode: 3, says: ['Podman has 2 digests for '], ends }));
@@ -239,7 +239,7 @@ async function tryDigest(row: RowContext): Promise<void> {
   const changed = { 'compose.yaml': (text: string) => text.replaceAll(pin.from, pin.to) };
   survive(judgeUpdated(before, await look(instance), { version: 'v1.1.0', changed }));
 
-  // Of what it loads, only an engine with the containerd image store knows the digest.
+  // Only an engine with the containerd image store knows the digest of a loaded image.
   const next = releaseOf('inline', 2);
   const { bytes } = await releaseArchive(instance.image, next.tag, { release: next.options });
   const loaded = await subject.update({ args: fromFile }, await carried(instance, bytes));

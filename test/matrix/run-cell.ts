@@ -18,9 +18,9 @@ import { kindOf } from './engines.ts';
 import { type CellResult, Results, type RowName, type RowResult } from './results.ts';
 import { type RowContext, rows } from './rows.ts';
 
-// The process of one cell, in a network and a table of mounts of its own: see cell-process.ts.
+// The process of one cell, in its own network and mount namespace: see cell-process.ts.
 
-/** Rows that run side by side: most of a row is waiting, but for what is emulated. */
+/** Number of concurrent rows: most of a row is waiting, except under emulation. */
 const lanes = () => (kind.machine === undefined ? 3 : 1);
 
 const task = JSON.parse(process.argv[2] ?? '') as CellTask;
@@ -48,18 +48,18 @@ try {
     directory: join(directory, 'compose'),
     registry: registry.host,
   });
-  // As nearly everything is published.
+  // Published as an index, as most images are.
   await Promise.all(['db', 'proxy', 'tunnel'].map((name) => pushPart(host, name)));
   await load;
   await runRows(host);
 } finally {
   endChecks();
-  // All else goes with its data.
+  // Containers and images are removed with the folder.
   await engine.cut();
 }
 process.exit(0);
 
-/** A disk of that kind, in a file that goes with the folder; all that comes later is on it. */
+/** Mounts a file system over the folder, from a file inside the folder; later files are written to it. */
 async function mountOver(folder: string, disk: string): Promise<void> {
   const file = join(folder, disk);
   await execa('truncate', ['--size', '8G', file]);
@@ -82,7 +82,7 @@ async function runRows(host: TestHost): Promise<void> {
       await tryRow(name, host, result);
   };
   await Promise.all(Array.from({ length: lanes() }, lane));
-  // It stops the engine under all of them.
+  // This row stops the engine, so it runs alone.
   if (task.rows.includes(restart)) await tryRow(restart, host, result);
 }
 
@@ -123,7 +123,7 @@ async function runRow(name: RowName, host: TestHost, result: CellResult): Promis
   return { facts: [...facts], seconds, log: file };
 }
 
-/** What the programs themselves say. */
+/** Versions that the programs report. */
 async function versions(): Promise<CellResult['versions']> {
   const ask = async (...args: string[]) => (await execa('docker', args, { timeout: 60_000 })).stdout.trim();
   const inImage = ['run', '--rm', '--network', 'none', '--entrypoint', '/usr/local/bin/docker', updaterImage];

@@ -7,7 +7,7 @@ import { askEngine } from '../rig/engine-api.ts';
 import type { ServerInstance } from '../rig/server/server-instance.ts';
 import { usualPatience } from '../rig/updater-run.ts';
 
-/** An admin starts the update in the server, which launches the updater, is replaced by it, and tells how it ended. */
+/** An admin starts the update in the server; the updater replaces the server, which then reports the outcome. */
 export async function tryServer(instance: ServerInstance): Promise<void> {
   await instance.offer('v1.1.0');
   const status = await instance.status({ refresh: true });
@@ -24,7 +24,7 @@ export async function tryServer(instance: ServerInstance): Promise<void> {
   if (facts.length > 0) throw new Lost(facts);
 }
 
-/** The server is away in between. */
+/** Waits for the end of the run; the server is unavailable for some time. */
 async function waitForEnd(instance: ServerInstance, seconds: number): Promise<Run> {
   const until = Date.now() + seconds * 1000;
   let last: Run | string = 'never answered';
@@ -36,7 +36,7 @@ async function waitForEnd(instance: ServerInstance, seconds: number): Promise<Ru
   throw new Lost([`the run has not ended after ${seconds} s: ${JSON.stringify(last)}`]);
 }
 
-/** The last line of its log is not yet its end. */
+/** Waits until the updater has exited, which happens after the last line of its log, and removes its container. */
 async function removeEnded(container: string): Promise<void> {
   const { status, body } = await askEngine('POST', `/containers/${container}/wait`);
   if (status !== 200) throw new Error(`the end of the updater: ${status} ${body}`);

@@ -10,13 +10,13 @@ import { judgeOutcome, judgeWords } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
 import { leastRights } from '../rig/updater-run.ts';
 
-/** A user of containers: one of the subordinate users, on the host. */
+/** A user inside containers, which is a subordinate user on the host. */
 const subordinate = 999;
 
 /**
- * A file of a user whom this engine does not map, as root's is that somebody made with `sudo`: refused before the pull, and
- * still his, and so is one among what the app keeps (5.20). Given to a subordinate user it is updated with the least rights, and
- * stays that one's (docs/contract.md 5.1).
+ * Tests a file whose owner is not mapped into the engine's user namespace, such as a file created with `sudo`.
+ * The updater refuses it before the pull, without changing it; also if it is data for a restore point (5.20). After
+ * chown to a subordinate user, the update succeeds with the least rights, and keeps the owner (docs/contract.md 5.1).
  */
 export async function tryStrangers(subject: Subject): Promise<void> {
   const { instance } = subject;
@@ -38,12 +38,12 @@ export async function tryStrangers(subject: Subject): Promise<void> {
     }),
     ...judgeUntouched(before, await look(instance)),
     ...(refused.log.includes(' pull ') ? ['images were pulled before the refusal'] : []),
-    // Nobody here can give root's file away: he has it while it is the same one.
+    // Only root can change the owner, so the owner is the same as long as the file is the same.
     ...((await stat(env)).ino === ino ? [] : ['another file took its place']),
   ]);
 
   await copyFile(env, `${env}.own`);
-  // What belongs to somebody on the host cannot be given to him when it comes back from a restore point (5.20).
+  // A restore cannot restore an owner who is not mapped (5.20).
   const kept = join(directory, 'data', strange);
   await rename(env, kept);
   await rename(`${env}.own`, env);

@@ -2,7 +2,7 @@ import { allCells, imageNames, makerNames } from './cells.ts';
 import { type EngineName, engineNames, kindOf } from './engines.ts';
 import { type CellResult, missingRows, redRows, rowsOf } from './results.ts';
 
-/** The part of docs/matrix.md that the script writes, from the results by the names of their cells. */
+/** The generated part of docs/matrix.md, from results by cell name. */
 export function tablesOf(results: ReadonlyMap<string, CellResult>): string {
   const found = [...results.values()].filter(({ day }) => day !== '');
   const days = [...new Set(found.map(({ day }) => day))].sort();
@@ -27,7 +27,7 @@ export function tablesOf(results: ReadonlyMap<string, CellResult>): string {
 
 const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
 
-/** One cell each. */
+/** Table of engines with only one cell. */
 function otherEngines(engines: readonly EngineName[], results: ReadonlyMap<string, CellResult>): string[] {
   const rows = engines.map((engine) => {
     const [name, result] = [...results].find(([name]) => name.endsWith(`/${engine}`)) ?? [];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseNotifyAddress } from '../../src/notify/address.ts';
 
-describe('readAddress', () => {
+describe('parseNotifyAddress', () => {
   const login = (value: string) => ({ 'Content-Type': 'application/json', Authorization: `Basic ${value}` });
 
   it.each([

@@ -14,7 +14,7 @@ const finished: Notification = {
   url: null,
 };
 
-/** Posts to this address until there is nothing more to do. Gives the warnings. */
+/** Posts to this address, waits until all attempts are finished, and returns the warnings. */
 async function posted(address: string, notification = finished): Promise<string[]> {
   const warnings: string[] = [];
   const notifier = new Notifier('svc', (message) => warnings.push(message), [0, 0]);
@@ -25,7 +25,7 @@ async function posted(address: string, notification = finished): Promise<string[
 }
 
 describe('a notification', () => {
-  it('is a JSON document', async () => {
+  it('is posted as a JSON document', async () => {
     using hooks = await receiver();
     expect(await posted(`http://ann:secret@${hooks.host}/hook?id=1`)).toEqual([]);
     const [{ path, headers, body } = { path: '', headers: {}, body: {} }, ...others] = hooks.received;
@@ -38,7 +38,7 @@ describe('a notification', () => {
     expect(body).toEqual({ ...finished, message: 'broken (broken): <!channel> & \\u202e\\u000a' });
   });
 
-  it('is a message of ntfy', async () => {
+  it('is posted as a message of ntfy', async () => {
     using hooks = await receiver();
     await posted(`ntfy+http://${hooks.host}/alerts`);
     const offered = {
@@ -67,7 +67,7 @@ describe('a notification', () => {
     });
   });
 
-  it('is a text of Slack, which mentions no channel', async () => {
+  it('is posted to Slack as a text that mentions no channel', async () => {
     using hooks = await receiver();
     await posted(`slack+http://${hooks.host}/T/B/x`);
     expect(hooks.received[0]?.body).toEqual({
@@ -75,7 +75,7 @@ describe('a notification', () => {
     });
   });
 
-  it.each(['😀', '\u0085'])('has a short message: %j', async (character) => {
+  it.each(['😀', '\u0085'])('has its message truncated to 1000 characters: %j', async (character) => {
     using hooks = await receiver();
     await posted(`http://${hooks.host}`, { ...finished, message: character.repeat(5000) });
     const { message } = hooks.received[0]?.body ?? {};
@@ -90,7 +90,7 @@ describe('posting', () => {
     expect(hooks.received).toHaveLength(3);
   });
 
-  it('gives up with one warning, which shows only the host', async () => {
+  it('fails after three attempts with one warning that contains only the host', async () => {
     using hooks = await receiver(() => 500);
     expect(await posted(`http://ann:secret@${hooks.host}/token`)).toEqual([
       `cannot post the notification "finished" to ${hooks.host}: HTTP status 500`,
@@ -118,7 +118,7 @@ describe('posting', () => {
     expect(new Set(hooks.received.map(({ path }) => path))).toEqual(new Set(['POST /hook']));
   });
 
-  it('survives a log that throws', async () => {
+  it('tolerates an error of the log function', async () => {
     const hooks = await receiver();
     hooks.close();
     const notifier = new Notifier('svc', () => {
@@ -129,7 +129,7 @@ describe('posting', () => {
     expect(await notifier.close(60_000)).toBe(true);
   });
 
-  it('ends when it is closed, and tries no more', async () => {
+  it('stops without another attempt when the notifier is closed', async () => {
     let asked = () => {};
     const first = new Promise<void>((resolve) => {
       asked = resolve;
@@ -144,7 +144,7 @@ describe('posting', () => {
     notifier.send(finished);
     await first;
     expect(await notifier.close(0)).toBe(false);
-    expect(warnings).toEqual([expect.stringContaining('no answer in time')]);
+    expect(warnings).toEqual([expect.stringContaining('no response before the timeout')]);
     expect(hooks.received).toHaveLength(1);
   });
 });

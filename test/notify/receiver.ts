@@ -8,11 +8,11 @@ export interface Received {
   body: Record<string, unknown>;
 }
 
-/** A server that receives notifications. @param answer the status for each request in turn, null for none at all */
+/** A server that receives notifications. @param answer status for each request, null to send no response */
 export async function receiver(answer: (count: number) => number | null = () => 200, host = '127.0.0.1') {
   const received: Received[] = [];
   const server = createServer(async (request, response) => {
-    // A client may go away in the middle of its request.
+    // A client may close the connection during its request.
     const chunks = await request.toArray().catch(() => null);
     if (chunks === null) return;
     const body = JSON.parse(Buffer.concat(chunks).toString());

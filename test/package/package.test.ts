@@ -16,17 +16,17 @@ const bin = (name: string) => join(root, 'node_modules/.bin', name);
 
 const isType = (file: string) => /^dist\/(?:client|instance|web)\/types\/.*\.d\.ts$/.test(file);
 
-/** What the library depends on, and what npm installs for it. */
+/** Dependencies of the library, and all packages that npm installs for it. */
 const outside = ['@sigstore/bundle', '@sigstore/protobuf-specs', '@sigstore/verify', 'semver'];
 const installed = [...outside, '@sigstore/core'];
 
 let directory = '';
-/** Whose releases its client takes. */
+/** The publisher that the client trusts. */
 const anna = publisher();
-/** Where its client looks for its own releases. */
+/** The address at which the client looks for its own releases. */
 const feed = 'http://127.0.0.1:1/acme/releases';
 let registry: Awaited<ReturnType<typeof startRegistry>>;
-/** A project that has it installed, from a registry. */
+/** A project with the package installed from a registry. */
 let consumer = '';
 /** The package in the project's `node_modules`. */
 let unpacked = '';
@@ -35,7 +35,7 @@ let packed: string[] = [];
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'svc-package-'));
   const source = join(directory, 'source');
-  // The whole checkout, but for what git ignores, so that it is seen what npm leaves out.
+  // The whole checkout except for files ignored by git: the test checks which files npm leaves out.
   const left = new Set(['.git', '.cache', 'coverage', 'dist', 'node_modules']);
   for (const name of (await readdir(root)).filter((name) => !left.has(name))) {
     await cp(join(root, name), join(source, name), { recursive: true });
@@ -48,12 +48,12 @@ beforeAll(async () => {
   consumer = join(directory, 'consumer');
   await mkdir(consumer);
   await writeFile(join(consumer, 'package.json'), JSON.stringify({ type: 'module' }));
-  // What it depends on comes from the machine's own `node_modules`: no test needs a network.
+  // Dependencies come from this machine's `node_modules`: no test needs a network.
   for (const name of installed) await publish(join(root, 'node_modules', name));
   await publish(source);
   await run('npm', ['install', 'svc-updater'], consumer, npmEnv());
   unpacked = join(consumer, 'node_modules/svc-updater');
-  // What a project that compiles or renders has anyway.
+  // Packages that a project that compiles or renders has anyway.
   await mkdir(join(consumer, 'node_modules/@types'));
   for (const name of ['@types/node', '@types/react', 'preact', 'react', 'react-dom'])
     await symlink(join(root, 'node_modules', name), join(consumer, 'node_modules', name));
@@ -70,7 +70,7 @@ afterAll(async () => {
 });
 
 describe('the package', () => {
-  it('has the client as a program of one file', async () => {
+  it('contains the client as a program in one file', async () => {
     const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
     const client = join(unpacked, 'dist/svc.mjs');
     expect(await run(client, ['--version'], directory)).toBe(`svc v${version}`);
@@ -79,7 +79,7 @@ describe('the package', () => {
     );
   });
 
-  it('has a client that knows where its releases are, whatever it is run with', async () => {
+  it('contains a client that reads releases only from the address set at build time', async () => {
     const client = join(directory, 'svc.mjs');
     await copyFile(join(unpacked, 'dist/svc.mjs'), client);
     const env = { SVC_FEED: '', SVC_UPDATER_BUILD_FEED: 'http://127.0.0.1:2/releases' };
@@ -88,7 +88,7 @@ describe('the package', () => {
     expect(exitCode).toBe(4);
   });
 
-  it('has a client that takes what is signed for it alone, whatever it is run with', async () => {
+  it('contains a client that trusts only the publisher set at build time', async () => {
     const mallory = publisher();
     const rig = await startRig(await readFile(join(unpacked, 'dist/svc.mjs'), 'utf8'));
     const files = { 'svc.mjs': "console.log('svc v9.0.0')" };
@@ -108,7 +108,7 @@ describe('the package', () => {
   it.each([
     ['FEED', 'https://robot:Zq7secret@example.org/releases', 'a web address without a login'],
     ['TRUST', '-----BEGIN PRIVATE KEY-----\nZq7secret', 'the text of a trust file: it contains neither'],
-  ])('is not built with a wrong %s: %j', async (variable, value, should) => {
+  ])('is not built with an invalid %s: %j', async (variable, value, should) => {
     const { stderr, exitCode } = await execa('node', ['scripts/build.mjs', join(directory, 'bad')], {
       cwd: root,
       env: { [`SVC_UPDATER_BUILD_${variable}`]: value },
@@ -119,7 +119,7 @@ describe('the package', () => {
     expect(stderr).not.toContain('Zq7secret');
   });
 
-  it('holds what is published, and nothing else', () => {
+  it('contains only the published files', () => {
     expect(packed.filter((file) => !isType(file))).toEqual([
       'CHANGELOG.md',
       'LICENSE',
@@ -138,7 +138,7 @@ describe('the package', () => {
     ]);
   });
 
-  it('tells nothing of the machine that it was built on', async () => {
+  it('contains no paths of the build machine and no source maps', async () => {
     const traces = [`${root}/`, directory, 'sourceMappingURL'];
     for (const file of packed) {
       const text = await readFile(join(unpacked, file), 'utf8');
@@ -149,15 +149,15 @@ describe('the package', () => {
     }
   });
 
-  it('declares what it imports, and leaves that outside; of what is inside it has the license', async () => {
+  it('declares exactly the imported packages as dependencies, and has the license of the bundled package', async () => {
     const { dependencies } = JSON.parse(await readFile(join(unpacked, 'package.json'), 'utf8'));
     const files = ['client/index', 'instance/index', 'instance/testing'];
     const bundles = files.map((name) => join(unpacked, `dist/${name}.mjs`));
     const code = (await Promise.all(bundles.map((file) => readFile(file, 'utf8')))).join('\n');
-    // Those that wait until they are used, too.
+    // Includes dynamic imports.
     const forms = [/^(?:import|export)\b[^'"]*?['"]([^'"\n]+)['"];?$/gm, /\bimport\("([^"]+)"\)/g];
     const names = forms.flatMap((form) => [...code.matchAll(form)].map(([, name]) => name));
-    // Of `semver/functions/valid.js`, the package.
+    // For `semver/functions/valid.js`, the package `semver`.
     const packages = new Set(
       names.flatMap((name = '') => name.match(/^(?!node:|\.)(?:@[^/]+\/)?[^/]+/) ?? []),
     );
@@ -169,7 +169,7 @@ describe('the package', () => {
     expect(licenses).toMatch(/^zod [\d.]+ \(MIT\)\n[\s\S]*Permission is hereby granted/);
   });
 
-  it('is checked as docs/checking.md has it', async () => {
+  it('has the integrity hash that the registry lists, as described in docs/checking.md', async () => {
     const { version } = JSON.parse(await readFile(join(unpacked, 'package.json'), 'utf8'));
     const ofVersion = `svc-updater@${version}`;
     const [packed] = JSON.parse(await run('npm', ['pack', ofVersion, '--json'], directory, npmEnv()));
@@ -185,7 +185,7 @@ describe('the examples of docs/server-library.md', () => {
   });
   afterAll(() => void feed.close());
 
-  it('plain-node starts, answers, and ends when it is told to', async () => {
+  it('plain-node starts, responds to requests, and exits on SIGTERM', async () => {
     await cp(join(root, 'test/examples/plain-node.ts'), join(consumer, 'plain-node.ts'));
     const { port: feedPort } = feed.address() as AddressInfo;
     const server = execa('node', ['plain-node.ts'], {
@@ -228,7 +228,7 @@ describe('the examples of docs/server-library.md', () => {
         body: '{"channel":"canary"}',
       });
       expect(await channel.json()).toMatchObject({ channel: 'canary' });
-      // Of the progress only a server whose engine answers can tell, and this machine may have none, or a dead one's socket.
+      // The history, because the progress needs an engine that responds, and this machine may have none.
       const history = await fetch(`${status}/history`, { headers });
       expect({ status: history.status, runs: await history.json() }).toEqual({ status: 200, runs: [] });
     } finally {
@@ -240,7 +240,7 @@ describe('the examples of docs/server-library.md', () => {
 });
 
 describe('the elements', () => {
-  it('are one file, small, that needs no other', async () => {
+  it('are one small file without imports', async () => {
     const code = await readFile(join(unpacked, 'dist/web/index.mjs'));
     expect(gzipSync(code).length).toBeLessThan(35_000);
     // OpenAPI's descriptions stay on the server.
@@ -249,7 +249,7 @@ describe('the elements', () => {
   });
 });
 
-describe('on a server that renders pages, the elements', () => {
+describe('the elements on a server that renders pages', () => {
   const program = `import { createElement } from 'react';
 import { renderToString } from 'react-dom/server';
 import manifest from 'svc-updater/web/custom-elements.json' with { type: 'json' };
@@ -275,7 +275,7 @@ for (const { tagName, name, attributes, events } of declarations) {
 console.log(Object.keys(defined).length);
 `;
 
-  it('are empty tags, and the manifest matches the registered elements', async () => {
+  it('are rendered as empty tags, and match the manifest when registered', async () => {
     await writeFile(join(consumer, 'render.mjs'), program);
     const { customElements } = JSON.parse(await readFile(join(unpacked, 'package.json'), 'utf8'));
     expect(packed).toContain(customElements);
@@ -293,7 +293,7 @@ console.log(Object.keys(defined).length);
   });
 });
 
-describe('a project that has it installed', () => {
+describe('a project with the package installed', () => {
   const program = `import { createServer } from 'node:http';
 import { type Client, createClient, type ProductOptions } from 'svc-updater/client';
 import {
@@ -380,7 +380,7 @@ await client.run(['--version']);
   it('compiles against its types and runs on plain Node', async () => {
     const read = (await run(bin('tsc'), ['-p', '.', '--listFiles'], consumer)).split('\n');
     const types = read.filter((file) => file.startsWith(unpacked) && file.endsWith('.d.ts'));
-    // Every declaration that is packed, and none that is not.
+    // Exactly the packed declarations, all of them.
     expect(types.map((file) => file.slice(unpacked.length + 1)).sort()).toEqual(
       packed.filter((file) => isType(file) && !file.startsWith('dist/web')),
     );
@@ -388,7 +388,7 @@ await client.run(['--version']);
     expect(out.split('\n')).toEqual(['[true,401,"3"]', 'broken', 'true', 'larder v1.4.2']);
   });
 
-  it('compiles all that is exported, for a bundler too', async () => {
+  it('compiles with all exports, also for a bundler', async () => {
     const { exports } = JSON.parse(await readFile(join(unpacked, 'package.json'), 'utf8'));
     const code = Object.keys(exports).filter((name) => !name.endsWith('.json'));
     const uses = code.map((name, at) => `export * as m${at} from 'svc-updater${name.slice(1)}';\n`);
@@ -459,10 +459,10 @@ export function Page() {
   });
 });
 
-/** Compiles for a page, without a file of settings. */
+/** Options for compiling a page without a configuration file. */
 const pageOptions = ['--target', 'es2024', '--lib', 'es2024,dom', '--strict', '--noEmit', '--ignoreConfig'];
 
-/** Of an npm that knows one registry, and nothing of whoever runs the tests. */
+/** The environment of an npm that uses only this registry and no settings of the user. */
 const npmEnv = () => ({
   npm_config_registry: registry.address,
   [`npm_config_${registry.address.slice('http:'.length)}/:_authToken`]: 'nobody',
@@ -474,11 +474,11 @@ const npmEnv = () => ({
   npm_config_audit: 'false',
 });
 
-/** Here nobody vouches for where it was built: `provenance` is the workflow's. */
+/** Without provenance, which only the workflow can create. */
 const publish = (folder: string, ...more: string[]) =>
   run('npm', ['publish', '--ignore-scripts', '--no-provenance', ...more], folder, npmEnv());
 
-/** What a program prints; it must end well. */
+/** Runs a program that must succeed, and returns its output. */
 async function run(
   file: string,
   args: string[],

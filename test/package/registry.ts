@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 
-/** What npm sends to publish a package, and asks for to install it. */
+/** A package as npm publishes and requests it. */
 interface Published {
   name: string;
   'dist-tags': Record<string, string>;
@@ -10,7 +10,7 @@ interface Published {
   _attachments?: Record<string, { data: string }>;
 }
 
-/** A registry of npm's on loopback, which gives what was published to it, and nothing else. */
+/** An npm registry on loopback that serves only the packages published to it. */
 export async function startRegistry() {
   const packages = new Map<string, Published>();
   const archives = new Map<string, Buffer>();
@@ -18,7 +18,7 @@ export async function startRegistry() {
   const publish = async (request: IncomingMessage) => {
     const { _attachments = {}, ...rest } = (await json(request)) as Published;
     for (const { dist } of Object.values(rest.versions)) {
-      // Where it is: npm has written down the address of a registry that it knows.
+      // A path only: npm replaces the address of a registry that it knows.
       const path = `/-/${archives.size}.tgz`;
       const [attached] = Object.values(_attachments);
       archives.set(path, Buffer.from(attached?.data ?? '', 'base64'));

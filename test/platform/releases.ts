@@ -112,7 +112,9 @@ export function releaseOf(version: string): PlatformRelease {
   return found;
 }
 
-/** The compose file of a release. From the release on that introduces a setting, it passes the setting to the service that needs it. */
+/**
+ * The compose file of a release. It passes a setting to its service from the release on that introduces the setting.
+ */
 export async function composeOf({ version }: PlatformRelease): Promise<string> {
   const text = await readFile(new URL('deploy/compose.yaml', import.meta.url), 'utf8');
   const at = platformReleases.findIndex((release) => release.version === version);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createProduct, roleLabelOf } from '../../src/core/names/product.ts';
 
 describe('a product', () => {
-  it('derives everything from its name', () => {
+  it('derives all values from its name', () => {
     expect(createProduct({ name: 'tool-box' })).toEqual({
       name: 'tool-box',
       services: ['app', 'worker'],
@@ -37,13 +37,13 @@ describe('a product', () => {
   it.each([
     [{ db: 'pg' }, '{"db":"pg"}'],
     [{ '../db': 'none' }, '{"../db":"none"}'],
-  ])('saves or excludes the data of a service, and does not take %j', (data, shown) => {
+  ])('accepts only save and none for the data of a service, and rejects %j', (data, shown) => {
     expect(() => createProduct({ name: 'larder', data } as never)).toThrow(
       `invalid product: data must be save or none for each service, such as { db: 'save' }, not ${shown}`,
     );
   });
 
-  it.each([[[]], ['/srv/ready'], [['a\0']]])('takes a command as a list, and not %j', (ready) => {
+  it.each([[[]], ['/srv/ready'], [['a\0']]])('requires a list for a command, and rejects %j', (ready) => {
     expect(() => createProduct({ name: 'larder', ready } as never)).toThrow(
       'ready must be a list of 1 to 64 strings',
     );
@@ -103,7 +103,7 @@ describe('a product', () => {
       { name: 'larder', marker: 1, feed: 2 },
       'marker must be a one-line comment such as # larder:generated, not 1; feed must be a web address, not 2',
     ],
-  ])('is not %s', (_, given, message) => {
+  ])('rejects %s', (_, given, message) => {
     expect(() => createProduct(given as never)).toThrow(new TypeError(`invalid product: ${message}`));
   });
 });

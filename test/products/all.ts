@@ -5,7 +5,7 @@ import { immich, nextcloud, paperless } from './photos-and-files.ts';
 import type { Product } from './product.ts';
 import { authentik, gitea, homeAssistant, n8n, plausible } from './work-and-home.ts';
 
-/** Every product that is tried. */
+/** All tested products. */
 export const products: readonly Product[] = [
   immich,
   paperless,

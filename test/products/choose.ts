@@ -15,14 +15,14 @@ each what its owner does. Prints a table, and ends with 1 where something is not
   --help          this text
 `;
 
-/** What is tried, by the words behind scripts/campaign products. */
+/** The tests selected by the arguments of scripts/campaign products. */
 export interface Choice {
   chosen: [Product, Form][];
   trials: readonly TrialName[] | undefined;
   lanes: number;
 }
 
-/** A sentence where the arguments are wrong, the empty one where help is asked for. */
+/** Returns an error message if the arguments are invalid, and an empty string if help is requested. */
 export function choose(argv: readonly string[]): Choice | string {
   const read = () =>
     parseArgs({

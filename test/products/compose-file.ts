@@ -1,17 +1,17 @@
 import { type Form, ofRelease, type Product, type Release, type Service } from './product.ts';
 
-/** Where an instance of a product is: what its files say beside what its publisher says. */
+/** The location of a product's instance: the values of its files that its publisher does not define. */
 export interface Place {
-  /** Stands in the name of everything that it makes; the project's name, too. */
+  /** Part of the name of everything that the instance creates; also the project's name. */
   name: string;
-  /** What stands before every repository. */
+  /** The prefix of every repository. */
   registry: string;
   port: number;
-  /** Digests of the images that no release moves, by `repository:tag`. */
+  /** Digests of the images that no release updates, by `repository:tag`. */
   digests: Readonly<Record<string, string>>;
 }
 
-/** The files of the product's directory at a release, in a form, by their names. */
+/** The files of the product's directory at a release, in a given form, by name. */
 export function filesAt(
   product: Product,
   form: Form,
@@ -59,7 +59,7 @@ const linesOfEnv = (values: Readonly<Record<string, string>>, release: Release):
     .map(([key, value]) => `${key}=${ofRelease(value, release)}\n`)
     .join('');
 
-/** The lines of one service, as far as it says something of its own. */
+/** The lines of one service that differ from shared definitions. */
 function linesOf(service: Service, pin: string, place: Place, port: number | null): string[] {
   const list = (key: string, values: readonly string[] | undefined) =>
     values === undefined || values.length === 0
@@ -68,7 +68,7 @@ function linesOf(service: Service, pin: string, place: Place, port: number | nul
   const line = (key: string, value: string | undefined) => (value === undefined ? [] : [`${key}: ${value}`]);
   const image = imageOf(service, pin, place);
   const published = port === null ? [] : [`127.0.0.1:${port}:8080`];
-  // On the host's network the stand-in listens where the host has room.
+  // On the host's network, the stand-in listens on a free port of the host.
   const environment = [
     ...(service.environment ?? []),
     ...(service.hostNetwork && port !== null ? [`PORT=${port}`] : []),

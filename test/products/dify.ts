@@ -8,7 +8,7 @@ const api: Service = {
   mounts: ['./volumes/app/storage:/app/api/storage'],
 };
 
-/** Ten services, four of them of one version; others of the same publisher have versions of their own. */
+/** Ten services, four of them with one version; other services of the same publisher have versions of their own. */
 export const dify: Product = {
   title: 'Dify',
   origin: 'https://github.com/langgenius/dify/blob/main/docker/docker-compose-template.yaml',

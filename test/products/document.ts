@@ -6,7 +6,7 @@ import { type EvaluatedData, evaluateData } from '../../src/updater/data/selecti
 import { container } from '../build.ts';
 import { type Form, ofRelease, type Product, type Service } from './product.ts';
 
-/** What a row of docs/other-products.md says of a product, but for what is not right for it. */
+/** The row of a product in docs/other-products.md, without its last column. */
 export function rowOf(product: Product): string[] {
   const { title, origin, forms } = product;
   return [
@@ -16,7 +16,7 @@ export function rowOf(product: Product): string[] {
   ];
 }
 
-/** What is typed behind the image to update the product. */
+/** The arguments of the updater that update the product. */
 export const wordsOf = ({ moved, releases, isUntargeted }: Product): string =>
   [
     ...moved.map((name) => `--service ${name}`),
@@ -28,7 +28,7 @@ function tagOf({ releases: { old } }: Product, { name, pin }: Form): string {
   return `\`${ofRelease({ floating: '{word}', 'in parts': '{part}', pinned: '{tag}', 'no version': '{tag}' }[name], old)}\``;
 }
 
-/** What a restore point saves of the product, once the proposed settings are made, and what it does not. */
+/** Data that a restore point saves with the proposed settings, and data that it does not save. */
 export function pointRowOf(product: Product): string[] {
   const { undecided, line } = judged(product, []);
   const said = undecided.map(({ key, proposal }) => ({ key, word: proposal, where: 'proposed' }));

@@ -12,16 +12,16 @@ import { filesAt, type Place } from './compose-file.ts';
 import type { Form, Product, ReleaseName } from './product.ts';
 import { publishOthers, publishRelease } from './stand-ins.ts';
 
-/** How many times as fast the clock of an updater runs: most of these apps have no health check, which takes 15 s. */
+/** Speed of the updater's clock: most of these apps have no health check, so that an update waits 15 s. */
 const pace = 5;
 
-/** One product as somebody has set it up, at its old release. */
+/** A product as a user has installed it, at its old release. */
 export class Installed {
   readonly product: Product;
   readonly form: Form;
   readonly directory: string;
   readonly place: Place;
-  /** What the updater said, in order. */
+  /** The output of the updater, in order. */
   readonly said: { words: string; result: UpdateResult }[] = [];
 
   readonly #published = new Set<ReleaseName>();
@@ -33,7 +33,7 @@ export class Installed {
     this.place = place;
   }
 
-  /** Publishes its images, writes its files, and starts it with `docker compose up -d`. */
+  /** Publishes the images, writes the files, and starts the instance with `docker compose up -d`. */
   static async start(host: TestHost, product: Product, form: Form): Promise<Installed> {
     const name = `${host.run}-${randomBytes(3).toString('hex')}`;
     const empty: Place = { name, registry: `${host.registry}/${name}`, port: await freePort(), digests: {} };
@@ -58,19 +58,19 @@ export class Installed {
     return this.place.name;
   }
 
-  /** Its files as they are at a release. */
+  /** The files of the instance at a release. */
   files(release: ReleaseName): Record<string, string> {
     return filesAt(this.product, this.form, this.product.releases[release], this.place);
   }
 
-  /** Once each: what floats is at the last of them. */
+  /** Publishes each release once. Floating tags point to the release published last. */
   async publish(release: ReleaseName): Promise<void> {
     if (this.#published.has(release)) return;
     await publishRelease(this.product, release, this.place);
     this.#published.add(release);
   }
 
-  /** `docker run … svc-updater WORDS`, with a clock that does not keep the reader waiting. */
+  /** Runs `docker run … svc-updater WORDS` with an accelerated clock. */
   async run(...words: string[]): Promise<UpdateResult> {
     const result = await new UpdaterRun(this, words, { env: fastClock(pace) }).done;
     this.said.push({ words: words.join(' '), result });
@@ -90,7 +90,7 @@ export class Installed {
     return all;
   }
 
-  /** What the app answers; null where it does not. */
+  /** The response of the app; null if there is none. */
   async version(): Promise<string | null> {
     try {
       const url = `http://127.0.0.1:${this.place.port}/version`;
@@ -105,7 +105,7 @@ export class Installed {
     return removeNamed(this.name).then(() => rm(this.directory, { recursive: true, force: true }));
   }
 
-  /** Every container runs, those with a health check are healthy, and the app answers. */
+  /** Waits until every container runs, containers with a health check are healthy, and the app responds. */
   private async waitUntilUp(): Promise<void> {
     for (const end = performance.now() + 120_000; ; await sleep(100)) {
       const found = await findContainers(this.name);

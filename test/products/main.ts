@@ -5,7 +5,7 @@ import { openTestHost } from '../rig/test-host.ts';
 import { choose, usage } from './choose.ts';
 import { runProducts } from './run-products.ts';
 
-/** What scripts/campaign products runs once everything is set up. */
+/** The program that scripts/campaign products runs after the setup. */
 
 process.exitCode = await main(process.argv.slice(2));
 

@@ -1,10 +1,10 @@
 import type { Product } from './product.ts';
 
-// Products whose tags are no versions: whose builds have a number, or whose releases a date.
+// Products whose tags are not versions: their builds have a number, or their releases a date.
 
 const read = '2026-11-23';
 
-/** The database has the app's own publisher. */
+/** App and database have the same publisher. */
 const bookstack: Product = {
   title: 'BookStack by LinuxServer',
   origin: 'https://docs.linuxserver.io/images/docker-bookstack/',

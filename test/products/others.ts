@@ -3,7 +3,7 @@ import type { Product } from './product.ts';
 
 const read = '2026-11-23';
 
-/** Three services of two repositories, each with the version in its own line. */
+/** Three services of two repositories; each service has the version in its own line. */
 const mastodon: Product = {
   title: 'Mastodon',
   origin: 'https://github.com/mastodon/mastodon/blob/main/docker-compose.yml',
@@ -100,7 +100,7 @@ const vaultwarden: Product = {
   ],
 };
 
-/** No tag at all, as the documentation has it. */
+/** No tag at all, as in the documentation. */
 const jellyfin: Product = {
   title: 'Jellyfin',
   origin: 'https://jellyfin.org/docs/general/installation/container',
@@ -211,7 +211,7 @@ const mealie: Product = {
   forms: [{ name: 'pinned', pin: '{tag}' }],
 };
 
-/** A whole number is all that the documentation pins. */
+/** The documentation pins only the major version. */
 const forgejo: Product = {
   title: 'Forgejo',
   origin: 'https://forgejo.org/docs/latest/admin/installation/docker/',

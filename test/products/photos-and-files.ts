@@ -3,7 +3,7 @@ import type { Product } from './product.ts';
 
 const read = '2026-11-23';
 
-/** The database has the app's own publisher, and a digest. */
+/** App and database have the same publisher, and the database is pinned by a digest. */
 export const immich: Product = {
   title: 'Immich',
   origin: 'https://github.com/immich-app/immich/blob/main/docker/docker-compose.yml',
@@ -118,7 +118,7 @@ export const paperless: Product = {
   ],
 };
 
-/** Official images: the app, its database and its cache have one publisher, and none tells a version. */
+/** Official images: app, database and cache have the same publisher, and none has a version label. */
 export const nextcloud: Product = {
   title: 'Nextcloud',
   origin:

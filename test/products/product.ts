@@ -1,57 +1,57 @@
 /**
- * A product that people host, by the facts of the compose file that it publishes: names of services, images, variables,
- * mounts, what waits for what. The layout is ours, and no text of that file is in it.
+ * A self-hosted product, described by the facts of its published compose file: names of services, images, variables,
+ * mounts and dependencies. The layout is our own, and no text of that file is copied.
  */
 export interface Product {
   title: string;
-  /** Where its compose file is published, and the day on which that was read. */
+  /** The address of its compose file, and the day on which we read the file. */
   origin: string;
   read: string;
-  /** The file's name, as the documentation of the product has it. */
+  /** The file's name in the documentation of the product. */
   file: string;
-  /** The name of the project in the file's own first line. */
+  /** Whether the first line of the file sets the project's name. */
   namesProject?: boolean;
   services: Readonly<Record<string, Service>>;
-  /** What several services are alike in, which the file says once, behind an anchor. */
+  /** Definitions shared by several services, behind an anchor. */
   shared?: Readonly<Record<string, Service>>;
   volumes?: readonly string[];
-  /** Networks with their definitions, beside the default one. */
+  /** Networks with their definitions, besides the default network. */
   networks?: Readonly<Record<string, string>>;
-  /** Lines of `.env`, besides those of the form; and of other env files. */
+  /** Lines of `.env`, besides the lines of the form, and of other env files. */
   env?: Readonly<Record<string, string>>;
   envFiles?: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** Those that a release moves; the first is the app. */
+  /** Services that a release updates; the first is the app. */
   moved: readonly [app: string, ...others: string[]];
-  /** Others that an owner might take for the app, as the refusal `no-app` lists them behind it. */
+  /** Other services that an owner may take for the app, in the order of the error `no-app`. */
   mayBeApp?: readonly string[];
-  /** One that no release of the product may ever move. */
+  /** A database that no release of the product may update. */
   database?: string;
-  /** How the images tell their version: as the tag has it, without its `v` and its suffix, or not at all. */
+  /** The version label of the images: the tag, the tag without `v` and suffix, or none. */
   label: 'tag' | 'plain' | 'none';
   releases: Readonly<Record<ReleaseName, Release>>;
-  /** Its tags are no versions: an update goes where the tag that floats leads, and to no target. */
+  /** The tags are not versions: an update follows the floating tag, and has no target. */
   isUntargeted?: boolean;
-  /** How people pin it; the first as published. */
+  /** Usual ways of pinning the product, beginning with the published form. */
   forms: readonly [Form, ...Form[]];
 }
 
 export interface Service {
-  /** Without the registry: `immich-app/immich-server`. */
+  /** The repository without the registry: `immich-app/immich-server`. */
   repository?: string;
-  /** What the file has in place of the repository, whose place is `@`; in place of the tag, too, where `§` is in it. */
+  /** The text of the file in place of the repository (`@`), and also of the tag if the text contains `§`. */
   written?: string;
-  /** Everything behind the colon: `§` is the pin; without it the file has no tag. */
+  /** The text behind the colon, with `§` for the pin; without it, the file has no tag. */
   tag?: string;
-  /** Behind the tag stands the digest. */
+  /** Whether the digest follows the tag. */
   digest?: boolean;
-  /** The name behind an anchor of `shared`. */
+  /** The name of the anchor in `shared`. */
   like?: string;
   containerName?: string;
   command?: string;
   entrypoint?: string;
   user?: string;
   mounts?: readonly string[];
-  /** Lines of the environment; without a `=` the value is that of the project's own environment. */
+  /** Lines of the environment; without a `=`, the value is taken from the project's own environment. */
   environment?: readonly string[];
   envFile?: string;
   needs?: readonly string[];
@@ -60,16 +60,16 @@ export interface Service {
   hostNetwork?: boolean;
   /** The command of a health check in the file. */
   health?: string;
-  /** The file leaves the health check to the image, by `disable: false`. */
+  /** Whether the file keeps the health check of the image by `disable: false`. */
   keepsHealth?: boolean;
   /** The image has a health check. */
   imageHealth?: boolean;
 }
 
-/** `missing` is in no registry; the app of `crashing` exits as it starts. */
+/** `missing` is in no registry; the app of `crashing` exits at its start. */
 export type ReleaseName = 'old' | 'next' | 'crashing' | 'missing';
 
-/** One release by its tags: the exact one, the one in parts, the word that floats. */
+/** The tags of a release: the exact tag, its parts, and the floating tag. */
 export interface Release {
   tag: string;
   part?: string;
@@ -77,15 +77,18 @@ export interface Release {
 }
 
 export interface Form {
-  /** Of `no version` nobody can tell which one is newer. */
+  /** With `no version`, it is unknown which of two tags is newer. */
   name: 'floating' | 'in parts' | 'pinned' | 'no version';
-  /** What stands for `§` in the file; `{tag}`, `{part}` and `{word}` are the release's. Empty for no tag at all. */
+  /**
+   * The text for `§` in the file; `{tag}`, `{part}` and `{word}` are replaced with those of the release. Empty for no
+   * tag.
+   */
   pin: string;
   /** Lines of `.env`. */
   env?: Readonly<Record<string, string>>;
 }
 
-/** `{tag}`, `{part}` and `{word}` in a text. */
+/** Replaces `{tag}`, `{part}` and `{word}` in a text. */
 export const ofRelease = (text: string, release: Release): string =>
   text.replace(/\{(tag|part|word)\}/g, (_, key: keyof Release) => {
     const value = release[key];
@@ -101,5 +104,5 @@ export const tagsOf = ({ tag, part, word }: Release): string[] => [
 /** Whether a release of the product has an image for it. */
 export const isReleased = ({ written = '', tag = '' }: Service): boolean => `${written}${tag}`.includes('§');
 
-/** Where the pin does not move with every release, a release may come without a change of a file. */
+/** Whether the pin stays the same for several releases, so that a release may require no change of a file. */
 export const floats = ({ name }: Form): boolean => name === 'floating';

@@ -5,26 +5,26 @@ import { Installed } from './installed.ts';
 import type { Form, Product } from './product.ts';
 import { type TrialName, trialNames, trials, withoutVersion } from './trials.ts';
 
-/** One product in one form, with what was wrong in each trial. */
+/** The result of a product in one form: the errors of each trial. */
 export interface Row {
   product: Product;
   form: Form;
   facts: Partial<Record<TrialName, string[]>>;
   seconds: number;
-  /** Where the log of a red one is. */
+  /** The log file of a failed row. */
   log: string | null;
 }
 
 export interface RunOptions {
-  /** Rows that run side by side. */
+  /** Number of rows that run in parallel. */
   lanes: number;
-  /** For the logs of red ones. */
+  /** The directory for logs of failed rows. */
   directory: string;
   trials?: readonly TrialName[];
   say(line: string): void;
 }
 
-/** Tries every product in every given form, and tells of each as soon as it has ended. */
+/** Tests every product in every selected form, and reports each as soon as it is finished. */
 export async function runProducts(
   chosen: readonly [Product, Form][],
   host: TestHost,

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What every container of a product's stand-in runs, whatever its command is. FAULT=exit is of the image.
+# The program of every container of a product's stand-in, for any command. The image sets FAULT=exit.
 version=$(cat /etc/version)
 trap 'exit 0' TERM INT
 if [ "$FAULT" = exit ]; then

@@ -4,10 +4,10 @@ import { push } from '../rig/registry.ts';
 import type { Place } from './compose-file.ts';
 import { isReleased, type Product, type ReleaseName, type Service, tagsOf } from './product.ts';
 
-// Images that stand in for those of a product: the same repositories and tags, in a registry of the tests' own, with a
-// little web server that answers its version.
+// Stand-ins for the images of a product: the same repositories and tags in a registry of the tests, with a small web
+// server that returns its version.
 
-/** Puts a release into the registry, under all its tags; those that other releases had move. */
+/** Pushes a release to the registry under all its tags; shared tags then point to this release. */
 export async function publishRelease(product: Product, name: ReleaseName, place: Place): Promise<void> {
   const release = product.releases[name];
   await Promise.all(
@@ -22,7 +22,7 @@ export async function publishRelease(product: Product, name: ReleaseName, place:
   );
 }
 
-/** Puts what no release moves into the registry: databases, caches. Gives the digests, by `repository:tag`. */
+/** Pushes images that no release updates, such as databases and caches. Returns the digests by `repository:tag`. */
 export async function publishOthers(product: Product, place: Place): Promise<Record<string, string>> {
   const found = await Promise.all(
     servicesOf(product)
@@ -36,7 +36,7 @@ export async function publishOthers(product: Product, place: Place): Promise<Rec
   return Object.fromEntries(found.flat());
 }
 
-/** The repositories that a release is published to, each with one of its services. */
+/** The repositories of a release, each with one of its services. */
 const repositoriesOf = (product: Product): [string, Service][] => [
   ...new Map(
     servicesOf(product).flatMap((service): [string, Service][] =>
@@ -58,7 +58,7 @@ async function pushAll(
 ): Promise<string> {
   const host = registry.split('/', 1)[0] ?? '';
   let digest = '';
-  // One after the other: the registry does not write a manifest atomically.
+  // One at a time: the registry does not write a manifest atomically.
   for (const tag of tags) digest = await push(host, `${name}/${repository}`, tag, image);
   return digest;
 }
@@ -69,20 +69,20 @@ function labelOf({ label }: Product, tag: string): string | null {
 }
 
 interface StandIn {
-  /** What `org.opencontainers.image.version` says. */
+  /** The label `org.opencontainers.image.version`. */
   label: string | null;
   health: boolean;
   crashes: boolean;
 }
 
-/** Same arguments, same bytes. The repository is in the layer so that no other instance uses the image. */
+/** The same arguments give the same bytes. The repository is in the layer so that no other instance uses the image. */
 async function standIn(repository: string, version: string, options: StandIn): Promise<Image> {
   const entry = await readFile(new URL('stand-in.sh', import.meta.url));
   const answersWell = '#!/bin/sh\necho PONG\n';
   const own = layer([
     { name: 'bin/stand-in.sh', kind: 'file', mode: 0o755, content: entry },
     { name: 'cron.sh', kind: 'link', target: '/bin/stand-in.sh' },
-    // What published health checks ask for.
+    // The programs that published health checks call.
     { name: 'bin/pg_isready', kind: 'file', mode: 0o755, content: answersWell },
     { name: 'bin/redis-cli', kind: 'file', mode: 0o755, content: answersWell },
     { name: 'etc/passwd', kind: 'file', content: 'root:x:0:0:root:/:/bin/sh\n' },

@@ -5,12 +5,12 @@ import { floats, type ReleaseName, tagsOf } from './product.ts';
 import { judgeMoved, judgeSame, type View, view } from './view.ts';
 import { judgeEnd, judgeOwnWords, judgeSays } from './words.ts';
 
-/** One thing that an owner does. Gives a sentence for each thing that is not right. */
+/** One action of an owner. Returns a sentence for each error. */
 type Trial = (installed: Installed) => Promise<string[]>;
 
-/** In this order on one instance; which of them, depends on the form. */
+/** Run in this order on one instance; the form selects the trials. */
 export const trials = {
-  /** As it stands: what floats is pulled again, what is pinned asks for a release. */
+  /** Unchanged: a floating tag is pulled again, and a pinned tag requires a target. */
   'no target': async (installed) => {
     const before = await view(installed);
     const result = await installed.run(...servicesOf(installed));
@@ -20,7 +20,7 @@ export const trials = {
       ...(await untouched(installed, result, before)),
     ];
   },
-  /** Without a word of the services. */
+  /** Without `--service`. */
   'nothing named': async (installed) => {
     const before = await atNext(installed);
     const result = await installed.run('plan', ...targetOf(installed, 'next'));
@@ -52,7 +52,7 @@ export const trials = {
       ...(await untouched(installed, result, before)),
     ];
   },
-  /** Of services that belong together, one alone. */
+  /** Only one of several related services. */
   'one alone': async (installed) => {
     const [app, ...others] = installed.product.moved;
     if (others.length === 0) return [];
@@ -65,7 +65,7 @@ export const trials = {
       ...(await untouched(installed, result, before)),
     ];
   },
-  /** The database beside the app, by mistake. */
+  /** The database besides the app, by mistake. */
   database: async (installed) => {
     const { database, moved } = installed.product;
     if (database === undefined) return [];
@@ -87,7 +87,7 @@ export const trials = {
     const result = await installed.run(...servicesOf(installed), ...target);
     return [
       ...judgeEnd(result, ['refused', 'failed']),
-      // Of a pin in parts it may be the part that is not there.
+      // For a pin in parts, the missing tag may be one of the parts.
       ...(namesOf(installed, 'missing').some((name) => result.log.includes(name))
         ? []
         : [`the log does not name ${target[1]}`]),
@@ -100,7 +100,7 @@ export const trials = {
     const result = await installed.run(...servicesOf(installed), ...target);
     const files = installed.files('next');
     return [
-      // Where the images tell no version, nobody knows more than the tag.
+      // If the images have no version label, only the tag is known.
       ...judgeEnd(result, ['updated'], tellsNoVersion(installed) ? [] : shown(target)),
       ...judgeMoved(before, await view(installed), {
         version: tagOf(installed, 'next'),
@@ -112,7 +112,7 @@ export const trials = {
       ...result.lines.filter(({ level }) => level === 'error').map(({ message }) => `an error: "${message}"`),
     ];
   },
-  /** A release whose app exits as it starts. What floats gets it without a word. */
+  /** A release whose app exits at its start. A floating tag is updated without a target. */
   crash: async (installed) => {
     const before = await view(installed);
     await installed.publish('crashing');
@@ -132,7 +132,7 @@ export const trials = {
   },
 } as const satisfies Record<string, Trial>;
 
-/** Of two tags that are no versions nobody knows the newer one: whoever wants to go on edits the file. */
+/** For tags that are not versions, the newer tag is unknown: the owner has to edit the file. */
 export const withoutVersion: Partial<Record<keyof typeof trials, Trial>> = {
   'no target': async (installed) => {
     const before = await view(installed);
@@ -168,12 +168,12 @@ const namesOf = ({ product }: Installed, release: ReleaseName): string[] =>
 
 const withoutVariant = (tag: string): string => tag.replace(/-[a-z].*$/, '');
 
-/** A release as a sentence has it: with its variant or without. */
+/** A release in a log message: the suffix may be missing. */
 const shown = (target: readonly string[]): string[] => target.slice(1).map(withoutVariant);
 
 const servicesOf = ({ product }: Installed): string[] => product.moved.flatMap((name) => ['--service', name]);
 
-/** How it stands, with the next release published. */
+/** The state of the instance after the next release was published. */
 async function atNext(installed: Installed): Promise<View> {
   await installed.publish('next');
   return view(installed);

@@ -3,12 +3,12 @@ import { askEngine, findContainers, listImages } from '../rig/engine-api.ts';
 import { type FileState, fileStates } from '../rig/snapshot.ts';
 import type { Installed } from './installed.ts';
 
-/** A product at one moment, as far as its owner cares. */
+/** The state of a product at one moment, as seen by its owner. */
 export interface View {
   version: string | null;
-  /** By name. */
+  /** By container name. */
   containers: Record<string, ContainerView>;
-  /** Ids of networks and volumes with when they were made, by name. */
+  /** Networks and volumes by name: id and creation time. */
   networks: Record<string, string>;
   volumes: Record<string, string>;
   files: Record<string, FileState>;
@@ -20,12 +20,12 @@ interface ContainerView {
   id: string;
   service: string;
   image: string;
-  /** The reference that it was made from, without the registry and the tests' own name. */
+  /** The reference that the container was created from, without the registry and the name of the test. */
   reference: string;
   startedAt: string;
   status: string;
   health: string | undefined;
-  /** What is mounted, volumes by their names. */
+  /** Mounts; volumes by name. */
   mounts: string[];
 }
 
@@ -37,7 +37,7 @@ export async function view(installed: Installed): Promise<View> {
     ask<{ Id: string; Name: string }[]>(`/networks?filters=${named(name)}`),
     ask<{ Volumes: { Name: string; CreatedAt: string }[] | null }>(`/volumes?filters=${named(name)}`),
     fileStates(directory),
-    // No `*` of the engine's stands for a `/`.
+    // The engine's `*` does not match a `/`.
     Promise.all([`${place.registry}/*`, `${place.registry}/*/*`].map(listImages)),
   ]);
   return {
@@ -70,7 +70,7 @@ export async function view(installed: Installed): Promise<View> {
   };
 }
 
-/** Nothing at all has changed. */
+/** Nothing has changed. */
 export const judgeSame = (before: View, after: View): string[] => [
   ...differs('the version that answers', before.version, after.version),
   ...differs('containers', before.containers, after.containers),
@@ -81,18 +81,18 @@ export const judgeSame = (before: View, after: View): string[] => [
 ];
 
 export interface Moved {
-  /** What the app answers; null where it may answer nothing. */
+  /** The response of the app; null if the app need not respond. */
   version: string | null;
   services: readonly string[];
-  /** The texts of files, as they must be. */
+  /** The expected texts of files. */
   files: Readonly<Record<string, string>>;
-  /** Whether they must be up. */
+  /** Whether the services must be healthy. */
   well: boolean;
 }
 
 /**
- * These services run the release, from new containers with the same names and mounts; every other container is the same
- * run of the same container; networks and volumes are the same ones, and files differ in the version alone.
+ * Checks that these services run the release in new containers with the same names and mounts, that all other
+ * containers, networks and volumes are unchanged, and that only the version in the files is different.
  */
 export function judgeMoved(before: View, after: View, { version, services, files, well }: Moved): string[] {
   const isMoved = ({ service }: ContainerView) => services.includes(service);

@@ -2,11 +2,11 @@ import { endingOf } from '../judge/log.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import type { Product } from './product.ts';
 
-// What the owner of another product must not read, and must.
+// Texts that the owner of another product must, and must not, read.
 
 /**
- * Every sentence in the product's own words: none of svc, of services that it does not have, of a `v` that its releases
- * do not have, or lack; and nothing said over and over.
+ * Checks that every message uses the product's own words: no mention of svc or of services that the product does not
+ * have, versions with or without `v` as in its releases, and no message more than twice.
  */
 export function judgeOwnWords(product: Product, { log, lines }: UpdateResult): string[] {
   const has = (name: string) => name in product.services;
@@ -20,7 +20,7 @@ export function judgeOwnWords(product: Product, { log, lines }: UpdateResult): s
     const sentence = sentences.find((each) => form.test(each));
     return sentence === undefined ? [] : [`${what}: "${sentence.slice(0, 200)}"`];
   });
-  // Behind blanks stand a container's own words, which are as many as it has said.
+  // Indented lines are the output of a container, and may be repeated.
   const loud = lines
     .filter(({ level, message }) => level !== 'info' && !message.startsWith('  '))
     .map(({ message }) => message);
@@ -34,7 +34,7 @@ export function judgeOwnWords(product: Product, { log, lines }: UpdateResult): s
   ];
 }
 
-/** A version is written as the product writes it. */
+/** Patterns of versions that are not written as the product writes them. */
 function formsOf({ releases }: Product): [RegExp, string][] {
   const tags = Object.values(releases).map(({ tag }) => tag);
   if (!tags.some((tag) => tag.startsWith('v'))) return [[/(?<![\w.-])v\d+\.\d/, 'writes a v']];
@@ -42,7 +42,7 @@ function formsOf({ releases }: Product): [RegExp, string][] {
   return [[new RegExp(`(?<![\\w.:-])(?:${plain})(?![\\w.])`), 'leaves out the v']];
 }
 
-/** Which end a run has, by the exit code and by its last line, and what that line says. */
+/** Checks the outcome of a run by its last line, and the content of that line. */
 export function judgeEnd(
   result: UpdateResult,
   outcomes: readonly string[],

@@ -3,7 +3,7 @@ import type { Product } from './product.ts';
 
 const read = '2026-11-23';
 
-/** Four services of two repositories, behind two anchors, by one variable. */
+/** Four services of two repositories, with two anchors and one variable. */
 export const n8n: Product = {
   title: 'n8n',
   origin:
@@ -105,7 +105,7 @@ export const gitea: Product = {
   ],
 };
 
-/** A calendar version, as the default of a variable, behind the default of another. */
+/** A calendar version, as the default of a variable within the default of another variable. */
 export const authentik: Product = {
   title: 'authentik',
   origin: 'https://github.com/goauthentik/authentik/blob/main/lifecycle/container/compose.yml',
@@ -217,7 +217,7 @@ export const plausible: Product = {
   ],
 };
 
-/** One service, on the host's own network. */
+/** One service, on the host's network. */
 export const homeAssistant: Product = {
   title: 'Home Assistant',
   origin: 'https://www.home-assistant.io/installation/linux#docker-compose',

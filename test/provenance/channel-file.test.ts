@@ -27,7 +27,7 @@ const bytesOf = (value: unknown) => Buffer.from(JSON.stringify(value));
 const readWith = (change: object) => () => parseChannelFile(bytesOf({ ...told, ...change }));
 
 describe('a channel file', () => {
-  it('is read with all that it says, and with nothing to say', () => {
+  it('is parsed with and without optional notices', () => {
     expect(parseChannelFile(bytesOf(told))).toEqual(told);
     const silent = { ...told, urgent: null, recalled: [], rollout: null };
     expect(parseChannelFile(bytesOf(silent))).toEqual(silent);
@@ -52,17 +52,17 @@ describe('a channel file', () => {
     ['a time without a zone', { issuedAt: '2026-11-20T08:00:00' }, 'issuedAt'],
     ['an end before its beginning', { expires: '2026-11-20T07:59:59Z' }, 'expires must be after issuedAt'],
     ['an end too far away', { expires: '2027-11-21T08:00:01Z' }, 'expires must be after issuedAt'],
-  ])('is refused with %s', (_, change, message) => {
+  ])('is rejected with %s', (_, change, message) => {
     expect(readWith(change)).toThrow(message);
   });
 
-  it('is refused above 64 KiB, and if it is no JSON', () => {
+  it('is rejected above 64 KiB, and if it is not JSON', () => {
     const recalled = Array.from({ length: 150 }, () => ({ ...recall, why: 'x'.repeat(500) }));
     expect(readWith({ recalled })).toThrow('larger than 64 KiB');
     expect(() => parseChannelFile(Buffer.from('<html>'))).toThrow('not valid JSON');
   });
 
-  it('is proven by a trusted key, for its product', async () => {
+  it('is verified only with a trusted key and for its product', async () => {
     const anna = publisher();
     const file = bytesOf(told);
     const proven = (trusted: string, product: string) =>
@@ -84,8 +84,8 @@ describe('a channel file', () => {
   });
 });
 
-describe('its rules', () => {
-  it('expires at the second that it names', () => {
+describe('the rules of a channel file', () => {
+  it('expire at the second of the field expires', () => {
     const at = Date.parse(told.expires);
     expect([at - 1, at].map((now) => isExpired(told, now))).toEqual([false, true]);
   });
@@ -96,7 +96,7 @@ describe('its rules', () => {
     ['v1.4.1', false],
     ['v1.4.0-canary.1', false],
     ['latest', false],
-  ])('%s is recalled: %s', (version, expected) => {
+  ])('recall %s: %s', (version, expected) => {
     expect(isRecalled(told, version)).toBe(expected);
     expect(findRecall(told, version)).toEqual(expected ? recall : null);
   });
@@ -108,12 +108,12 @@ describe('its rules', () => {
     ['v1.4.1', false],
     ['v2.0.0', false],
     ['an own build', false],
-  ])('%s needs the security update: %s', (version, expected) => {
+  ])('require the security update for %s: %s', (version, expected) => {
     expect(isSecurityUpdateNeeded(told, version)).toBe(expected);
     expect(isSecurityUpdateNeeded({ urgent: null }, version)).toBe(false);
   });
 
-  it('has the share of 1,000 instances within 3 points of the percentage, independent between versions', () => {
+  it('select within 3 points of the percentage of 1,000 instances, independently for each version', () => {
     const ids = Array.from(
       { length: 1000 },
       (_, at) => `00000000-0000-4000-8000-${String(at).padStart(12, '0')}`,
@@ -126,7 +126,7 @@ describe('its rules', () => {
         expect(Math.abs(found - percent), `${version} to ${percent} %`).toBeLessThan(3);
         if (percent % 100 === 0) expect(found).toBe(percent);
       }
-    // Of the instances in the share of one version, half are in the share of another.
+    // Half of the instances selected for one version are also selected for another version.
     const first = new Set(share('v1.4.0', 50));
     const both = share('v1.4.1', 50).filter((id) => first.has(id)).length;
     expect(Math.abs((both / first.size) * 100 - 50)).toBeLessThan(3);

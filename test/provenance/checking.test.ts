@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { read } from '../documents/documents.ts';
 import { publisher } from './sign.ts';
 
-/** What docs/checking.md has whoever reads it type: each block is a piece of shell. */
+/** The shell commands of docs/checking.md. */
 const blocks = [...read('docs/checking.md').matchAll(/^```\n([\s\S]*?)^```$/gm)].map(([, text = '']) => text);
 const blockWith = (...words: string[]): string => {
   const [block = '', ...others] = blocks.filter((text) => words.every((word) => text.includes(word)));
@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-/** Who types it is nobody, and has read nothing of sigstore before. */
+/** Runs a block in an empty home directory, without cached files of sigstore. */
 const type = (block: string) =>
   execa('sh', ['-euc', block], {
     cwd: directory,
@@ -33,7 +33,7 @@ const type = (block: string) =>
     all: true,
   });
 
-/** Puts a release into the directory, signed by a key; its client is a text. */
+/** Writes a release into the directory, signed with a key. */
 async function release(kind: 'ec' | 'rsa' = 'ec') {
   const anna = publisher(kind);
   const client = "console.log('svc v1.5.0')\n";
@@ -53,7 +53,7 @@ const put = (name: string, text: string) => writeFile(join(directory, name), tex
 const change = async (name: string) => put(name, `${await readFile(join(directory, name), 'utf8')} `);
 
 it.each(['ec', 'rsa'] as const)(
-  'what a key of the kind %s has signed is checked by OpenSSL',
+  'the OpenSSL command of docs/checking.md verifies a signature by a key of type %s',
   async (kind) => {
     const block = blockWith('openssl dgst');
     await release(kind);
@@ -72,7 +72,7 @@ describe('a file of a release', () => {
   it.each([
     ['release.json', () => blockWith('grep'), /"svc\.mjs": "sha256:/],
     ['SHA256SUMS', () => blockWith('--ignore-missing'), /svc\.mjs: OK/],
-  ])('is checked by %s', async (_, block, line) => {
+  ])('is verified against %s', async (_, block, line) => {
     expect((await type(block())).stdout).toMatch(line);
     await change('svc.mjs');
     const { exitCode, stdout } = await type(block());

@@ -34,7 +34,7 @@ async function opened(bytes: Buffer) {
   return archive;
 }
 
-test('lists the same entries as tar', async () => {
+test('openArchive lists the same entries as tar', async () => {
   const bytes = archiveOf(whole);
   const archive = await opened(bytes);
   expect([...archive.entries].map(([name, { size }]) => [name, size])).toEqual(
@@ -62,7 +62,7 @@ const changed = (change: (header: Buffer) => unknown, name = 'files/compose.yaml
   change(bytes.subarray(header, header + 512));
   return bytes;
 };
-/** With the sum that a tar has. */
+/** Archive with a changed entry type and link, and a valid checksum. */
 const typed = (type: string, link = '') =>
   changed((header) => {
     header.write(type, 156);
@@ -98,7 +98,7 @@ test.for([
   ['headers of another kind', typed('x'), 'not allowed in a release archive'],
   ['a sparse file', typed('S'), 'not allowed in a release archive'],
   ['another mode', changed((header) => header.write('0000755', 100)), 'not allowed in a release archive'],
-  ['a size in binary', changed((header) => header.fill(0x80, 124, 125)), 'has no valid size'],
+  ['a size in binary', changed((header) => header.fill(0x80, 124, 125)), 'has an invalid size'],
   ['a prefix', changed((header) => header.write('../..', 345)), 'not allowed in a release archive'],
   ['two of one name', named('release.json.sigstore.json'), 'duplicated or out of order'],
   ['another order', archiveOf([...whole, ['release.json', 'z']]), 'duplicated or out of order'],
@@ -125,11 +125,11 @@ test.for([
     ]),
     'more than 2000 entries',
   ],
-] as const)('%s is no archive', async ([, bytes, why]) => {
+] as const)('openArchive rejects an invalid archive: %s', async ([, bytes, why]) => {
   await expect(openArchive(await fileOf(bytes))).rejects.toThrow(why);
 });
 
-test('refuses archives over 8 GiB and directories', async () => {
+test('openArchive rejects archives over 8 GiB and directories', async () => {
   const path = await fileOf(archiveOf(whole));
   await truncate(path, 8 * 1024 ** 3);
   await expect(openArchive(path)).rejects.toThrow('larger than 8 GiB');

@@ -1,2 +1,2 @@
-/** A publisher's key, and what makes a bundle: what makes releases makes those of the tests, too. */
+/** Creates a publisher's key and signs with it, with the same code as for releases. */
 export { publisher } from '../../scripts/lib/release/sign.ts';

@@ -46,7 +46,7 @@ const changed = (bundle: string, change: (whole: never) => void): string => {
 };
 
 describe('a release', () => {
-  it.each(['ec', 'rsa'] as const)('is proven by a key of the kind %s', async (kind) => {
+  it.each(['ec', 'rsa'] as const)('is verified with a key of type %s', async (kind) => {
     const ben = publisher(kind);
     const told = await proven({ bundle: ben.sign(file), trust: { keys: [ben.key] } });
     expect(told).toEqual({ ...release, signer: expect.stringMatching(/^[0-9a-f]{64}$/) });
@@ -56,7 +56,7 @@ describe('a release', () => {
     expect((await proven({ wanted: { product: 'svc', version: null } })).version).toBe('v1.5.0');
   });
 
-  it('is refused with any byte changed', async () => {
+  it('is rejected if any byte was changed', async () => {
     const bundle = anna.sign(file);
     for (let at = 0; at < file.length; at++) {
       const other = Buffer.from(file);
@@ -86,7 +86,7 @@ describe('a release', () => {
           };
         }),
       },
-      'does not sign a file',
+      'contains no file signature',
     ],
     [
       'by a key where a workflow is trusted',
@@ -105,14 +105,15 @@ describe('a release', () => {
       { file: bytesOf({ ...release, files: { a: 'sha256:00' } }) },
       'files.a must be sha256',
     ],
-  ])('is refused if signed %s', async (_, given, why) => {
+  ])('is rejected if signed %s', async (_, given, why) => {
     await expect(proven(given)).rejects.toThrow(Unproven);
     await expect(proven(given)).rejects.toThrow(why);
   });
 });
 
-// The bundles in keyless were made with @sigstore/sign from authorities and logs of @sigstore/mock, one of them trusted.
-describe('a release that a workflow has signed, without a key of its own', () => {
+// The bundles in keyless were created with @sigstore/sign and the mock authorities and logs of @sigstore/mock.
+// Only one of the authorities is trusted.
+describe('a release that a workflow signed without a key', () => {
   const text = (name: string) => readFileSync(new URL(`keyless/${name}`, import.meta.url), 'utf8');
   const keyless = Buffer.from(text('release.json'));
   const believed = {
@@ -165,18 +166,18 @@ describe('a release that a workflow has signed, without a key of its own', () =>
       () => verifyRelease(keyless, text('good.json'), trust, wanted),
       'not with a key',
     ],
-  ])('is refused %s', async (_, attempt, why) => {
+  ])('is rejected %s', async (_, attempt, why) => {
     await expect(attempt()).rejects.toThrow(Unproven);
     await expect(attempt()).rejects.toThrow(why);
   });
 });
 
-// cosign sign-blob --key cosign.key --signing-config none.json --bundle ec.json ../keyless/release.json, where none.json has
-// {"mediaType":"application/vnd.dev.sigstore.signingconfig.v0.2+json"}: no log of the public is told.
-describe('a release that cosign 3.1.3 has signed by a key', () => {
+// cosign sign-blob --key cosign.key --signing-config none.json --bundle ec.json ../keyless/release.json; none.json:
+// {"mediaType":"application/vnd.dev.sigstore.signingconfig.v0.2+json"}: nothing is sent to a public log.
+describe('a release that cosign 3.1.3 signed with a key', () => {
   const bytesAt = (name: string) => readFileSync(new URL(name, import.meta.url));
   const signed = bytesAt('keyless/release.json');
-  it.each(['ec', 'rsa'])('of the kind %s is proven, and with a byte changed it is not', async (kind) => {
+  it.each(['ec', 'rsa'])('of type %s is verified, and rejected after a change', async (kind) => {
     const bundle = String(bytesAt(`cosign/${kind}.json`));
     const by = { keys: [String(bytesAt(`cosign/${kind}.pem`))] };
     expect((await verifyRelease(signed, bundle, by, wanted)).version).toBe('v1.5.0');
@@ -188,8 +189,8 @@ describe('a release that cosign 3.1.3 has signed by a key', () => {
   });
 });
 
-describe('readTrust', () => {
-  it('reads several keys, and JSON', () => {
+describe('parseTrust', () => {
+  it('reads several keys or JSON', () => {
     const ben = publisher('rsa');
     expect(parseTrust(`# ours\n${anna.key}${ben.key}`)).toEqual({ keys: [anna.key.trim(), ben.key.trim()] });
     const workflow = { identity: 'https://x.test/a@*', issuer: 'https://i.test', root: { tlogs: [] } };

@@ -21,7 +21,7 @@ const dates = [
 ];
 const why = 'It deletes uploads.';
 
-describe('the difference that a command makes', () => {
+describe('the difference made by a command', () => {
   it.each<[ChannelCommand, string[]]>([
     [{ name: 'renew' }, []],
     [
@@ -62,7 +62,7 @@ describe('the difference that a command makes', () => {
     expect(describeChange(current, changeChannel(current, command, validity))).toEqual([...dates, ...lines]);
   });
 
-  it('includes everything in a first file', () => {
+  it('lists all values of a first file', () => {
     const command = { name: 'rollout', version: 'v1.6.0-canary.1', percent: '0' } as const;
     const file = changeChannel(firstChannelFile('acme', 'canary'), command, validity);
     expect(file).toMatchObject({ format: 1, product: 'acme', channel: 'canary', urgent: null, recalled: [] });
@@ -74,7 +74,7 @@ describe('the difference that a command makes', () => {
   });
 });
 
-describe('a command is refused', () => {
+describe('a command is rejected', () => {
   it.each<[string, ChannelCommand, string]>([
     ['without a reason', { name: 'recall', version: 'v1.3.0', why: ' ' }, '--why TEXT is missing'],
     ['for a tag that is no release', { name: 'recall', version: '1.3', why }, '"1.3" is not a release'],
@@ -128,7 +128,7 @@ describe('a command is refused', () => {
     expect(() => changeChannel(first, { name, withdraw: true }, validity)).toThrow('nothing to withdraw');
   });
 
-  it('if the current file is from the future', () => {
+  it('if the current file was issued in the future', () => {
     const future = { ...current, issuedAt: '2026-11-27T08:00:00Z' };
     expect(() => changeChannel(future, { name: 'renew' }, validity)).toThrow(
       'the current file was issued at 2026-11-27T08:00:00Z, which is in the future',

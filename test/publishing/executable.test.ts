@@ -10,16 +10,16 @@ const anna = publisher();
 const asset = `svc-linux-${process.arch === 'arm64' ? 'arm64' : 'amd64'}`;
 
 let directory = '';
-/** A release of it, as a file. */
+/** The executable of v1.4.2. */
 let old = '';
-/** A newer one: to whoever replaces it, it is a program that prints its version. */
+/** The newer executable: a program that prints its version. */
 const fresh = '#!/bin/sh\necho svc v1.5.0\n';
 let rig: Rig;
-/** The old one, where somebody has installed it. */
+/** The installed executable. */
 let svc = '';
 
 beforeAll(async () => {
-  // It is larger than 100 MB: the directory for temporary files may be in memory.
+  // An executable is larger than 100 MB, and the directory for temporary files may be in memory.
   await mkdir(join(root, '.cache'), { recursive: true });
   directory = await mkdtemp(join(root, '.cache/executable-'));
   old = await executable('v1.4.2');
@@ -51,7 +51,7 @@ afterEach(async () => {
   await rig.close();
 });
 
-/** On a machine that has no program at all on its PATH. */
+/** Runs the client as on a machine without programs on its PATH. */
 const run = async (args: string[], file = svc) => {
   const env = { PATH: '/nowhere', SVC_FEED: rig.forge.address('gitHub') };
   const { exitCode, stdout, stderr } = await execa(file, args, { env, extendEnv: false, reject: false });
@@ -59,13 +59,13 @@ const run = async (args: string[], file = svc) => {
 };
 
 describe.skipIf(process.platform !== 'linux')('the client as a single executable', () => {
-  it('runs where there is no Node', async () => {
+  it('runs on a machine without Node', async () => {
     expect(await run(['--version'])).toEqual({ exitCode: 0, stdout: 'svc v1.4.2', stderr: '' });
     expect((await run(['instance', 'status', '--help'])).stdout).toContain('svc instance status [--json]');
     expect((await run(['nonsense'])).exitCode).toBe(2);
   });
 
-  it('replaces itself by the one of a newer release, which is proven, by whatever link it is run', async () => {
+  it('replaces itself with the verified executable of a newer release if it is run through a link', async () => {
     const files = { [asset]: fresh, 'svc.mjs': 'the other client' };
     rig.publish('v1.5.0', { ...files, ...proofOf({ files, by: anna }) });
     const link = join(rig.directory, 'svc');

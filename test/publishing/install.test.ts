@@ -13,7 +13,7 @@ const sum = (text: string) => createHash('sha256').update(text).digest('hex');
 const own = { x64: 'svc-linux-amd64', arm64: 'svc-linux-arm64' }[process.arch as string] ?? '';
 const program = `#!/bin/sh\necho svc v1.5.0\n# ${'x'.repeat(100_000)}\n`;
 
-/** A reply that is none of a file. */
+/** A response without a file. */
 type Reply = (response: ServerResponse) => void;
 const cutOff: Reply = (response) => {
   response.writeHead(200, { 'content-length': program.length }).write(program.slice(0, 50_000), () => {
@@ -55,7 +55,7 @@ const release = (all: Record<string, string>): Record<string, string> => ({
     .join(''),
 });
 
-/** Who has what it takes, each by another program. */
+/** Machines with the required programs, each in another variant. */
 const machines = {
   'dash, with curl': { programs: ['curl', 'sha256sum'], shell: ['dash'] },
   'bash, with wget': { programs: ['wget', 'sha256sum'], shell: ['bash', '--posix'] },
@@ -65,7 +65,7 @@ const machines = {
 type Machine = keyof typeof machines;
 const basics = ['cat', 'chmod', 'cp', 'cut', 'dirname', 'grep', 'mkdir', 'mktemp', 'mv', 'rm', 'uname'];
 
-/** A directory of programs that is all that there is on the PATH. */
+/** A directory with the only programs on the PATH. */
 async function programsOf(machine: Machine): Promise<string> {
   const { programs } = machines[machine];
   const folder = await mkdtemp(join(directory, 'bin-'));
@@ -88,7 +88,7 @@ async function install(machine: Machine, args: string[] = [], env: Record<string
   });
 }
 
-/** All that is there of it, by its path. */
+/** All remaining files, by path. */
 const left = async (): Promise<string[]> =>
   (await readdir(home, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.name !== 'tmp')
@@ -99,7 +99,7 @@ const isHere = async (name: string) => (await execa('which', [name], { reject: f
 const here = await Promise.all(Object.values(machines).map(({ shell }) => isHere(shell[0] ?? '')));
 
 describe.each(Object.keys(machines).map((name, at) => [name as Machine, here[at]] as const))(
-  'install.sh, by %s (where it is there: %s)',
+  'install.sh, run by %s (available: %s)',
   (machine, isThere) => {
     it.skipIf(!isThere)('installs the executable of this machine without root', async () => {
       const { exitCode, stdout, stderr } = await install(machine);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Descriptor } from '../../scripts/lib/release/layout.ts';
 import { type Image, sha256 } from '../rig/image.ts';
 
-/** Writes images as an OCI layout, each by its tag; blobs that several have are there once. */
+/** Writes images as an OCI layout, each with its tag; shared blobs are stored once. */
 export async function writeLayout(folder: string, images: Readonly<Record<string, Image>>): Promise<void> {
   await mkdir(join(folder, 'blobs/sha256'), { recursive: true });
   const manifests: Descriptor[] = [];

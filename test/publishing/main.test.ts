@@ -32,13 +32,13 @@ async function prepared() {
     });
   return { folder, out, make };
 }
-test("this project's own release is of its client's product", async () => {
+test('scripts/release uses the product name of the client', async () => {
   expect(await readFile('scripts/release', 'utf8')).toContain(`"product": "${svcProduct.name}",`);
 });
 
 const checked = expect.stringMatching(/^svc v1\.5\.0: signed and checked, images: 1, files: 0$/m);
 
-test('a key signs, and its other half is there to be given away', async () => {
+test('main.ts signs with a private key, and writes the public key to publisher.pem', async () => {
   const { folder, out, make } = await prepared();
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   await writeFile(join(folder, 'key.pem'), privateKey.export({ type: 'sec1', format: 'pem' }));
@@ -47,7 +47,7 @@ test('a key signs, and its other half is there to be given away', async () => {
   expect(await readFile(join(out, 'publisher.pem'), 'utf8')).toBe(pem);
 });
 
-test('a key that is thrown away does for a try, and what is not trusted fails', async () => {
+test('main.ts signs with a temporary key by default, and rejects an untrusted signature', async () => {
   const { folder, make } = await prepared();
   expect(await make()).toMatchObject({ exitCode: 0, stdout: checked });
   await writeFile(join(folder, 'other.pem'), publisher().key);
@@ -58,9 +58,9 @@ test('a key that is thrown away does for a try, and what is not trusted fails', 
   ]);
 });
 
-test('cosign signs in the name of a workflow, and what it has signed is checked by who is trusted', async () => {
+test('main.ts signs with cosign, and checks the signature if a trust file is given', async () => {
   const { folder, out, make } = await prepared();
-  // In place of cosign, which asks the forge who it is: it signs by a key.
+  // Replaces cosign, which requests its identity from the forge, with a program that signs with a key.
   const key = join(folder, 'cosign.pem');
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   await writeFile(key, privateKey.export({ type: 'pkcs8', format: 'pem' }));
@@ -86,7 +86,7 @@ writeFileSync(bundle, by.sign(readFileSync(file)));
   await expect(readFile(join(out, 'publisher.pem'))).rejects.toThrow('ENOENT');
 });
 
-test('a release carries the signed channel file of its product on, or a first one', async () => {
+test('main.ts creates or renews the channel file of the product, and rejects an unsuitable channel file', async () => {
   const { folder, out, make } = await prepared();
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();

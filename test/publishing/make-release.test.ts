@@ -9,11 +9,11 @@ import { publisher } from '../../scripts/lib/release/sign.ts';
 import { assemble, type Image, layer, sha256 } from '../rig/image.ts';
 import { writeLayout } from './layouts.ts';
 
-// docs/contract.md 3.22: what scripts/release makes of images and files, and what its readers say of that.
+// docs/contract.md 3.22: scripts/release makes a release of images and files, and checks it as its readers do.
 
 const anna = publisher();
 
-/** An image for both platforms, each with a layer of its own and one that both have. */
+/** An image for the platforms, each with its own layer and a shared layer. */
 function imageFor(
   platforms: readonly string[],
   said = '',
@@ -52,7 +52,7 @@ function imageFor(
 const both = ['linux/amd64', 'linux/arm64'];
 const facts = { product: 'svc', version: 'v1.5.0', channel: 'stable' } as const;
 
-/** A folder with a layout and a release's own files, and what is to be made of them. */
+/** A folder with a layout, the files of a release, and the recipe. */
 async function prepared(images: Record<string, Image> = { 'v1.5.0': imageFor(both) }) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-publish-'));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -73,7 +73,7 @@ async function prepared(images: Record<string, Image> = { 'v1.5.0': imageFor(bot
 const sign = (file: Buffer) => anna.sign(file);
 const trust = { keys: [anna.key] };
 
-test('a release says of its images and files what is so, and is checked as its reader would', async () => {
+test('makeRelease describes images and files in release.json, and checkRelease accepts the release', async () => {
   const { assets, recipe, layout } = await prepared();
   await makeRelease(recipe, assets, sign, { archives: true });
   const told = await checkRelease(assets, trust, facts);
@@ -104,7 +104,7 @@ test('a release says of its images and files what is so, and is checked as its r
 
 const at = (assets: string, name: string) => join(assets, name);
 const amd64 = 'svc-v1.5.0-linux-amd64.tar';
-/** Whoever changes a file changes its sum, too. */
+/** Changes a file and its checksum, as an attacker would. */
 async function changed(assets: string, name: string, change: (bytes: Buffer) => unknown): Promise<void> {
   const bytes = await readFile(at(assets, name));
   change(bytes);
@@ -135,7 +135,7 @@ test.for<[what: string, change: (assets: string) => Promise<unknown>, says: stri
     },
     'it has no ghcr.io/acme/svc',
   ],
-])('what does not hold is seen: %s', async ([, change, says]) => {
+])('checkRelease rejects a release after a change: %s', async ([, change, says]) => {
   const { recipe, assets } = await prepared();
   await makeRelease(recipe, assets, sign, { archives: true });
   await change(assets);
@@ -148,7 +148,7 @@ const labelled = (text: string, name = 'svc.settings') => ({ [name]: text });
 test.for<[situation: string, labels: Record<string, string>[], labelPrefix: string | undefined]>([
   ['the label of the product', both.map(() => labelled(JSON.stringify([setting]))), undefined],
   ['another prefix', both.map(() => labelled(JSON.stringify([setting]), 'org.acme.settings')), 'org.acme'],
-])('a release lists the settings of its images by %s', async ([, labels, labelPrefix]) => {
+])('a release lists the settings found in its images by %s', async ([, labels, labelPrefix]) => {
   const { assets, recipe } = await prepared({ 'v1.5.0': imageFor(both, '', labels) });
   const given = { ...recipe, ...(labelPrefix !== undefined && { labelPrefix }) };
   await makeRelease(given, assets, sign, { archives: false });
@@ -172,13 +172,13 @@ test.for<[situation: string, labels: Record<string, string>[], says: string]>([
     [labelled('[]'), labelled(JSON.stringify([setting]))],
     'the label svc.settings differs between',
   ],
-])('nothing is signed if the label of the settings %s', async ([, labels, says]) => {
+])('makeRelease signs nothing if the settings label %s', async ([, labels, says]) => {
   const { assets, recipe } = await prepared({ 'v1.5.0': imageFor(both, '', labels) });
   const refuse = () => Promise.reject(new Error('it was signed'));
   await expect(makeRelease(recipe, assets, refuse, { archives: false })).rejects.toThrow(says);
 });
 
-test('nothing is made of what nobody could use', async () => {
+test('makeRelease rejects an invalid version, and an image that is missing, ambiguous, untagged or damaged', async () => {
   const made = await prepared({ 'v1.5.0': imageFor(both), 'v1.4.0': imageFor(both, '!') });
   const name = 'ghcr.io/acme/svc';
   const image = made.recipe.images[name] ?? { reference: '', layout: '' };

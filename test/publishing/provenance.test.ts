@@ -22,7 +22,7 @@ async function provenanceOf(bases: string, env: Record<string, string>) {
   return execa(process.execPath, ['scripts/lib/release/provenance.ts', ...args], { env, reject: false });
 }
 
-test('it is told of which commit and bases a release was made, and where', async () => {
+test('the provenance of a release lists its images, files, commit, base images and workflow', async () => {
   const { stdout } = await provenanceOf(`CLI_IMAGE=docker:29-cli@sha256:${digits}\n`, {
     GITHUB_SERVER_URL: 'https://github.com',
     GITHUB_WORKFLOW_REF: 'acme/svc/.github/workflows/release.yml@refs/tags/v1.5.0',

@@ -10,7 +10,7 @@ import { root } from '../documents/documents.ts';
 const archive = 'the npm package';
 const integrity = `sha512-${createHash('sha512').update(archive).digest('base64')}`;
 
-/** A checkout of nothing but what it takes, with programs that say what they were asked. */
+/** A checkout with only the required files, and programs that record their arguments. */
 let checkout = '';
 beforeEach(async () => {
   checkout = await mkdtemp(join(tmpdir(), 'svc-publish-'));
@@ -72,7 +72,7 @@ const publish = (env: Record<string, string> = {}) =>
     reject: false,
   });
 
-/** What was asked of whom, in their order; names of temporary files are left out. */
+/** Recorded commands in order, without the directories of temporary files. */
 const asked = async () =>
   (await log())
     .split('\n')
@@ -80,7 +80,7 @@ const asked = async () =>
     .map((line) => line.replace(/\S*\/(?=[^/\s]+(?:\s|$))/g, ''));
 
 describe('scripts/publish', () => {
-  it('makes, pushes, gives to npm, and makes the release public last', async () => {
+  it('makes and pushes the release, publishes the npm package, and publishes the GitHub release last', async () => {
     const { exitCode, stderr } = await publish();
     expect(exitCode, stderr).toBe(0);
     expect(await asked()).toEqual([
@@ -107,7 +107,7 @@ describe('scripts/publish', () => {
     });
   });
 
-  it('goes on where npm has the same file already, and not where it has another', async () => {
+  it('skips npm publish only if npm has the same package already', async () => {
     expect((await publish({ KNOWN: integrity })).exitCode).toBe(0);
     expect((await asked()).filter((line) => line.startsWith('npm'))).toHaveLength(1);
     await publish({ KNOWN: 'sha512-other' });
@@ -142,7 +142,7 @@ describe('scripts/publish', () => {
     expect(await log()).not.toMatch(/^release /m);
   });
 
-  it('publishes a version with a suffix as one that nobody gets who has not asked for it', async () => {
+  it('publishes a version with a suffix as canary on npm and as a prerelease on GitHub', async () => {
     await release('1.6.0-rc.1', '## [1.6.0-rc.1]\n\n- Newer.\n');
     expect((await publish({ GITHUB_REF_NAME: 'v1.6.0-rc.1' })).exitCode).toBe(0);
     expect((await asked()).filter((line) => /--tag canary$| --prerelease /.test(line))).toHaveLength(2);
@@ -151,13 +151,13 @@ describe('scripts/publish', () => {
   it.each([
     ['by hand', { GITHUB_REF_TYPE: '' }, 'run this only in the workflow of the tag v1.5.0'],
     ['of another tag', { GITHUB_REF_NAME: 'v1.5.1' }, 'the version in package.json'],
-  ])('does nothing %s', async (_, env, why) => {
+  ])('publishes nothing: %s', async (_, env, why) => {
     const { exitCode, stderr } = await publish(env);
     expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining(why) });
     await expect(asked()).rejects.toThrow();
   });
 
-  it('does nothing of which CHANGELOG.md says nothing', async () => {
+  it('publishes nothing if CHANGELOG.md has no section for the version', async () => {
     await release('1.5.0', '## [Unreleased]\n\n- New.\n');
     const { exitCode, stderr } = await publish();
     expect({ exitCode, stderr }).toEqual({

@@ -34,7 +34,7 @@ async function prepared() {
 
 const recall = ['recall', 'v1.4.0', '--why', 'It deletes uploads.'];
 
-test('prints the difference, signs it, and continues with the signed file', async () => {
+test('prints the difference, signs the channel file, and applies the next change to the signed file', async () => {
   const { path, run, signed, sign } = await prepared();
   const first = await run('rollout', 'v1.4.0', '10', ...sign);
   expect(first.stdout.split('\n')).toEqual([
@@ -83,7 +83,7 @@ test('never signs a file that another publisher signed', async () => {
   expect((await signed()).recalled).toHaveLength(1);
 });
 
-test('makes the file of another product and channel from its recipe', async () => {
+test('creates the channel file of another product from its recipe', async () => {
   const { folder, run, signed, sign } = await prepared();
   const recipe = join(folder, 'recipe.json');
   await writeFile(recipe, JSON.stringify({ product: 'acme', version: 'v1.5.0', channel: 'stable' }));
@@ -107,7 +107,7 @@ test.each([
     ['recall', 'v1.4.0', '--why', 'two\nlines'],
     'the new channel file would be invalid: recalled.0.why must have 1 to 500 characters without line breaks or control characters',
   ],
-])('refuses %j', async (args, why) => {
+])('rejects the arguments %j', async (args, why) => {
   const { run } = await prepared();
   expect(await run(...args)).toMatchObject({ exitCode: 1, stdout: '', stderr: `publisher: ${why}` });
 });

@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { assemble, layer, sha256 } from '../rig/image.ts';
 import { writeLayout } from './layouts.ts';
 
-/** A registry that wants a token, as GitHub's does, and keeps what it gets. */
+/** A registry that requires a token, as GitHub's does, and stores the pushed blobs and manifests. */
 async function startRegistry() {
   const kept = new Map<string, Buffer>();
   const asked: string[] = [];
@@ -44,7 +44,7 @@ async function bytesOf(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-test('an image is pushed as it was signed, with the login of docker, and once', async () => {
+test('push.ts pushes a signed image unchanged with the credentials of docker, and its blobs only once', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-push-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const { host, kept, asked } = await startRegistry();
@@ -73,7 +73,7 @@ test('an image is pushed as it was signed, with the login of docker, and once', 
   });
   for (const { digest, bytes } of image.blobs) expect(kept.get(digest)).toEqual(bytes);
   expect(kept.get('v1.5.0')).toEqual(image.manifest.bytes);
-  // The name is what it gets last.
+  // The tag is set last.
   expect(asked.at(-1)).toBe('PUT /v2/acme/svc/manifests/v1.5.0');
 
   asked.length = 0;

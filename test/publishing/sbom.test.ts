@@ -40,7 +40,7 @@ const node = file(
   '\x7fELF https://nodejs.org/download/release/v24.21.0/node-v24.21.0-headers',
 );
 
-test('what is in an image is told: what was bundled, its packages, its programs, and nothing else', async () => {
+test('the SBOM of an image lists exactly its bundled packages, Alpine packages and programs', async () => {
   const files = [file('lib/apk/db/installed', database), programs, node];
   const { stdout } = await sbomOf('yaml 2.9.1 (ISC)\n\nIt is free.\n', files);
   const { components, ...rest } = JSON.parse(stdout);

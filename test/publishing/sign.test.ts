@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { hintOf, publisherWith } from '../../scripts/lib/release/sign.ts';
 
-test('a key that cannot sign is told of without showing it', () => {
+test('the error for an unusable key does not show the key', () => {
   const { privateKey } = generateKeyPairSync('ed25519');
   expect(() => publisherWith(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())).toThrow(
     'it has to be an EC or an RSA key',
@@ -13,7 +13,7 @@ test('a key that cannot sign is told of without showing it', () => {
   );
 });
 
-test.each(['ec', 'rsa'])('a bundle names its key as cosign does: %s', async (kind) => {
+test.each(['ec', 'rsa'])('a bundle has the same key hint as a bundle of cosign: %s', async (kind) => {
   const fixture = (name: string) =>
     readFile(new URL(`../provenance/cosign/${name}`, import.meta.url), 'utf8');
   const { verificationMaterial } = JSON.parse(await fixture(`${kind}.json`));

@@ -31,7 +31,7 @@ describe.each(names)('the workflow %s', (name) => {
   const { on, permissions, jobs } = workflowAt(name);
   const steps = Object.values(jobs).flatMap((job) => job.steps);
 
-  it('takes actions by the hash of a commit, with its version beside it, and the same everywhere', () => {
+  it('pins each action to the same commit hash as other workflows, with its version in a comment', () => {
     const used = steps.flatMap(({ uses }) => uses ?? []);
     expect(used.length).toBeGreaterThan(0);
     for (const action of used) {
@@ -44,7 +44,7 @@ describe.each(names)('the workflow %s', (name) => {
     }
   });
 
-  it('runs scripts of this repository, and nothing else', () => {
+  it('runs only scripts of this repository', () => {
     const runs = steps.flatMap(({ run }) => run ?? []);
     expect(runs.length).toBeGreaterThan(0);
     for (const run of runs) {
@@ -54,17 +54,17 @@ describe.each(names)('the workflow %s', (name) => {
         ) ?? [];
       expect(existsSync(join(root, script)) && script, run).toBeTruthy();
     }
-    // Nothing of an event's text becomes a command.
+    // No text of an event becomes part of a command.
     const filledIn = [...text.matchAll(/\$\{\{ *(.*?) *\}\}/g)].map(([, what]) => what);
     const known: Record<string, string[]> = {
       'release.yml': ['github.token'],
-      // A word of its own list.
+      // A value of the workflow's own list.
       'campaigns.yml': ['matrix.campaign'],
     };
     expect(filledIn).toEqual(known[name] ?? []);
   });
 
-  it('may read the source, and has to say what else it may', () => {
+  it('sets timeouts, and grants more than read permission only to the release job', () => {
     expect(permissions).toEqual({ contents: 'read' });
     for (const job of Object.values(jobs)) {
       expect(job['timeout-minutes']).toBeGreaterThan(0);
@@ -77,7 +77,7 @@ describe.each(names)('the workflow %s', (name) => {
   });
 });
 
-it('a release is made of a tag alone, by one job that somebody else has to let in', () => {
+it('the release workflow runs only for tags, in a single job that requires an approval', () => {
   const { on, jobs } = workflowAt('release.yml');
   expect(on).toEqual({ push: { tags: ['v*'] } });
   expect(Object.keys(jobs)).toEqual(['release']);

@@ -6,12 +6,12 @@ import { createRun, RunRecord } from '../../src/server/run/run-record.ts';
 import { StateStore } from '../../src/server/store/state-store.ts';
 import type { Run } from '../../src/wire/status.ts';
 
-// Recorded with release 1.0.0: logs of its updater with the runs that its server read from them, and the store of its server.
+// Recorded with release 1.0.0: logs of its updater, the runs that its server read from them, and its server's store.
 
 const recorded = (name: string) => JSON.parse(readFileSync(new URL(`${name}.json`, import.meta.url), 'utf8'));
 const logs: { name: string; log: string[]; run: Run }[] = recorded('updater-logs');
 
-it.each(logs)('the log of an earlier updater: $name', ({ log, run }) => {
+it.each(logs)('a log of the updater 1.0.0 results in the recorded run: $name', ({ log, run }) => {
   const { id, from, to, startedAt } = run;
   const record = new RunRecord(createRun({ id, from, to, startedAt }));
   for (const line of log) {
@@ -22,7 +22,7 @@ it.each(logs)('the log of an earlier updater: $name', ({ log, run }) => {
   expect(record.run).toEqual(run);
 });
 
-it('the store of an earlier server is read, and written again byte for byte', async () => {
+it('the store of the server 1.0.0 is read and written with the same bytes', async () => {
   const before: Record<string, string> = recorded('server-store');
   const entries = new Map(Object.entries(before));
   const store = {

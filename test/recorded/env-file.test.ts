@@ -2,9 +2,9 @@ import { expect, it } from 'vitest';
 import { type Answer, handPicked, ours, placeOf } from './env-file.ts';
 import { Recording } from './recording.ts';
 
-// By what compose answered: test/slow/env-file.test.ts asks it again.
+// Compares with recorded results of compose; test/slow/env-file.test.ts runs compose again.
 
-it('an env file and a template mean to us what they mean to compose', () => {
+it('env files and templates have the same values as in compose', () => {
   const recording = new Recording<Answer>('env-file');
   for (const question of handPicked) {
     const place = placeOf(question);

@@ -5,13 +5,13 @@ import { createSourceMappedText } from '../../src/core/compose/source-map.ts';
 import { createVariableLookup } from '../../src/core/compose/variables.ts';
 import { UpdateError } from '../../src/core/errors/update-error.ts';
 
-/** The texts of env files, in order, and templates by name. */
+/** Contents of env files, in order, and templates by name. */
 export interface Question {
   envFiles: readonly string[];
   templates: Readonly<Record<string, string>>;
 }
 
-/** What the templates are worth; null where the whole is refused. */
+/** Values of the templates; null if compose rejects the files or a template. */
 export type Answer = Record<string, string> | null;
 
 export const names = ['A', 'B', 'C', 'D', 'V', 'Q', '\u017f'];
@@ -155,7 +155,7 @@ export function ours({ envFiles, templates }: Question): Answer {
     const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
     const lookup = createVariableLookup(files);
     for (const [i, file] of files.entries()) {
-      // Each in the place where it stands, for compose resolves those too that a later one covers.
+      // Compose resolves each assignment, even if a later assignment overrides it.
       for (const { key, end, quote } of parseAssignments(file)) {
         const above = { ...file, text: file.text.slice(0, end) + quote };
         createVariableLookup([...files.slice(0, i), above])(key);
@@ -175,7 +175,7 @@ export function ours({ envFiles, templates }: Question): Answer {
   }
 }
 
-/** The row and the key of a question in the recording. */
+/** Row and key of a question in the recording. */
 export function placeOf({ envFiles, templates }: Question): [row: string, question: string] {
   const { template } = templates;
   return template === undefined ? ['env files', JSON.stringify(envFiles)] : ['templates', template];

@@ -13,12 +13,12 @@ import {
   withoutSecrets,
 } from './forms.ts';
 
-// By what compose answered: test/slow/forms.test.ts asks it again.
+// Compares with recorded results of compose; test/slow/forms.test.ts runs compose again.
 
 const working = process.cwd();
 afterAll(() => process.chdir(working));
 
-describe('bump moves the version and nothing else', () => {
+describe('bump changes only the version in a project', () => {
   it.each(Object.entries({ ...layouts, ...withoutSecrets }))('%s', (row, layout) =>
     inProject(layout, async (directory, root) => {
       await bumpHere(row, layout, root);
@@ -27,7 +27,7 @@ describe('bump moves the version and nothing else', () => {
   );
 });
 
-describe('bump refuses, says where and what to do, and writes nothing', () => {
+describe('bump rejects a project with a message and advice, and writes nothing', () => {
   it.each(Object.entries(refusals))('%s', (row, [layout, sentence, wayOut]) =>
     inProject(layout, async (directory, root) => {
       const message = sentence.replaceAll('@root@', root);

@@ -8,9 +8,9 @@ import { inDirectory } from '../e2e/support/bump.ts';
 import { type ComposeAnswer, RecordedEngine } from './recorded-engine.ts';
 import { Recording } from './recording.ts';
 
-/** In texts and arguments `§` is the version, `¤` the hexadecimal part of a digest, `@root@` the directory above. */
+/** In texts and arguments, `§` is the version, `¤` the hex part of a digest, `@root@` the parent directory. */
 export interface Layout {
-  /** By paths from the project directory. */
+  /** Contents by paths relative to the project directory. */
   files: Record<string, string>;
   links?: Record<string, string>;
   args?: string[];
@@ -304,7 +304,7 @@ export const layouts: Record<string, Layout> = {
     also: ['worker'],
   },
 
-  // Services of a file and of what it includes: compose 5.2 and later merge them, an older one rejects the project.
+  // A service in a file and in an included file: compose 5.2 and later merge both, older versions reject the project.
   'included and written: the image of both': {
     files: { 'compose.yaml': `include: [a.yaml]\n${app('svc:v§')}`, 'a.yaml': app('svc:v1.4.3') },
   },
@@ -336,7 +336,7 @@ export const layouts: Record<string, Layout> = {
   },
 };
 
-/** Forms that compose itself reads nowhere but beside the instance. */
+/** Forms that compose can only read in the directory of the instance. */
 export const withoutSecrets: Record<string, Layout> = {
   'secrets and env files that are not here': {
     files: {
@@ -358,7 +358,7 @@ const mend = 'Fix the file until docker compose config accepts it, then run the 
 const putThere = 'Create the file, or remove the line.';
 const ownVariable = 'Use a separate variable for the image version, then run the command again.';
 
-/** With the sentence and the way out. */
+/** Layouts that bump rejects, with the message and the advice. */
 export const refusals: Record<string, [Layout, sentence: string, wayOut: string]> = {
   'a variable that is part of a path': [
     image('svc:$V\n    volumes: ["./data-$V:/data"]', 'V=v1.4.2'),
@@ -397,7 +397,7 @@ export const refusals: Record<string, [Layout, sentence: string, wayOut: string]
 const recording = new Recording<ComposeAnswer>('forms');
 export const writeRecording = () => recording.write();
 
-/** What bump makes of the files in a directory; by compose itself if it is `live`, otherwise by what is recorded of it. */
+/** Runs bump on the files in a directory, with compose if `live`, otherwise with its recorded results. */
 export async function bumpHere(row: string, layout: Layout, root: string, live = false): Promise<void> {
   const { services = ['app'], args = [] } = layout;
   process.chdir(`${root}/p`);
@@ -409,7 +409,7 @@ export async function bumpHere(row: string, layout: Layout, root: string, live =
   for (const { path, after } of draft.changes) await writeFile(path, after);
 }
 
-/** The files of a layout in a directory below `root`, which is gone when `use` ends. */
+/** Writes the files of a layout to a directory below `root`, and removes `root` after `use`. */
 export function inProject(
   layout: Layout,
   use: (directory: string, root: string) => Promise<void>,

@@ -12,17 +12,17 @@ export type ComposeAnswer = { model: ComposeModel } | { exitCode: number | null;
 interface RowOptions {
   recording: Recording<ComposeAnswer>;
   row: string;
-  /** The directory that all files of the row are in. */
+  /** The directory with all files of the row. */
   root: string;
-  /** Whether compose itself is asked, and held against the recording. */
+  /** Whether to run compose and compare its results with the recording. */
   live: boolean;
 }
 
 const stagePath = new RegExp(`${tmpdir()}/svc-updater-stage-\\w+`);
 
 /**
- * Answers each `docker compose config` from the recording. A question is the arguments and all files that they may lead to.
- * Compose itself is asked as a person asks it: not by the client configuration of a bump, which may have another plugin.
+ * Returns the recorded result of each `docker compose config`, by its arguments and all files that it may read.
+ * If `live`, compose uses the user's client configuration, not that of a bump, which may have another plugin.
  */
 export class RecordedEngine extends Engine {
   readonly #options: RowOptions;
@@ -63,7 +63,7 @@ export class RecordedEngine extends Engine {
   }
 }
 
-/** Each file and link of the row; a shadow links to everything outside it, which is none of the row's. */
+/** All files and links of the row, except links in an overlay directory, which point outside of it. */
 async function textsIn(directory: string): Promise<string[][]> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const texts = entries.map(async (entry) => {

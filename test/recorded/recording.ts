@@ -4,8 +4,8 @@ import { expect } from 'vitest';
 const isRecording = process.env.SVC_RECORD === '1';
 
 /**
- * What compose answered to the questions of one table, by row and question. The gate plays it; `scripts/campaign slow`
- * asks compose again, and fails where it answers otherwise.
+ * Recorded results of compose for one table, by row and question. The quick tests use the recording;
+ * `scripts/campaign slow` runs compose again, and fails if a result differs.
  */
 export class Recording<Answer> {
   readonly #table: string;
@@ -18,20 +18,20 @@ export class Recording<Answer> {
     this.#rows = isRecording ? {} : JSON.parse(readFileSync(this.#file, 'utf8'));
   }
 
-  /** What compose answered when it was recorded. */
+  /** The recorded result. */
   answer(row: string, question: string): Answer {
     const answer = this.#rows[row]?.[question];
     if (answer === undefined) throw new Error(`compose was not asked this for "${row}": ${this.#again}`);
     return answer;
   }
 
-  /** Holds what compose answers now against what is recorded, or records it. */
+  /** Compares a result with the recording, or records it. */
   hold(row: string, question: string, answer: Answer): void {
     if (isRecording) this.#rows[row] = { ...this.#rows[row], [question]: answer };
     else expect(answer, `compose answers otherwise: ${this.#again}`).toEqual(this.answer(row, question));
   }
 
-  /** To be called when the campaign has asked all of the table. */
+  /** Writes the file if recording; call it after the last question of the table. */
   write(): void {
     if (!isRecording) return;
     const lines = Object.keys(this.#rows)
@@ -48,7 +48,7 @@ export class Recording<Answer> {
   }
 }
 
-/** Questions are asked at the same time: the order in which they are answered says nothing. */
+/** Sorts keys, because questions run concurrently and finish in any order. */
 const sorted = (_: string, value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))

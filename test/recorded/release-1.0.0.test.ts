@@ -15,12 +15,12 @@ import { readRecord } from '../../src/updater/swarm/record/stack-record.ts';
 import { engineThat } from '../build-plan.ts';
 import { HostDouble } from '../rig/host-double/host-double.ts';
 
-// Journal, record of a restore point, server store and record of a stack, as release 1.0.0 has written them, with every field that it
-// can write. Versions mix during an update, so later versions read these files and write the same bytes.
+// Journal, record of a restore point, server store and record of a stack as written by release 1.0.0, with all fields.
+// Versions mix during an update, so later versions must read these files and write the same bytes.
 
 const fixture = (name: string): string => new URL(`release-1.0.0/${name}`, import.meta.url).pathname;
 
-/** A directory for root alone, with a fixture in it. */
+/** A state directory with a fixture, accessible only to its owner. */
 async function directoryWith(name: string): Promise<string> {
   const home = await mkdtemp(join(tmpdir(), 'recorded-'));
   onTestFinished(() => rm(home, { recursive: true }));
@@ -31,7 +31,7 @@ async function directoryWith(name: string): Promise<string> {
   return directory;
 }
 
-it('the journal is read, and is written with the same bytes', async () => {
+it('the journal of release 1.0.0 is read and written with the same bytes', async () => {
   const state = await directoryWith('journal.json');
   const data = await readJournal(state);
   if (data === null || 'unreadable' in data) throw new Error(data?.mistake);
@@ -41,7 +41,7 @@ it('the journal is read, and is written with the same bytes', async () => {
   expect(await readFile(join(state, 'journal.json'), 'utf8')).toBe(text);
 });
 
-it('the record of a restore point is read, and is written with the same bytes', async () => {
+it('the record of a restore point of release 1.0.0 is read and written with the same bytes', async () => {
   const directory = await directoryWith('point.json');
   const place = restorePointLocation(directory, { directory: '/opt/svc' });
   const point = await readRestorePoint(place);
@@ -51,7 +51,7 @@ it('the record of a restore point is read, and is written with the same bytes', 
   expect(await readFile(join(directory, 'point.json'), 'utf8')).toBe(text);
 });
 
-it('every entry of the store is read, and is written with the same bytes', async () => {
+it('every entry of the store of release 1.0.0 is read and written with the same bytes', async () => {
   const entries: Record<string, string> = JSON.parse(readFileSync(fixture('store.json'), 'utf8'));
   const host = new HostDouble();
   for (const [key, text] of Object.entries(entries)) host.state.store.set(key, text);
@@ -83,7 +83,7 @@ it('every entry of the store is read, and is written with the same bytes', async
   expect(Object.fromEntries(host.state.store)).toEqual(entries);
 });
 
-it('the record of a stack is read', async () => {
+it('the record of a stack of release 1.0.0 is read', async () => {
   const spec = JSON.parse(readFileSync(fixture('stack.json'), 'utf8'));
   const config = { ID: 'config', Version: { Index: 1 }, Spec: spec };
   const engine = await engineThat((_, to) => to.end(JSON.stringify([config])));

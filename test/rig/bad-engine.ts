@@ -12,23 +12,29 @@ import { engineSocket } from './engine-api.ts';
 export interface BadEngine {
   /** For `update(args, { socket })`. */
   socket: string;
-  /** What was asked so far, such as `POST /v1.45/images/create?…`. */
+  /** All requests so far, such as `POST /v1.45/images/create?…`. */
   requests: string[];
-  /** Requests that match are never answered; null for answering all again. Those under way hang on. */
+  /** Matching requests get no response; null lets new requests through again. Hanging requests stay open. */
   hang(pattern: RegExp | null): void;
-  /** Requests for which that holds are not passed on and answered 500; null for answering all again. */
+  /**
+   * Requests for which the function returns true are not forwarded and get status 500; null forwards all requests
+   * again.
+   */
   fail(which: ((asked: string) => boolean | Promise<boolean>) | null): void;
-  /** What clients of a request for which that gives a promise send to a container's input waits for it. */
+  /**
+   * For requests for which the function returns a promise, the client's input to a container is delayed until it
+   * resolves.
+   */
   holdInput(which: (asked: string) => Promise<void> | null): void;
-  /** The next request that matches is done, and its answer never arrives. */
+  /** The next matching request is executed, and its response is lost. */
   loseAnswer(pattern: RegExp): void;
-  /** Cuts every connection and takes none, until `up`. */
+  /** Closes every connection and accepts none, until `up`. */
   down(): void;
   up(): void;
   close(): Promise<void>;
 }
 
-/** A socket in front of the real engine: passes everything on, but for what it is told to get wrong. */
+/** A socket in front of the real engine: forwards everything except for planned faults. */
 export async function startBadEngine(socket: string): Promise<BadEngine> {
   const requests: string[] = [];
   const connections = new Set<Socket>();
@@ -64,7 +70,7 @@ export async function startBadEngine(socket: string): Promise<BadEngine> {
     connections.add(connection);
     connection.once('close', () => connections.delete(connection));
   });
-  // A pull may be silent for long.
+  // A pull may be silent for a long time.
   server.requestTimeout = 0;
   server.headersTimeout = 0;
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(socket, resolve));
@@ -102,13 +108,13 @@ export async function startBadEngine(socket: string): Promise<BadEngine> {
   };
 }
 
-/** A request as tests name it: docker's client and compose with the version that they speak, the updater without. */
+/** A request as tests refer to it: with the API version for docker and compose, and without it for the updater. */
 function lineOf({ method, url = '', headers }: IncomingMessage): string {
   return `${method} ${headers['user-agent'] === undefined ? url.replace(/^\/v[\d.]+(?=\/)/, '') : url}`;
 }
 
 async function serve(asked: IncomingMessage, answer: ServerResponse, lost: Set<RegExp>): Promise<void> {
-  // In one piece with the head: the engine may answer and hang up before the end of a body that comes in chunks.
+  // Sent together with the headers: the engine may respond and close the connection before the end of a chunked body.
   const body = Buffer.concat(await asked.toArray());
   const { method, url } = asked;
   const headers: OutgoingHttpHeaders = { ...asked.headers };
@@ -123,7 +129,7 @@ async function serve(asked: IncomingMessage, answer: ServerResponse, lost: Set<R
       return;
     }
     answer.writeHead(got.statusCode ?? 502, got.headers);
-    // Streams of events have no byte at first, and their headers are the answer.
+    // An event stream has no body at first: its headers are the response.
     answer.flushHeaders();
     got.pipe(answer);
     got.on('error', () => answer.destroy());
@@ -133,7 +139,9 @@ async function serve(asked: IncomingMessage, answer: ServerResponse, lost: Set<R
   passed.end(body);
 }
 
-/** `docker attach`, `exec` and the like take the connection over: bytes go both ways from then on. */
+/**
+ * `docker attach`, `exec` and similar commands take over the connection: from then on, bytes flow in both directions.
+ */
 function joinStreams(
   asked: IncomingMessage,
   near: Duplex,

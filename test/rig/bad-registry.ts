@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What goes wrong with a request. */
+/** A fault of a request. */
 export type RegistryFault =
   | {
       kind: 'answer';
@@ -10,21 +10,21 @@ export type RegistryFault =
       headers?: Record<string, string>;
       code?: string;
     }
-  /** No answer, for ever. */
+  /** No response, ever. */
   | { kind: 'stall' }
-  /** So many bytes of the body come, the others not before that. */
+  /** The first bytes of the body are sent, and the others only after the promise. */
   | { kind: 'late'; after: number; until: Promise<void> }
-  /** The body comes at this pace. */
+  /** The body is sent at this speed. */
   | { kind: 'slow'; bytesPerSecond: number }
-  /** The body ends after so many bytes. */
+  /** The body ends after this number of bytes. */
   | { kind: 'cut'; after: number }
-  /** One byte of the body is another one. */
+  /** One byte of the body is changed. */
   | { kind: 'corrupt' };
 
 export interface FaultScope {
-  /** Default: everything, the version check `/v2/` included. */
+  /** Affected requests. Default: all, including the version check `/v2/`. */
   on?: 'manifests' | 'blobs';
-  /** So many requests fail, the next ones are served. Default: all fail. */
+  /** Number of failing requests; later requests succeed. Default: all fail. */
   times?: number;
 }
 
@@ -47,17 +47,17 @@ export const registryFaults = {
 export interface BadRegistry {
   /** `127.0.0.1:port`, for `createInstance({ registry })`. */
   host: string;
-  /** What was asked so far, such as `GET /v2/…/manifests/v1.1.0`. */
+  /** All requests so far, such as `GET /v2/…/manifests/v1.1.0`. */
   requests: string[];
-  /** From now on; null for serving everything well again. */
+  /** Applies to all requests from now on; null ends the fault. */
   fail(fault: RegistryFault | null, scope?: FaultScope): void;
-  /** Refuses connections, until `up`. */
+  /** Refuses connections until `up`. */
   down(): Promise<void>;
   up(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A registry that fails as told, in front of a real one; with credentials it serves nobody else. */
+/** A registry with planned faults, in front of a real registry. With credentials, it requires them. */
 export async function startBadRegistry(
   upstream: string,
   credentials?: { user: string; password: string },
@@ -86,7 +86,7 @@ export async function startBadRegistry(
     if (fault?.kind === 'answer') reply(answer, fault);
     else if (fault?.kind !== 'stall') forward(upstream, asked, answer, fault);
   });
-  // The engine tries TLS first and takes the plain answer for a no.
+  // The engine tries TLS first, and takes the plain response as a rejection.
   server.on('clientError', (_, socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
@@ -116,7 +116,7 @@ export async function startBadRegistry(
   };
 }
 
-/** The text of a `config.json` with these credentials, as `docker login` leaves it. */
+/** The text of a `config.json` with these credentials, as `docker login` writes it. */
 export function dockerConfig(host: string, { user, password }: { user: string; password: string }): string {
   const auth = Buffer.from(`${user}:${password}`).toString('base64');
   return JSON.stringify({ auths: { [host]: { auth } } });

@@ -1,6 +1,6 @@
 import { askEngine } from './engine-api.ts';
 
-/** The machine's address in the engine's default network: containers reach it, nobody outside does. */
+/** This machine's address in the engine's default network: containers reach it, other machines do not. */
 export async function bridgeAddress(): Promise<string> {
   const { status, body } = await askEngine('GET', '/networks/bridge');
   const [first] = status === 200 ? (JSON.parse(body).IPAM?.Config ?? []) : [];

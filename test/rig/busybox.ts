@@ -8,11 +8,11 @@ import { execa } from 'execa';
 const cached = fileURLToPath(new URL('../../.cache/busybox', import.meta.url));
 
 /**
- * The static busybox that the test images are made of: Debian's package, fetched once through the machine's own apt
- * sources and unpacked without installing it.
+ * The static busybox of the test images: Debian's package, downloaded once with apt and unpacked without installing
+ * it.
  */
 export async function busybox(): Promise<Buffer> {
-  // Two at a time would be refused apt's lock.
+  // apt's lock rejects concurrent runs.
   if (!existsSync(cached)) {
     fetching ??= fetchBusybox();
     await fetching;
@@ -34,7 +34,7 @@ async function fetchBusybox(): Promise<void> {
       .find((path) => existsSync(path));
     if (found === undefined) throw new Error('the package holds no busybox');
     await mkdir(join(cached, '..'), { recursive: true });
-    // Two test runs may get here at once: each moves a whole file into place.
+    // Two test runs may do this at once: each moves a complete file to its place.
     const whole = `${cached}.${process.pid}`;
     await execa('cp', [found, whole], { timeout: 60_000 });
     await rename(whole, cached);
@@ -57,7 +57,7 @@ async function aptDownload(directory: string): Promise<void> {
   try {
     await download();
   } catch {
-    // A fresh machine has no package lists yet.
+    // A new machine has no package lists yet.
     await execa('apt-get', ['update', '-q'], { timeout: 300_000, stdin: 'ignore' });
     await download();
   }

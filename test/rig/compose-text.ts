@@ -1,26 +1,26 @@
-/** What a compose file of the test instance says; every reference is the text as it stands in the file. */
+/** The variable parts of the test instance's compose file; each reference is the text in the file. */
 export interface ComposeText {
   /** The lines above `services:`. */
   head?: string;
   /** Image of the app, and of the worker; null for no worker. */
   app: string;
   worker?: string | null;
-  /** What stands before `/db:1`, `/proxy:1` and `/tunnel:1`. */
+  /** The prefix of `/db:1`, `/proxy:1` and `/tunnel:1`. */
   parts: string;
-  /** On the host's loopback; null for none. */
+  /** Port on the host's loopback; null for none. */
   port?: string | null;
-  /** Further services by name, with the part that the entry script plays. */
+  /** Additional services by name, with the role for the entry script. */
   service?: Record<string, string>;
-  /** Further lines of a service's definition. */
+  /** Additional lines of a service's definition. */
   extra?: Record<string, string>;
-  /** Further mounts of the app, and further variables of its environment. */
+  /** Additional mounts of the app, and additional environment variables of it. */
   volumes?: readonly string[];
   environment?: Readonly<Record<string, string>>;
-  /** Further variables of the worker's environment. */
+  /** Additional environment variables of the worker. */
   workerEnvironment?: Readonly<Record<string, string>>;
-  /** The definition of the network, where it is not the default one. */
+  /** The definition of the network, if it is not the default network. */
   network?: string;
-  /** Lines below everything. */
+  /** Lines at the end of the file. */
   tail?: string;
 }
 
@@ -80,7 +80,7 @@ ${text.tail ?? ''}`;
 const marker = '# svc:generated\n';
 const fromEnv = { app: `\${SVC_IMAGE:?}:\${SVC_VERSION:-latest}`, parts: `\${SVC_PARTS:?}` };
 
-/** The `compose.yaml` that a release ships; what differs between installs comes from `.env`. */
+/** The `compose.yaml` in a release; values of an install come from `.env`. */
 export function generatedCompose(release: string, changes: Partial<ComposeText> = {}): string {
   return composeText({
     head: `${marker}# Shipped with svc ${release}. Every update overwrites this file: settings go to .env or svc.yaml.\n`,
@@ -89,7 +89,7 @@ export function generatedCompose(release: string, changes: Partial<ComposeText> 
   });
 }
 
-/** The `compose.cluster.yaml` that a release ships; whole, so that it works over `compose.yaml` and alone. */
+/** The `compose.cluster.yaml` in a release; it is complete, so that it works over `compose.yaml` and alone. */
 export function clusterCompose(release: string, changes: Partial<ComposeText> = {}): string {
   return composeText({
     head: `${marker}# Shipped with svc ${release}, for cluster mode. Every update overwrites this file.\n`,
@@ -112,7 +112,7 @@ function variables(environment: ComposeText['environment'] = {}): string {
     .join('');
 }
 
-/** How often, and from when on it counts, is in the image. */
+/** Interval and start period of the health check are in the image. */
 function health(command: string): string {
   return `healthcheck:
   test: [CMD, ${command}]

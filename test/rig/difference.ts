@@ -1,4 +1,4 @@
-/** Both values without what is equal in them; undefined where they are equal throughout. Plain data only. */
+/** Both values without their equal parts; undefined if they are equal. Plain data only. */
 export function difference(
   expected: unknown,
   actual: unknown,

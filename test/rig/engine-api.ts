@@ -6,13 +6,13 @@ export interface EngineAnswer {
   body: string;
 }
 
-/** Where the engine listens that `docker` talks to. */
+/** The socket of the engine that `docker` uses. */
 export const engineSocket = (process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock').replace(
   /^unix:\/\//,
   '',
 );
 
-/** One question to the engine over its socket, without the 15 ms and more of a `docker` process. */
+/** Sends a request to the engine over its socket, without the 15 ms or more of a `docker` process. */
 export function askEngine(method: string, path: string, socketPath = engineSocket): Promise<EngineAnswer> {
   return new Promise((resolve, reject) => {
     const asked = request({ socketPath, method, path, agent: false, timeout: 60_000 }, (answer) => {
@@ -30,8 +30,8 @@ export function askEngine(method: string, path: string, socketPath = engineSocke
 }
 
 /**
- * Whether the engine keeps whole indexes (the containerd store), and tells an image's manifests: its images' ids are digests
- * of indexes then, and a build over a tag removes what the tag named.
+ * Whether the engine stores whole indexes (the containerd store) and lists an image's manifests. Then image ids are
+ * digests of indexes, and a build with an existing tag removes the image that the tag pointed to.
  */
 export async function keepsIndexes(): Promise<boolean> {
   const [version, info] = await Promise.all(['/version', '/info'].map((path) => askEngine('GET', path)));
@@ -39,7 +39,7 @@ export async function keepsIndexes(): Promise<boolean> {
   return Number(ApiVersion.split('.')[1]) >= 48 && (info?.body ?? '').includes('io.containerd.snapshotter');
 }
 
-/** What the tests look at in the engine's answer to an inspection. */
+/** The fields of a container inspection that the tests use. */
 export interface ContainerInspection {
   Id: string;
   Name: string;
@@ -64,7 +64,7 @@ interface Listed {
   Mounts?: { Type: string; Name?: string }[] | null;
 }
 
-/** Every container of the engine, running or not, whose name contains the text or whose project is that. */
+/** All containers of the engine, running or not, whose name contains the text or whose project has that name. */
 export async function findContainers(text: string): Promise<ContainerInspection[]> {
   const [named, labelled] = await Promise.all([
     get<Listed[]>(`/containers/json?all=1&filters=${filter({ name: [text] })}`),
@@ -74,11 +74,11 @@ export async function findContainers(text: string): Promise<ContainerInspection[
   ]);
   const ids = new Set([...(named ?? []), ...(labelled ?? [])].map(({ Id }) => Id));
   const found = await Promise.all([...ids].map((id) => get<ContainerInspection>(`/containers/${id}/json`)));
-  // One may have gone between the two questions.
+  // A container may have been removed between the two requests.
   return found.filter((each) => each !== undefined);
 }
 
-/** The same containers as they are now; those that are gone are left out. */
+/** The current state of the containers, without removed ones. */
 export async function inspectAgain(
   containers: readonly ContainerInspection[],
 ): Promise<ContainerInspection[]> {
@@ -88,13 +88,13 @@ export async function inspectAgain(
   return found.filter((each) => each !== undefined);
 }
 
-/** Names of all containers, running or not, that the engine's filters let through. */
+/** Names of all containers, running or not, that match the engine's filters. */
 export async function listContainers(filters: Record<string, string[]>): Promise<string[]> {
   const found = await get<Listed[]>(`/containers/json?all=1&filters=${filter(filters)}`);
   return (found ?? []).map((each) => named(each).name);
 }
 
-/** The images of the repositories that a pattern such as `host/folder/*` fits, with all tags that each has. */
+/** The images of repositories that match a pattern such as `host/folder/*`, with all their tags. */
 export async function listImages(repositories: string): Promise<{ id: string; tags: string[] }[]> {
   const found = await get<{ Id: string; RepoTags: string[] | null }[]>(
     `/images/json?filters=${filter({ reference: [repositories] })}`,
@@ -108,10 +108,10 @@ export const volumeExists = async (name: string): Promise<boolean> =>
 
 export interface Named {
   containers: { id: string; name: string }[];
-  /** Updaters that a server has launched: all are called alike, and a label says whose they are. */
+  /** Updaters launched by a server: all have the same name, and a label with their instance. */
   updaters: { id: string; name: string }[];
   networks: { id: string; name: string }[];
-  /** Those without a name of their own, too, which the containers have. */
+  /** Includes anonymous volumes of the containers. */
   volumes: string[];
   /** References by tag and by digest. */
   images: string[];
@@ -119,7 +119,7 @@ export interface Named {
 
 const updaterLabel = 'svc-updater.project';
 
-/** Everything in the engine whose name contains the text, or whose project's name does. */
+/** All objects of the engine whose name, or whose project's name, contains the text. */
 export async function findNamed(text: string): Promise<Named> {
   const wanted = filter({ name: [text] });
   const [containers, updaters, networks, volumes, images] = await Promise.all([
@@ -142,10 +142,13 @@ export async function findNamed(text: string): Promise<Named> {
   };
 }
 
-/** Whether it is a volume's name that the engine has made up. */
+/** Whether the engine has generated the volume's name. */
 export const isAnonymous = (volume: string): boolean => /^[0-9a-f]{64}$/.test(volume);
 
-/** Once compose has handed one on to the next container, the engine no longer removes it with that. */
+/**
+ * After compose has passed an anonymous volume to the next container, the engine no longer removes it with the
+ * container.
+ */
 const anonymousOf = (listed: Listed[] | undefined) =>
   (listed ?? []).flatMap(({ Mounts }) =>
     (Mounts ?? []).flatMap(({ Type, Name = '' }) => (Type === 'volume' && isAnonymous(Name) ? [Name] : [])),
@@ -163,22 +166,24 @@ const updatersOf = (listed: Listed[] | undefined, text: string) =>
   (listed ?? []).filter(({ Labels }) => Labels?.[updaterLabel]?.includes(text)).map(named);
 
 /**
- * Patterns of all references that contain the text. The engine measures the disk use of each image that it lists, which
- * takes seconds on the containerd store; an image that the patterns do not fit is not measured.
+ * Patterns of all references that contain the text. The engine measures the disk usage of each image that it lists,
+ * which takes seconds on the containerd store. It does not measure images that the patterns exclude.
  */
 const referencesWith = (text: string): string[] =>
   ['', '*/', '*/*/'].flatMap((host) => ['', '/*', '/*/*'].map((name) => `${host}*${text}*${name}`));
 
 const named = ({ Id, Names }: Listed) => ({ id: Id, name: Names?.[0]?.slice(1) ?? Id });
 
-/** Removes everything in the engine whose name contains the text: containers, networks, volumes, image references. */
+/**
+ * Removes all objects of the engine whose name contains the text: containers, networks, volumes, and image references.
+ */
 export async function removeNamed(text: string): Promise<void> {
   if (text.length < 8) throw new Error(`too short to tell ours from other people's: ${text}`);
-  // First, as one that runs starts containers.
+  // First, because a running updater starts containers.
   await Promise.all(
     updatersOf(await listUpdaters(), text).map(({ id }) => remove(`/containers/${id}?force=1&v=1`)),
   );
-  // Without a name of the instance's: they hold the images of its restore points.
+  // Their names do not contain the instance's name: they retain the images of its restore points.
   const holders = (await listHolders()).filter(({ Labels }) => Labels?.[holderLabel]?.includes(text));
   await Promise.all(holders.map(({ Id }) => remove(`/containers/${Id}?force=1&v=1`)));
   const found = await findNamed(text);
@@ -194,7 +199,7 @@ async function remove(path: string): Promise<void> {
   for (let tries = 0; ; tries++) {
     const { status, body } = await askEngine('DELETE', path);
     if (status < 300 || status === 404) return;
-    // Somebody else is removing it, or what is on it: a container of `--rm`, say.
+    // Another process is removing the object, or an object that uses it, such as a container with `--rm`.
     if (tries === 1_200) throw new Error(`DELETE ${path}: ${status} ${body}`);
     await sleep(50);
   }

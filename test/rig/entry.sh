@@ -1,9 +1,9 @@
 #!/bin/sh
-# What every container of the test instance runs; the first argument is the part it plays. What goes wrong on purpose
-# comes from the image's environment: FAULT_APP and FAULT_WORKER (exit, crash or unhealthy).
+# The program of every container of the test instance; the first argument is its role. The image's environment sets
+# deliberate faults: FAULT_APP and FAULT_WORKER (exit, crash or unhealthy).
 version=$(cat /etc/svc-version)
 
-# As process 1 the shell gets no signal without a trap, and runs the trap only in `wait`.
+# As process 1, the shell receives no signal without a trap, and runs the trap only in `wait`.
 stop() {
   [ -z "$STOP_DELAY" ] || sleep "$STOP_DELAY"
   until [ -z "$STOP_UNTIL" ] || [ -e "$STOP_UNTIL" ]; do
@@ -21,10 +21,10 @@ idle() {
   while :; do pause 3600; done
 }
 
-# With READY_WHEN=x, app and worker are well from when there is a file /data/x-app or /data/x-worker.
+# With READY_WHEN=x, app and worker are healthy once the file /data/x-app or /data/x-worker exists.
 ready() { [ -z "$READY_WHEN" ] || [ -e "/data/$READY_WHEN-$1" ]; }
 
-# Every start leaves a line, so that a test can tell that a version never ran.
+# Every start appends a line, so that a test can detect that a version never ran.
 boot() {
   echo "$1 $version" >>/data/boots
   case $2 in
@@ -63,7 +63,7 @@ case $1 in
     echo started >>/dump/starts
     idle
     ;;
-  # once <name>; until there is a file /data/<name>, which says its exit code
+  # once <name>: waits for the file /data/<name>, which contains the exit code
   once)
     echo "$2 $version begins" >>/data/once
     echo "svc $version: migrating with $DB_PASSWORD"
@@ -71,7 +71,7 @@ case $1 in
     echo "$2 $version ends" >>/data/once
     exit "$(cat "/data/$2")"
     ;;
-  # hook <exit code>; until there is a file /data/hook-may-end
+  # hook <exit code>: waits for the file /data/hook-may-end
   hook)
     echo "begins" >>/data/hooks
     echo "svc $version: migrating with $DB_PASSWORD"

@@ -1,9 +1,9 @@
 import { createServer } from 'node:net';
 
 /**
- * A loopback port for a container, below the range from which the kernel gives ports to outgoing connections, and beside
- * those that compose files of the tests name. While this process lives no other one is given it: an abstract socket of
- * its number is held, as nobody listens there until the container does, nor between an old one and a new one.
+ * A loopback port for a container, below the kernel's range for outgoing connections, and different from the ports in
+ * compose files of the tests. While this process lives, no other test process gets it: an abstract socket with its
+ * number is held, because between containers nobody listens on the port.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -8,7 +8,7 @@ export interface Haproxy {
   stop(): Promise<void>;
 }
 
-/** HAProxy of Debian's packages with that text as its configuration; it listens at `place` when this resolves. */
+/** HAProxy from Debian's packages with this configuration; it is listening at `place` when the promise resolves. */
 export async function startHaproxy(
   { file, text, place }: { file: string; text: string; place: string },
   onLine: (line: string) => void = () => {},

@@ -20,7 +20,7 @@ export interface Image {
   blobs: Blob[];
   manifest: { mediaType: string; bytes: Buffer };
   platforms: string[] | undefined;
-  /** What is said of it in its index. */
+  /** The attestation in its index. */
   attestation?: Image;
 }
 
@@ -36,10 +36,10 @@ const programs = ['sh', 'httpd', 'wget', 'sleep', 'cat', 'mv', 'test', 'ls', 'ti
 const defaultReleaseDirectory = '/usr/share/svc/release';
 
 /**
- * An image of the test instance, made in memory: `FROM scratch`, a layer with busybox that all share, and a small one
- * with what is a release's own. Same repository and options, same bytes (but for ballast). The repository is in the
- * layer because the engine fetches a layer once for all who ask for it at the same time, and gives all of them the
- * failure of a registry that misbehaves for one; and so that no image is in use by another instance.
+ * Creates an image of the test instance in memory: `FROM scratch`, a shared layer with busybox, and a small layer of
+ * the release. The same repository and options give the same bytes (except for ballast). The repository is in the
+ * layer for two reasons: the engine downloads a layer once for all concurrent pulls, and a faulty registry of one
+ * instance would fail them all; and no image is used by another instance.
  */
 export async function buildImage(
   repository: string,
@@ -72,12 +72,12 @@ export async function buildImage(
   return { ...image, attestation: assemble([statement], {}) };
 }
 
-/** Engines below 25 check no sooner at the start than later. */
+/** Engines before version 25 have no start interval. */
 const noStartInterval = process.env.SVC_TEST_NO_START_INTERVAL === '1';
 
 /**
- * How often the health check of the compose file is made, and from when it counts. Each costs a tenth of a second of the
- * processor: where nothing is wrong on purpose, the first good one has to do.
+ * Interval and start period of the health check. Each check costs a tenth of a second of processor time: without a
+ * deliberate fault, the first successful check has to be enough.
  */
 function healthPace(env: ReleaseOptions['env'] = {}): object {
   const second = 1_000_000_000;
@@ -89,7 +89,7 @@ function healthPace(env: ReleaseOptions['env'] = {}): object {
   };
 }
 
-/** The image of a service that an update never touches. */
+/** The image of a service that no update changes. */
 export async function buildPart(name: string): Promise<Image> {
   return assemble([await baseLayer(), layer([{ name: 'etc/svc-version', kind: 'file', content: '1\n' }])], {
     Env: environment({ PATH: '/bin' }),
@@ -99,8 +99,8 @@ export async function buildPart(name: string): Promise<Image> {
 }
 
 /**
- * Nothing but what all releases with a server share, at the bottom and in the same order. An engine that has this image
- * does not unpack Node again for every instance.
+ * Only the layers shared by all releases with a server, at the bottom and in the same order. An engine that has this
+ * image does not unpack Node again for every instance.
  */
 export async function buildServerBase(): Promise<Image> {
   return assemble(await serverLayers(), { Cmd: ['app'] });
@@ -142,7 +142,7 @@ function labels(version: string, options: ReleaseOptions): Record<string, string
 
 let base: Promise<Layer> | undefined;
 
-/** Busybox, which all images begin with: an engine unpacks it once. */
+/** Busybox, the first layer of all images: an engine unpacks it once. */
 export function baseLayer(): Promise<Layer> {
   base ??= (async () => {
     const entry = await readFile(new URL('entry.sh', import.meta.url));
@@ -160,7 +160,7 @@ export function baseLayer(): Promise<Layer> {
 
 export function layer(entries: TarEntry[]): Layer {
   const plain = tar(entries);
-  // The fastest level: these bytes travel over loopback only.
+  // The fastest level: these bytes are only sent over loopback.
   return { ...blob(gzipSync(plain, { level: 1 })), diffId: sha256(plain) };
 }
 

@@ -2,45 +2,45 @@ import type { ComposeText } from './compose-text.ts';
 import type { Kind, Layout, LayoutContext } from './layout.ts';
 import type { ReleaseOptions } from './releases.ts';
 
-/** How an instance differs from the plain one; everything may be left out. */
+/** Differences of an instance from the default; all are optional. */
 export interface InstanceOptions {
   /** Default `variable`. */
   kind?: Kind;
-  /** In place of a kind. */
+  /** Replaces the kind. */
   layout?: (context: LayoutContext) => Layout;
-  /** What its compose files say besides. */
+  /** Additional parts of its compose files. */
   text?: Partial<ComposeText>;
-  /** Files over those of the layout; null leaves one out. */
+  /** Files that replace those of the layout; null removes a file. */
   files?: (context: LayoutContext) => Record<string, string | null>;
-  /** The tag that it starts with. Default v1.0.0. */
+  /** The first tag. Default v1.0.0. */
   tag?: string;
-  /** What is special about the image that it starts with; `latest` is 1.0.0 and `canary` 1.1.0-canary.1 by default. */
+  /** Options of the first image; by default, `latest` is 1.0.0 and `canary` is 1.1.0-canary.1. */
   release?: ReleaseOptions;
-  /** Tags published beside it. Default v1.1.0. */
+  /** Additional published tags. Default v1.1.0. */
   publish?: string[];
-  /** Its file system keeps no owners and no modes. */
+  /** Whether its file system stores no owners and modes. */
   keepsNoOwners?: boolean;
-  /** Its directory's name, and so the project's, in place of a random one. */
+  /** The name of its directory and project, instead of a random name. */
   name?: string;
-  /** A directory that its own lies in. */
+  /** The parent of its directory. */
   folder?: string;
   /** Started with `-p <name>-<this>` instead of the directory's name. */
   project?: string;
-  /** Further flags between `docker compose` and `up`, such as `--profile`. */
+  /** Additional flags between `docker compose` and `up`, such as `--profile`. */
   flags?: string[];
-  /** Further arguments of `up`, such as `--scale`. */
+  /** Additional arguments of `up`, such as `--scale`. */
   up?: string[];
-  /** Its images are pulled by a call of their own before it is started. */
+  /** Its images are pulled by a separate command before the start. */
   pullFirst?: boolean;
   /** Lines added to `.env`. */
   env?: string;
-  /** The environment of the shell that starts it, beside PATH and HOME. */
+  /** The environment of the shell that starts the instance, besides PATH and HOME. */
   shell?: Record<string, string>;
-  /** The last part of the repository of app and worker. Default `svc`, by which the updater knows its own product. */
+  /** The last part of the repository of app and worker. Default `svc`, by which the updater detects its own product. */
   repository?: string;
-  /** A registry in front of the run's own. */
+  /** A registry in front of the registry of the test run. */
   registry?: string;
-  /** Composed by the compose of the updater's image, in place of the machine's. */
+  /** Created by compose of the updater's image, instead of the machine's compose. */
   byImagesCompose?: boolean;
   /** Do not wait until everything is healthy. */
   impatient?: boolean;

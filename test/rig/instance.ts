@@ -19,13 +19,13 @@ const floating: Record<string, ReleaseOptions> = {
   canary: { version: '1.1.0-canary.1' },
 };
 
-/** Makes a compose directory and starts it with plain `docker compose up -d`, as a person does. */
+/** Creates a compose directory and starts it with `docker compose up -d`, like an operator. */
 export async function startInstance(host: TestHost, options: InstanceOptions = {}): Promise<Instance> {
   const name = options.name ?? `${host.run}-${randomBytes(3).toString('hex')}`;
   return started(new Instance(host, name, await freePort(), options));
 }
 
-/** Starts it; one that cannot be started leaves nothing. */
+/** Starts an instance, and removes it if the start fails. */
 export async function started<T extends Instance>(instance: T): Promise<T> {
   try {
     await instance.start();
@@ -37,12 +37,12 @@ export async function started<T extends Instance>(instance: T): Promise<T> {
 }
 
 export class Instance {
-  /** The last part of the directory, and part of the name of everything that belongs to the instance. */
+  /** The last part of the directory, and part of the name of all its objects. */
   readonly name: string;
   readonly directory: string;
   readonly project: string;
   readonly port: number;
-  /** The repository of app and worker, registry included; no other instance uses it. */
+  /** The repository of app and worker, including the registry; no other instance uses it. */
   readonly image: string;
   readonly #host: TestHost;
   readonly #options: InstanceOptions;
@@ -84,12 +84,15 @@ export class Instance {
     if (!this.#options.impatient) await this.waitUntilHealthy();
   }
 
-  /** Puts a release under a tag of this instance's repository and returns its digest; a tag that exists moves. */
+  /**
+   * Publishes a release with a tag of this instance's repository and returns its digest. An existing tag then points
+   * to it.
+   */
   publish(tag: string, options: ReleaseOptions = releases[tag] ?? {}): Promise<string> {
     return publish(this.#host.registry, `${this.name}/${this.#options.repository ?? 'svc'}`, tag, options);
   }
 
-  /** `docker compose …` with the flags of this instance, typed in its directory; returns what it printed. */
+  /** Runs `docker compose …` with the flags of this instance in its directory, and returns its output. */
   async compose(...args: string[]): Promise<string> {
     const { PATH = '', HOME = '/', DOCKER_HOST } = process.env;
     const { byImagesCompose, shell = {} } = this.#options;
@@ -105,7 +108,7 @@ export class Instance {
     return result.all;
   }
 
-  /** Every container of the project runs, and those with a health check are healthy. */
+  /** Waits until every container of the project is running, and those with a health check are healthy. */
   async waitUntilHealthy(seconds = 120): Promise<void> {
     const end = Date.now() + seconds * 1000;
     let containers = await findContainers(this.project);
@@ -121,14 +124,14 @@ export class Instance {
         throw new Error(`not healthy after ${seconds} s: ${names.join(', ')}\n${await this.compose('logs')}`);
       }
       await sleep(50);
-      // A list takes an engine with the containerd store some five milliseconds for each container in it.
+      // For a list, an engine with the containerd store needs about five milliseconds for each container.
       const again = await inspectAgain(containers);
       containers =
         again.length > 0 && again.length === containers.length ? again : await findContainers(this.project);
     }
   }
 
-  /** What the app answers, such as `v1.0.0`; null where it does not answer. */
+  /** The response of the app, such as `v1.0.0`; null if there is none. */
   version(): Promise<string | null> {
     return this.#get('/version');
   }
@@ -138,14 +141,14 @@ export class Instance {
     return (await containerStates(this.project, this.name)).containers;
   }
 
-  /** What a worker writes from now on; null where none runs. */
+  /** The version that a worker writes from now on; null if none is running. */
   async workerVersion(): Promise<string | null> {
     const runs = ({ Config, State }: ContainerInspection) =>
       Config.Cmd?.[0] === 'worker' && State.Status === 'running';
     let workers = (await findContainers(this.project)).filter(runs);
     const path = join(this.directory, 'data', 'worker');
     await rm(path, { force: true });
-    // It writes four times a second, if the machine lets it.
+    // The worker writes four times a second, unless the machine is busy.
     const end = Date.now() + 30_000;
     while (workers.length > 0 && Date.now() < end) {
       await sleep(50);
@@ -156,7 +159,7 @@ export class Instance {
     return null;
   }
 
-  /** Every start of app and worker so far, such as `app v1.0.0`, in order. */
+  /** All starts of app and worker so far, such as `app v1.0.0`, in order. */
   async boots(): Promise<string[]> {
     return (await readFile(join(this.directory, 'data', 'boots'), 'utf8')).trim().split('\n');
   }
@@ -184,17 +187,17 @@ export class Instance {
     await writeFile(join(this.directory, path), text);
   }
 
-  /** Runs the updater to its end by `docker run`. */
+  /** Runs the updater with `docker run`, and waits until it ends. */
   update(args: readonly string[] = [], options: UpdaterOptions = {}): Promise<UpdateResult> {
     return this.startUpdate(args, options).done;
   }
 
-  /** Starts the updater and leaves it running. */
+  /** Starts the updater without waiting for its end. */
   startUpdate(args: readonly string[] = [], options: UpdaterOptions = {}): UpdaterRun {
     return new UpdaterRun(this, args, options);
   }
 
-  /** Removes every trace of the instance, in whatever state it is. */
+  /** Removes all traces of the instance in any state. */
   async dispose(): Promise<void> {
     await removeNamed(this.name);
     await rm(this.directory, { recursive: true, force: true });
@@ -208,7 +211,7 @@ export class Instance {
       await this.write(path, path === '.env' ? text + (this.#options.env ?? '') : text);
     }
     if (this.#layout.files['.env'] === undefined || this.#options.keepsNoOwners) return;
-    // An owner and a mode that an update would lose if it did not care.
+    // An owner and a mode that a careless update would lose.
     await chmod(join(this.directory, '.env'), 0o640);
     if (process.getuid?.() === 0) await chown(join(this.directory, '.env'), 1000, 1000);
   }
@@ -216,7 +219,7 @@ export class Instance {
   async #get(path: string): Promise<string | null> {
     try {
       const answer = await fetch(`http://127.0.0.1:${this.port}${path}`, {
-        // Where nobody listens, the kernel says so at once.
+        // If nobody is listening, the kernel rejects the connection at once.
         signal: AbortSignal.timeout(30_000),
       });
       const text = await answer.text();

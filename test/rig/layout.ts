@@ -1,18 +1,18 @@
 import { type ComposeText, clusterCompose, composeText, generatedCompose } from './compose-text.ts';
 
-/** What the texts of an instance are made from. */
+/** The values in the texts of an instance. */
 export interface LayoutContext {
-  /** The repository of app and worker, registry included. */
+  /** The repository of app and worker, including the registry. */
   image: string;
   parts: string;
   port: number;
-  /** The tag that the instance starts with. */
+  /** The first tag of the instance. */
   tag: string;
-  /** What the compose files say besides. */
+  /** Additional parts of the compose files. */
   text?: Partial<ComposeText>;
 }
 
-/** Files of a compose directory, and the flags that a person types with them. */
+/** Files of a compose directory, and the flags that select them. */
 export interface Layout {
   files: Record<string, string>;
   flags: string[];
@@ -29,7 +29,7 @@ SVC_PORT=${port}
 const version = ({ tag }: LayoutContext) => `SVC_VERSION=${tag}\n`;
 const head = '# Written by hand; do not reformat.\n';
 
-/** The kinds of installs, from what a person has in the directory to what they type. */
+/** Kinds of installs: files in the directory, and flags of the commands. */
 export const layouts = {
   /** `compose.prod.yaml`, pinned by SVC_VERSION in `.env`. */
   variable: (c) => ({
@@ -71,7 +71,7 @@ export const layouts = {
     },
     flags: [],
   }),
-  /** The tag is the default of a variable that nobody sets. */
+  /** The tag is the default of a variable that is not set. */
   'default-tag': (c) => ({
     files: {
       'compose.yaml': composeText({
@@ -84,7 +84,7 @@ export const layouts = {
     },
     flags: [],
   }),
-  /** The second of two files has the last word on the images. */
+  /** The second of two files sets the images. */
   'two-files': (c) => ({
     files: {
       'compose.yaml': composeText({ head, app: `${c.image}:not-this-one`, parts: c.parts, ...c.text }),

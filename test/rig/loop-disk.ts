@@ -3,13 +3,13 @@ import { mkdir, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 
-/** A disk of its own in a file. */
+/** A separate disk in a file. */
 export interface LoopDisk {
   directory: string;
   unmount(): Promise<void>;
 }
 
-/** Programs beside `mkfs`, and devices. exFAT keeps no hard links, owners and modes. */
+/** Programs besides `mkfs`, and devices. exFAT stores no hard links, owners and modes. */
 const needs = {
   btrfs: ['btrfs', '/dev/loop-control'],
   xfs: ['/dev/loop-control'],
@@ -17,12 +17,12 @@ const needs = {
   exfat: ['mount.exfat-fuse', 'losetup', '/dev/fuse', '/dev/loop-control'],
 };
 
-/** Where programs lie; a person's PATH may end before. */
+/** Directories with the programs, which a user's PATH may lack. */
 const folders = ['/usr/sbin', '/sbin', '/usr/bin', '/bin'];
 
 /**
- * Mounts a file system of its own in a directory that it makes.
- * @throws where the machine cannot: that is no reason to leave a test out
+ * Creates a directory and mounts a separate file system in it.
+ * @throws if the machine cannot mount it: this is no reason to skip a test
  */
 export async function mountLoop(
   kind: keyof typeof needs,
@@ -53,7 +53,7 @@ export async function mountLoop(
     try {
       await run('mount.exfat-fuse', '-o', 'allow_other', device, directory);
     } finally {
-      // Of a device in use it only says that the unmounting frees it.
+      // For a device in use, it only prints that unmounting will free it.
       await run('losetup', '--detach', device);
     }
   } else {

@@ -1,33 +1,33 @@
 import { request } from 'node:http';
 
 export interface Outage {
-  /** Milliseconds in which the address did not answer, all gaps together. */
+  /** Total time in milliseconds in which the address did not respond. */
   awayMs: number;
   gaps: number;
-  /** The longest one. */
+  /** The longest gap. */
   longestMs: number;
-  /** Whether it answered in the end. */
+  /** Whether the address responded in the end. */
   back: boolean;
 }
 
 interface Question {
   askedAt: number;
-  /** Null where there was no good answer. */
+  /** Null without a successful response. */
   answeredAt: number | null;
 }
 
 const everyMs = 5;
 /**
- * On loopback a living server answers within a few milliseconds. While a container's network comes up, the engine takes
- * connections and lets them hang: whoever waited on one would not see that the next is answered at once.
+ * On loopback, a running server responds within a few milliseconds. While a container's network is starting, the
+ * engine accepts connections and lets them hang: waiting for one would hide that the next request is answered at once.
  */
 const patienceMs = 100;
 const lastTries = 20;
 
 /**
- * Asks an address every 5 ms until `stop` is called, whether the questions before are answered or not: one that hangs
- * must not keep the others from finding the server there. A gap lasts from the last good answer before a failed question
- * to the first one after it.
+ * Requests an address every 5 ms until `stop` is called, without waiting for earlier responses: a hanging request must
+ * not delay later ones. A gap lasts from the last successful response before a failed request to the first one after
+ * it.
  */
 export function watchOutage(url: string): { stop(): Promise<Outage> } {
   const questions: Promise<Question>[] = [];
@@ -42,7 +42,7 @@ export function watchOutage(url: string): { stop(): Promise<Outage> } {
   };
 }
 
-/** Whether it answers in the end: the first good answer, and what came before it. */
+/** Requests until the first successful response. Returns it and the failures before it. */
 async function lastWord(url: string): Promise<Question[]> {
   const questions: Question[] = [];
   do questions.push(await ask(url));
@@ -76,7 +76,7 @@ function ask(url: string): Promise<Question> {
   const askedAt = performance.now();
   return new Promise((resolve) => {
     const end = (isGood: boolean) => resolve({ askedAt, answeredAt: isGood ? performance.now() : null });
-    // A connection of its own each time: one that is kept open would hide that nobody listens any more.
+    // Each request has its own connection: an existing connection would hide that nobody is listening any more.
     const asked = request(url, { agent: false, timeout: patienceMs }, (answer) => {
       answer.resume();
       answer.once('end', () => end(answer.statusCode === 200));

@@ -9,18 +9,18 @@ import { type Blob, buildImage, type Image, sha256 } from './image.ts';
 import { type ReleaseOptions, releases } from './releases.ts';
 
 export interface RegistryServer {
-  /** `127.0.0.1:port`, the way it stands in image references. */
+  /** `127.0.0.1:port`, as in image references. */
   host: string;
   close(): Promise<void>;
 }
 
-/** The one that scripts/engine starts. */
+/** The registry that scripts/engine starts. */
 const shared = '127.0.0.1:5000';
 
-/** A real registry of the tests' own on a free loopback port, with its data in that directory. */
+/** Starts a real registry for the tests on a free loopback port, with its data in that directory. */
 export async function startRegistry(directory: string): Promise<RegistryServer> {
   const program = await execa('sh', ['-c', 'command -v docker-registry'], { reject: false });
-  // Where scripts/engine had to take a registry in a container, the tests share it: their repositories have names of their own.
+  // If scripts/engine had to start a registry in a container, tests share it: their repositories have different names.
   if (program.exitCode !== 0) return { host: shared, close: async () => {} };
   await mkdir(directory, { recursive: true });
   const settings = join(directory, 'registry.yml');
@@ -36,13 +36,13 @@ http: { addr: '127.0.0.1:0' }
 `,
   );
   const out = openSync(log, 'w');
-  // The shell ends the registry when its own input ends, so that no registry outlives a killed test run.
-  // Ctrl-C reaches the shell as well.
+  // The shell stops the registry when its own input is closed, so that no registry outlives a killed test run. Ctrl-C
+  // reaches the shell, too.
   const script = 'trap : INT TERM HUP; docker-registry serve "$1" & cat >/dev/null; kill $!; wait';
   const shell = spawn('sh', ['-c', script, 'registry', settings], { stdio: ['pipe', out, out] });
   const input = shell.stdin as Writable;
   const ended = new Promise<void>((resolve) => shell.once('exit', () => resolve()));
-  // A registry must not keep alive the process of a test run that is over.
+  // The registry must not keep the process of a finished test run alive.
   shell.unref();
 
   for (let tries = 0; tries < 2_400; tries++) {
@@ -62,7 +62,7 @@ http: { addr: '127.0.0.1:0' }
   throw new Error(`docker-registry does not start: ${await readFile(log, 'utf8')}`);
 }
 
-/** Makes an image and gives it a tag; what is special about well-known tags (`releases.ts`) comes by itself. */
+/** Builds an image and tags it; well-known tags (`releases.ts`) have options of their own. */
 export async function publish(
   host: string,
   repository: string,
@@ -80,7 +80,7 @@ export async function publish(
   return pushBuilds(host, { repository, tag }, images);
 }
 
-/** Stores an image under a tag, moving the tag where it exists, and returns the manifest's digest. */
+/** Stores an image, points the tag to it, and returns the digest of the manifest. */
 export async function push(host: string, repository: string, tag: string, image: Image): Promise<string> {
   await Promise.all(image.blobs.map((blob) => upload(host, repository, blob)));
   if (image.attestation !== undefined)
@@ -102,7 +102,7 @@ export async function push(host: string, repository: string, tag: string, image:
   return sha256(bytes);
 }
 
-/** One image as it is, several in an index; as each has been built for the first of its platforms. */
+/** One build is pushed as it is, several as an index; each was built for its first platform. */
 async function pushBuilds(
   host: string,
   { repository, tag }: { repository: string; tag: string },
@@ -125,7 +125,7 @@ async function pushBuilds(
   return sha256(manifest.bytes);
 }
 
-/** As buildx pushes it: an index of the image, and of what is said of it, which is for no platform. */
+/** Like buildx: an index with the image and an attestation, which has no platform. */
 async function pushAttested(
   host: string,
   { repository, tag }: { repository: string; tag: string },
@@ -155,14 +155,14 @@ async function pushAttested(
   return sha256(bytes);
 }
 
-/** Where all blobs are stored once; every other repository mounts them from there. */
+/** The repository that stores all blobs once; all other repositories mount blobs from it. */
 const store = 'blobs';
 
 const uploads = new Map<string, Promise<void>>();
 
 /**
- * Once for each repository, even where several releases are published at a time: the registry does not write atomically,
- * and a blob that is stored again seems not to be there for a moment.
+ * Once for each repository, even if several releases are published at the same time: the registry does not write
+ * atomically, and a blob that is stored again is missing for a moment.
  */
 function upload(host: string, repository: string, blob: Blob): Promise<void> {
   const key = `${host}/${repository}@${blob.digest}`;
@@ -188,7 +188,7 @@ async function uploadNow(host: string, repository: string, blob: Blob): Promise<
 
 async function mount(host: string, repository: string, blob: Blob): Promise<boolean> {
   const url = `http://${host}/v2/${repository}/blobs/uploads/?mount=${blob.digest}&from=${store}`;
-  // Where the store lacks it, the answer is 202 and an upload that nobody will finish.
+  // If the store lacks the blob, the response is 202, and the started upload is never finished.
   return (await ask(url, { method: 'POST' })).status === 201;
 }
 

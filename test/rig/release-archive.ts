@@ -6,11 +6,11 @@ import { type Blob, buildImage, machinePlatform, sha256 } from './image.ts';
 import type { ReleaseOptions } from './releases.ts';
 import type { UpdaterOptions } from './updater-run.ts';
 
-/** What is special about an archive; what is left out is as in a good one. */
+/** Differences of an archive from a correct one. */
 export interface ArchiveOptions {
   release?: ReleaseOptions;
   product?: string;
-  /** Its release's, where it is not the tag. */
+  /** The version of its release, if it is not the tag. */
   version?: string;
   platform?: string;
   signer?: ReturnType<typeof publisher>;
@@ -18,16 +18,16 @@ export interface ArchiveOptions {
   names?: readonly string[];
   /** `sha256:…` by name. */
   files?: Record<string, string>;
-  /** Before it is packed, and after it was signed. */
+  /** Applied after signing and before packing. */
   change?: (entries: ArchiveEntries) => ArchiveEntries;
 }
 
 export type ArchiveEntries = readonly (readonly [name: string, content: Buffer])[];
 
-/** Who signs what nobody else does. */
+/** The default signer. */
 export const anna = publisher();
 
-/** A release in one file, of an image that no registry has: an index that names an image of another platform, too. */
+/** A release archive with an image that is in no registry. Its index also lists an image of another platform. */
 export async function releaseArchive(
   image: string,
   tag: string,
@@ -72,10 +72,10 @@ export async function releaseArchive(
   return { bytes: archiveOf(change(entries)), digest };
 }
 
-/** The options by which the updater goes by such a file, which has no network to ask anybody else. */
+/** Options for an update from a release archive without a network. */
 export const fromFile = ['--archive', '/release/carried.tar', '--trust', '/release/publisher.pem'];
 
-/** A file, and the key of who is trusted, as somebody has carried them to the machine of an instance. */
+/** Writes an archive and the public key of its publisher to the machine of an instance. */
 export async function carried({ directory }: { directory: string }, bytes: Buffer): Promise<UpdaterOptions> {
   const folder = await mkdtemp(join(dirname(directory), 'carried-'));
   await writeFile(join(folder, 'carried.tar'), bytes);

@@ -7,13 +7,13 @@ export interface ContainerState {
   service: string;
   /** The id of the image. */
   image: string;
-  /** The reference that it was created from. */
+  /** The reference that the container was created from. */
   reference: string;
   startedAt: string;
   status: string;
   health: string | undefined;
   restarts: number;
-  /** Names of the anonymous volumes by where they are mounted. */
+  /** Names of the anonymous volumes by mount path. */
   volumes: Record<string, string>;
 }
 
@@ -23,27 +23,27 @@ export interface FileState {
   mode: string;
   /** `uid:gid` */
   owner: string;
-  /** The text of a file, or where a link leads. */
+  /** The text of a file, or the target of a link. */
   text: string;
 }
 
-/** An instance at one moment, in plain data that can be compared. */
+/** The state of an instance at one moment, as plain data. */
 export interface Snapshot {
-  /** What the app answers over HTTP; null where it does not. */
+  /** The response of the app over HTTP; null if there is none. */
   version: string | null;
-  /** What the worker has written within the last second or so. */
+  /** The version that the worker has written within the last second or so. */
   workerVersion: string | null;
-  /** The file that the instance was given, from the disk and through the app. */
+  /** The test file of the instance, from disk and from the app. */
   kept: { onDisk: string | null; served: string | null };
   /** The project's containers by name. */
   containers: Record<string, ContainerState>;
-  /** Containers that belong to the instance and should not be there, with their state. */
+  /** Containers that belong to the instance and should not exist, with their state. */
   strays: string[];
-  /** The compose directory by relative path, without `data` and the updater's own `.svc-updater`. */
+  /** The compose directory by relative path, without `data` and `.svc-updater`. */
   files: Record<string, FileState>;
 }
 
-/** The containers of a project, and those that should not be there: wrong names, one-offs, updaters. */
+/** The containers of a project, and containers that should not exist: wrong names, one-off containers, updaters. */
 export async function containerStates(
   project: string,
   name: string,
@@ -55,7 +55,7 @@ export async function containerStates(
     const own = found.Name.slice(1);
     const service = found.Config.Labels['com.docker.compose.service'];
     const parts = [project, service, found.Config.Labels['com.docker.compose.container-number']];
-    // By underscores with `--compatibility`.
+    // Separated by underscores with `--compatibility`.
     if (own === parts.join('-') || own === parts.join('_'))
       containers[own] = containerState(found, service ?? '');
     else strays.push(`${own} (${found.State.Status})`);
@@ -84,7 +84,7 @@ function containerState(found: ContainerInspection, service: string): ContainerS
 export async function fileStates(directory: string, under = ''): Promise<Record<string, FileState>> {
   const states: Record<string, FileState> = {};
   for (const name of (await readdir(join(directory, under))).sort()) {
-    // The directory that the labels name may lie below.
+    // The directory in the labels may be a subdirectory.
     if (name === '.svc-updater' || (under === '' && name === 'data')) continue;
     const path = join(under, name);
     const state = await fileState(join(directory, path));

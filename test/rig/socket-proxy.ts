@@ -5,13 +5,13 @@ import { bridgeAddress } from './bridge-address.ts';
 import { engineSocket } from './engine-api.ts';
 import { type Haproxy, startHaproxy } from './haproxy.ts';
 
-/** A line of the list of SECURITY.md. */
+/** A rule of the list in SECURITY.md. */
 export interface AllowedCall {
-  /** `http-request allow if …`, as it stands there. */
+  /** The text of the rule, `http-request allow if …`. */
   line: string;
   method: string;
   path: RegExp;
-  /** Whether the server needs it, and not only an updater by hand. */
+  /** Whether only the server needs the call, and a manually started updater does not. */
   isServers: boolean;
   isRare: boolean;
 }
@@ -23,11 +23,11 @@ export interface SeenCall {
 }
 
 export interface SocketProxy {
-  /** By which containers of the engine reach it, when they are told that name by `hostFlag`. */
+  /** The address for containers of the engine; `hostFlag` makes its name known to them. */
   address: string;
-  /** Everything that was asked of it since it was started. */
+  /** All calls since the start of the proxy. */
   calls: SeenCall[];
-  /** Begins again with these lines, before the real engine or before none. */
+  /** Restarts the proxy with these rules, with or without the real engine behind it. */
   restart(lines: readonly AllowedCall[], hasEngine?: boolean): Promise<void>;
   close(): Promise<void>;
 }
@@ -36,7 +36,7 @@ export const proxyName = 'socket-proxy';
 
 const document = new URL('../../SECURITY.md', import.meta.url);
 
-/** The configuration of SECURITY.md. */
+/** The configuration in SECURITY.md. */
 async function configuration(): Promise<string> {
   const text = /^```haproxy\n([\s\S]*?)^```$/m.exec(await readFile(document, 'utf8'))?.[1];
   if (text === undefined) throw new Error('SECURITY.md has no configuration of a proxy');
@@ -57,7 +57,7 @@ export async function allowedCalls(): Promise<AllowedCall[]> {
 export const lets = ({ method, path }: AllowedCall, call: SeenCall): boolean =>
   method === call.method && path.test(call.path);
 
-/** HAProxy with the configuration of SECURITY.md before the real engine, on the address that the engine's containers have the host by. */
+/** HAProxy with the configuration of SECURITY.md in front of the real engine, at the host's address for containers. */
 export async function startSocketProxy(port: number, lines: readonly AllowedCall[]): Promise<SocketProxy> {
   const directory = await mkdtemp(join(tmpdir(), 'socket-proxy-'));
   const host = await bridgeAddress();

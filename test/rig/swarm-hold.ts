@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 
-// Stands between an updater and the engine of its node, and lets through one write to a service and nothing after its
-// answer: the moment after a write is made here, and not met. Run on the node, with the path of the socket to listen on,
-// until its input ends; says `listening` and `held`.
+// A proxy between an updater and the engine of its node. It forwards one write to a service and nothing after the
+// response: this makes the moment after a write reproducible. Run on the node, with the path of the socket to listen
+// on, until its input ends; prints `listening` and `held`.
 
 const [path] = process.argv.slice(2);
 let written = false;
@@ -14,7 +14,7 @@ const server = createServer((updater) => {
   let writes = false;
   updater.on('data', (sent) => {
     if (!written) writes = written = /^POST \S+\/services\/[^/]+\/update/.test(sent.toString('latin1'));
-    // Its body may come in pieces.
+    // The body may arrive in several chunks.
     if (written && !writes) return;
     engine.write(sent);
   });

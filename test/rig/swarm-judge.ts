@@ -30,14 +30,14 @@ export async function snapshot(stack: Stack): Promise<Snapshot> {
   };
 }
 
-/** Nothing is other than it was, and nothing has booted. */
+/** Nothing has changed, and no service was started. */
 export function expectUntouched(before: Snapshot, after: Snapshot): void {
   deepEqual(after, before);
 }
 
 /**
- * These services, and no other, have moved to these versions: of their specs only what a version is in is other. No older
- * version has booted after a newer one, and the database runs as it did.
+ * Exactly these services have been updated to these versions: only the version in their specs has changed. No older
+ * version has started after a newer one, and the database is unchanged.
  */
 export function expectUpdated(
   before: Snapshot,
@@ -69,7 +69,7 @@ function withoutVersion(spec: Spec): Spec {
   return rest;
 }
 
-/** Boots of a version that is older than one that had booted before it, whatever the images say of themselves. */
+/** Starts of a version that is older than a version started before, regardless of the images' labels. */
 export function oldAfterNew(boots: readonly string[]): string[] {
   let newest = '';
   return boots.filter((line) => {

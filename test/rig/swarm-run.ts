@@ -11,25 +11,25 @@ const swarmScript = fileURLToPath(new URL('../../scripts/swarm', import.meta.url
 const holdScript = fileURLToPath(new URL('swarm-hold.ts', import.meta.url));
 
 export interface SwarmRunOptions {
-  /** This directory, under its own path. */
+  /** The directory to mount under its own path. */
   mount?: string;
-  /** The operator is logged in at the closed registry. */
+  /** Whether the operator has credentials for the closed registry. */
   login?: boolean;
-  /** Further flags of `docker run`. */
+  /** Additional flags of `docker run`. */
   flags?: readonly string[];
-  /** On the node. Default the engine's. */
+  /** The socket on the node. Default: the engine's. */
   socket?: string;
-  /** Seconds until it is killed. Default 180. */
+  /** Seconds until the run is killed. Default 180. */
   patience?: number;
 }
 
 export interface SwarmRunResult {
-  /** Null where no more than that it has ended is known, as its node was killed. */
+  /** Null if the exit code is unknown because the node was killed. */
   exitCode: number | null;
   lines: string[];
 }
 
-/** Starts an updater on a node, as an operator does there. Await `done`, or lead it on the way. */
+/** Starts an updater on a node, like an operator. Await `done`, or act on the running updater. */
 export async function runUpdater(
   node: Node,
   args: readonly string[],
@@ -46,7 +46,7 @@ export async function runUpdater(
   return new SwarmRun(node, flags, args, options.patience ?? 180);
 }
 
-/** Starts an updater whose first write to a service is its last: it is killed before it can ask for anything else. */
+/** Starts an updater that is killed after its first write to a service, before it can send another request. */
 export async function runKilledAfterOneWrite(node: Node, args: readonly string[]): Promise<SwarmRunResult> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-updater-hold-'));
   const socket = join(folder, 'docker.sock');
@@ -72,7 +72,7 @@ export class SwarmRun {
   readonly name = `updater-${randomBytes(3).toString('hex')}`;
   readonly node: Node;
   log = '';
-  /** Ends with the container; never rejects over the exit code. */
+  /** Resolves with the result when the container has ended; never rejects because of the exit code. */
   readonly done: Promise<SwarmRunResult>;
   #listeners = new Set<() => void>();
   ended = false;
@@ -109,7 +109,7 @@ export class SwarmRun {
     });
   }
 
-  /** Resolves once a line matches; throws with the log where the run ends or time passes without. */
+  /** Resolves once a line matches. Throws with the log if the run ends or the time is over before. */
   async waitFor(pattern: RegExp, seconds = 60): Promise<string> {
     const end = Date.now() + seconds * 1000;
     for (;;) {
@@ -124,7 +124,7 @@ export class SwarmRun {
     }
   }
 
-  /** `docker kill -s`: by default KILL; STOP and CONT hold it and let it go on. */
+  /** Runs `docker kill -s`: by default KILL; STOP and CONT pause and continue the updater. */
   async kill(signal = 'KILL'): Promise<void> {
     await on(this.node, 'docker', 'kill', '-s', signal, this.name);
   }

@@ -3,13 +3,13 @@ import { deployStack, type Node, openRegistry, type Stack, type StackOptions } f
 import { expectUpdated, type Snapshot, snapshot } from './swarm-judge.ts';
 import { runUpdater, type SwarmRunOptions, type SwarmRunResult } from './swarm-run.ts';
 
-/** A stack of its own for a test, as it was deployed, and what can be done with it. */
+/** A deployed stack of one test, and its operations. */
 export interface Try {
   stack: Stack;
   before: Snapshot;
-  /** An update of it to a version, to its end. */
+  /** Updates the stack to a version, and waits for the end of the run. */
   update(version: string, how?: UpdateOptions): Promise<SwarmRunResult & { last: string; log: string }>;
-  /** That it ended `updated`, with all that this promises. */
+  /** Updates the stack, and checks the outcome `updated` and all its promises. */
   updated(version: string, how?: UpdateOptions): Promise<Snapshot>;
 }
 
@@ -18,7 +18,7 @@ interface UpdateOptions extends SwarmRunOptions {
   args?: readonly string[];
 }
 
-/** Deploys a stack, does the work, and takes the stack away whatever comes of it. */
+/** Deploys a stack, does the work, and removes the stack in any case. */
 export async function onStack<T>(options: StackOptions, work: (tried: Try) => Promise<T>): Promise<T> {
   const stack = await deployStack({ version: '1.4.2', ...options });
   const update: Try['update'] = async (version, { node = 'n1', args = [], ...how } = {}) => {

@@ -19,7 +19,7 @@ export interface Answer {
   exitCode: number;
 }
 
-/** `scripts/swarm` with these words; never rejects over the exit code. */
+/** Runs `scripts/swarm` with these arguments; never rejects because of the exit code. */
 export async function swarm(...args: string[]): Promise<Answer> {
   const { stdout, stderr, exitCode } = await execa(script, args, {
     reject: false,
@@ -31,7 +31,7 @@ export async function swarm(...args: string[]): Promise<Answer> {
 
 export const on = (node: Node, ...command: string[]): Promise<Answer> => swarm('on', node, ...command);
 
-/** What `docker` says on that node; rejects where it fails. */
+/** Runs `docker` on that node and returns its output; rejects if it fails. */
 export async function docker(node: Node, ...args: string[]): Promise<string> {
   const { stdout, stderr, exitCode } = await on(node, 'docker', ...args);
   if (exitCode !== 0)
@@ -39,7 +39,7 @@ export async function docker(node: Node, ...args: string[]): Promise<string> {
   return stdout;
 }
 
-/** Looks every 200 ms until it is so. */
+/** Polls every 200 ms until the condition is true. */
 export async function until(what: string, isSo: () => Promise<boolean>, seconds = 60): Promise<void> {
   const end = Date.now() + seconds * 1000;
   while (!(await isSo())) {
@@ -49,12 +49,12 @@ export async function until(what: string, isSo: () => Promise<boolean>, seconds 
 }
 
 export interface ServiceOptions {
-  /** Whole; default `acme/svc` of the open registry, of the stack's version. */
+  /** The whole reference; default `acme/svc` of the open registry, with the stack's version. */
   image?: string;
   replicas?: number | 'global';
-  /** What else stands under `deploy:`, such as `update_config` or `placement`. */
+  /** Additional keys under `deploy:`, such as `update_config` or `placement`. */
   deploy?: Readonly<Record<string, unknown>>;
-  /** What else stands in the service, such as `healthcheck`, `environment` or `ports` (in `mode: host`). */
+  /** Additional keys of the service, such as `healthcheck`, `environment` or `ports` (in `mode: host`). */
   more?: Readonly<Record<string, unknown>>;
 }
 
@@ -62,15 +62,15 @@ export interface StackOptions {
   name?: string;
   version?: string;
   registry?: string;
-  /** Over the defaults of `app` (2 replicas), `worker` (1) and `db` (1, on n1), or further ones. */
+  /** Changes of the defaults of `app` (2 replicas), `worker` (1) and `db` (1, on n1), or additional services. */
   services?: Readonly<Record<string, ServiceOptions>>;
 }
 
-/** A stack with a directory of its own, whose `data` is `/data` in all services but `db`. */
+/** A stack with its own directory, whose `data` is `/data` in all services except `db`. */
 export class Stack {
   readonly name: string;
   readonly directory: string;
-  /** Who is asked: another manager where a test takes n1 away. */
+  /** The manager for requests: another manager if a test disconnects n1. */
   manager: Node = 'n1';
   options: StackOptions;
 
@@ -80,17 +80,17 @@ export class Stack {
     this.options = options;
   }
 
-  /** Writes the stack file, of another version where one is given, and deploys it. */
+  /** Writes the stack file, with another version if given, and deploys it. */
   async deploy(version?: string): Promise<void> {
     if (version !== undefined) this.options = { ...this.options, version };
     const file = join(this.directory, 'stack.yaml');
     await writeFile(file, JSON.stringify(stackFile(this.directory, this.options), null, 2));
-    // With the node's login, where it has one.
+    // With the node's credentials, if it has any.
     const words = ['stack', 'deploy', '--detach=true', '--with-registry-auth', '-c', file, this.name];
     await docker(this.manager, ...words);
   }
 
-  /** Until every wanted task runs, of the image that its service now has. */
+  /** Waits until every wanted task is running with the current image of its service. */
   runs(seconds = 60): Promise<void> {
     return until(`all tasks of ${this.name} run`, () => this.#runs(), seconds);
   }
@@ -107,7 +107,7 @@ export class Stack {
     return rows.length > 0 && (await Promise.all(checks)).every(Boolean);
   }
 
-  /** Those that are wanted to run. */
+  /** The tasks with the desired state `running`. */
   async tasks(service: string, format: string): Promise<string[]> {
     const filter = ['--no-trunc', '--filter', 'desired-state=running', '--format', format];
     return linesOf(await docker(this.manager, 'service', 'ps', ...filter, service));
@@ -122,7 +122,7 @@ export class Stack {
     return linesOf(await readFile(join(this.directory, 'data/boots'), 'utf8'));
   }
 
-  /** Removes what there is of it, and of the updater's about it. */
+  /** Removes all objects of the stack, and those of the updater for it. */
   async remove(): Promise<void> {
     await docker(this.manager, 'stack', 'rm', this.name);
     await on(this.manager, 'docker', 'config', 'rm', `svc-updater.${this.name}`);
@@ -139,12 +139,12 @@ export class Stack {
 const imageFormat = '{{.Spec.TaskTemplate.ContainerSpec.Image}}';
 const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '');
 
-/** Deploys, and waits until all of it runs. What does not run is removed. */
+/** Deploys a stack, and waits until all of it is running. If that fails, the stack is removed. */
 export async function deployStack(options: StackOptions = {}): Promise<Stack> {
   const directory = await mkdtemp(join(tmpdir(), 'swarm-'));
   await mkdir(join(directory, 'data'));
   await writeFile(join(directory, 'data/boots'), '');
-  // An image may boot as nobody.
+  // The user of an image may be nobody.
   for (const path of ['.', 'data']) await chmod(join(directory, path), 0o777);
   await chmod(join(directory, 'data/boots'), 0o666);
   const stack = new Stack(directory, options);
@@ -174,7 +174,7 @@ function stackFile(directory: string, options: StackOptions): object {
       ...(name === 'db' ? {} : { volumes: [`${directory}/data:/data`] }),
       ...service.more,
       deploy: {
-        // The kernel may have no IPVS.
+        // The kernel may lack IPVS.
         endpoint_mode: 'dnsrr',
         ...(service.replicas === 'global' ? { mode: 'global' } : { replicas: service.replicas ?? 1 }),
         ...service.deploy,

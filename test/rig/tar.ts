@@ -1,4 +1,4 @@
-/** One member of an archive; the name has neither a leading nor a trailing slash. */
+/** A member of an archive; its name has no leading or trailing slash. */
 export type TarEntry =
   | { name: string; kind: 'file'; content: Buffer | string; mode?: number }
   | { name: string; kind: 'directory'; mode?: number }
@@ -6,7 +6,7 @@ export type TarEntry =
 
 const block = 512;
 
-/** A ustar archive with no times and no owners in it, so that the same members always give the same bytes. */
+/** A ustar archive without times and owners, so that the same members always give the same bytes. */
 export function tar(entries: readonly TarEntry[]): Buffer {
   const parts: Buffer[] = [];
   for (const entry of entries) {
@@ -31,7 +31,7 @@ function header(entry: TarEntry, size: number): Buffer {
   bytes.write({ file: '0', link: '2', directory: '5' }[entry.kind], 156);
   if (entry.kind === 'link') bytes.write(entry.target, 157);
   bytes.write('ustar\x0000', 257, 'latin1');
-  // The checksum counts its own field as blanks.
+  // The checksum treats its own field as blanks.
   bytes.fill(' ', 148, 156);
   octal(
     bytes.reduce((sum, byte) => sum + byte, 0),

@@ -6,30 +6,33 @@ import { findNamed, removeNamed } from './engine-api.ts';
 import { buildPart } from './image.ts';
 import { push, startRegistry } from './registry.ts';
 
-/** What the instances of one run share. Plain data, so that it can be handed to other processes. */
+/** Shared by the instances of one test run. Plain data, so that other processes can use it. */
 export interface TestHost {
-  /** Stands in the name of everything that the run makes, so that its traces can be found. */
+  /** Part of the name of everything that the run creates, so that its traces can be found. */
   run: string;
-  /** For everything on disk. */
+  /** The directory for all files. */
   directory: string;
-  /** `127.0.0.1:port` of the run's own registry. */
+  /** `127.0.0.1:port` of the run's registry. */
   registry: string;
-  /** What stands before `/db:1`, `/proxy:1` and `/tunnel:1`. */
+  /** The prefix of `/db:1`, `/proxy:1` and `/tunnel:1`. */
   parts: string;
 }
 
 const prefix = 'svct';
 
 export interface TestHostOptions {
-  /** In place of a name that only this process has; traces of other names than those are never swept. */
+  /**
+   * Instead of a name unique to this process. Traces with other names than the usual ones are never removed by
+   * `sweep`.
+   */
   run?: string;
-  /** In place of a temporary directory. */
+  /** Instead of a temporary directory. */
   directory?: string;
-  /** A registry that answers already, in place of one of the run's own. */
+  /** A running registry, instead of a new one for the run. */
   registry?: string;
 }
 
-/** Removes what killed runs left, then starts a registry with the images of db, proxy and tunnel in it. */
+/** Removes the traces of killed runs, then starts a registry with the images of db, proxy and tunnel. */
 export async function openTestHost(
   options: TestHostOptions = {},
 ): Promise<{ host: TestHost; close(): Promise<void> }> {
@@ -60,7 +63,7 @@ export async function openTestHost(
   return { host: { run, directory, registry: registry.host, parts: `${registry.host}/${run}` }, close };
 }
 
-/** Removes the traces of runs whose process is gone; those of runs that go on beside this one stay. */
+/** Removes the traces of runs whose process has ended; concurrent runs are unaffected. */
 export async function sweep(): Promise<void> {
   const found = await findNamed(`${prefix}-`);
   const folders = (await readdir(tmpdir())).filter((name) => name.startsWith(`${prefix}-`));
@@ -87,7 +90,7 @@ export async function sweep(): Promise<void> {
   }
 }
 
-/** What is mounted in the folder of a run that was killed: a file system of its own, for one test. */
+/** Unmounts file systems that a killed run has left mounted in its directory. */
 async function unmountBelow(folder: string): Promise<void> {
   const mounts = (await readFile('/proc/mounts', 'utf8').catch(() => '')).split('\n');
   const below = mounts
@@ -101,7 +104,7 @@ function alive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Somebody else's process is a living one.
+    // The process exists, but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

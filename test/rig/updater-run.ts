@@ -11,24 +11,24 @@ export const leastRights: readonly string[] = [
   ...['--read-only', '--tmpfs', '/tmp'],
 ];
 
-/** How an operator's `docker run` line differs from the plain one. */
+/** Differences of an operator's `docker run` command from the default. */
 export interface UpdaterOptions {
-  /** Where the compose directory is mounted; default its own path, null not at all. */
+  /** The mount point of the compose directory; default its own path, null if it is not mounted. */
   mount?: string | null;
   readOnly?: boolean;
   /** The socket on the host; null for none. */
   socket?: string | null;
-  /** Further `-v`. */
+  /** Additional `-v` options. */
   volumes?: string[];
-  /** Further `-e`. */
+  /** Additional `-e` options. */
   env?: Record<string, string>;
-  /** Further flags of `docker run`. */
+  /** Additional flags of `docker run`. */
   docker?: readonly string[];
-  /** Default `--rm`; otherwise the container stays until the instance is disposed of. */
+  /** Default `--rm`; otherwise the container is removed with the instance. */
   keep?: boolean;
-  /** In place of `svc-updater:dev`. */
+  /** Instead of `svc-updater:dev`. */
   image?: string;
-  /** Seconds until the test gives up on it and kills it. Default 180, or as long as an emulated one may take. */
+  /** Seconds until the test kills the updater. Default 180, or more for an emulated machine. */
   patience?: number;
 }
 
@@ -36,7 +36,7 @@ export interface UpdateResult {
   exitCode: number;
   /** The whole output, as an operator sees it. */
   log: string;
-  /** Those of its lines that are events of the log's format. */
+  /** The lines that are events in the log's format. */
   lines: ProgressEvent[];
   durationMs: number;
 }
@@ -44,11 +44,11 @@ export interface UpdateResult {
 export const usualPatience = Number(process.env.SVC_TEST_PATIENCE ?? 180);
 export const updaterImage = process.env.SVC_UPDATER_IMAGE ?? 'svc-updater:dev';
 
-/** One updater container, started the way an operator does, running beside the test. */
+/** An updater container, started like an operator does, that runs concurrently with the test. */
 export class UpdaterRun {
   readonly name: string;
   log = '';
-  /** Ends with the container; never rejects over the updater's exit code. */
+  /** Resolves with the result when the container has ended; never rejects because of the exit code. */
   readonly done: Promise<UpdateResult>;
   #listeners = new Set<() => void>();
   #ended = false;
@@ -76,7 +76,7 @@ export class UpdaterRun {
     this.done = this.#finish(child, started).finally(() => clearTimeout(impatience));
   }
 
-  /** Resolves once the log matches; throws with the log where the run ends or 120 s pass without. */
+  /** Resolves once the log matches. Throws with the log if the run ends or the time is over before. */
   async waitFor(pattern: RegExp | string, seconds = 120): Promise<void> {
     const matches = () => (typeof pattern === 'string' ? this.log.includes(pattern) : pattern.test(this.log));
     const missing = (why: string) => new Error(`${why} and the log has no ${pattern}:\n${this.log}`);
@@ -124,7 +124,7 @@ export class UpdaterRun {
   }
 }
 
-/** The arguments of `docker` that run the updater's image. */
+/** The arguments of `docker` for a run of the updater's image. */
 export function dockerRun(
   name: string,
   directory: string,
@@ -148,7 +148,7 @@ export function dockerRun(
   ];
 }
 
-/** The arguments of `docker` that run the compose of the updater's image, as if it were installed on the machine. */
+/** The arguments of `docker` for compose of the updater's image, as if it were installed on the machine. */
 export function imagesCompose(directory: string, env: Readonly<Record<string, string>>): string[] {
   return [
     ...['run', '--rm', '--network', 'none', '-w', directory],

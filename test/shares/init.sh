@@ -1,6 +1,6 @@
 #!/bin/bash
-# The first process of the kernel that scripts/shares starts: servers of NFS and SMB on loopback, and on each mount what share.ts tries.
-# Its console is the script's, which shows the lines that begin with `shares: `.
+# The first process of the kernel that scripts/shares starts: NFS and SMB servers on loopback, and share.ts on each mount.
+# Its output goes to the script, which prints the lines that begin with `shares: `.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TMPDIR=/mnt/tmp
 ROOT=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -35,7 +35,7 @@ main() {
 
 say() { echo "shares: $*"; }
 
-# As people have them: of root and of others, of every mode, with a list.
+# Usual files: owned by root and by other users, with various modes, and with an access control list.
 make() {
   local mode
   mkdir "/mnt/disk/$1"
@@ -56,7 +56,7 @@ start_nfs() {
   for name in plain plain3 all squash; do make "$name"; done
   chown 1000:1000 /mnt/disk/all /mnt/disk/all/*
   chmod 777 /mnt/disk/squash
-  # Each is a mount of its own, as the root of version 4 lies above them.
+  # Each is a separate mount, because the root of NFS version 4 is above them.
   for name in plain all squash; do mount --bind "/mnt/disk/$name" "/mnt/disk/$name"; done
   mount --bind /mnt/nfs /var/lib/nfs
   touch /var/lib/nfs/{etab,rmtab}
@@ -96,7 +96,7 @@ not=0
 try() {
   local expected=$1 name=$2
   shift 2
-  # A server that was just started may not answer yet; where it never does, share.ts finds no files.
+  # A server that was just started may not respond yet; if it never does, share.ts finds no files.
   for _ in {1..20}; do
     mount -t "$@" /mnt/here && break
     sleep 0.5

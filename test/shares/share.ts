@@ -1,5 +1,6 @@
-// Has files of a directory replaced and put back as an update does: share.ts kept|refused|told DIRECTORY. Ends with 0 where all is as
-// docs/contract.md 5.1 says of such a place: their rights are kept, or nothing is changed, or it is said beforehand.
+// Replaces files of a directory and rolls the replacement back, like an update: share.ts kept|refused|told DIRECTORY.
+// Exits with 0 if the result matches docs/contract.md 5.1: attributes are preserved, nothing is changed, or a warning
+// is printed first.
 
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';

@@ -3,8 +3,9 @@ import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import { rowNames } from '../matrix/results.ts';
 
-// An older base stays good: Debian's client 28 and compose 2.40, on engine 26.1, for an instance that compose 2.26 has made.
-test('one update of each kind, with an image on the programs of Debian and an older engine', {
+// Older programs still work: client 28 and compose 2.40 of Debian on engine 26.1, with an instance created by compose
+// 2.26.
+test('an updater image based on Debian completes one update of each kind on an older engine', {
   timeout: 610_000,
 }, async () => {
   const cell = '2.40/2.26/26.1';

@@ -7,8 +7,8 @@ import { describe, expect, test } from 'vitest';
 import { type BumpResult, bump, inDirectory, type Where } from '../e2e/support/bump.ts';
 
 /**
- * Compose files as their maintainers published them, beside the checkout and no part of it. A right bump is judged
- * without our own code: by compose, and by the bytes that a plain reading of the rows predicts.
+ * Compose files as published by their maintainers, in a directory outside the repository. The result of a bump is
+ * checked without our own code: by compose, and against the bytes that the rows predict.
  */
 const corpus = resolve(
   process.env.SVC_UPDATER_CORPUS ?? fileURLToPath(new URL('../../../shared/corpus', import.meta.url)),
@@ -20,24 +20,24 @@ const newDigest = `sha256:${'0123456789abcdef'.repeat(4)}`;
 /** Services of one file that share one image at one release tag. */
 interface Group {
   file: string;
-  /** The env file beside it; empty where there is none. */
+  /** The env file next to it; empty if there is none. */
   env: string;
   services: string[];
-  /** What the reference resolves to, without tag. */
+  /** The resolved reference without its tag. */
   image: string;
   tag: string;
   version: string;
-  /** Empty where the reference carries none. */
+  /** Empty if the reference has no digest. */
   digest: string;
-  /** The `image:` value as written. */
+  /** The `image:` value in the file. */
   raw: string;
 }
 
-/** The bytes of the compose file and of the env file; latin1, so that a character is a byte. */
+/** The contents of the compose file and the env file in latin1, so that a character is a byte. */
 type Texts = Record<string, string>;
 
 if (existsSync(table)) {
-  describe.concurrent('a bump of compose files from the wild', () => {
+  describe.concurrent('a bump of published compose files', () => {
     test.for(readGroups().map((group, index) => [`${group.file}: ${group.image}`, group, index] as const))(
       '%s',
       async ([, group, index], { expect }) => {
@@ -54,7 +54,8 @@ if (existsSync(table)) {
             everywhere(group, reference(group, group.tag, group.digest)),
           );
 
-          // A container costs more than a bump: the image's compose takes turns with the host's.
+          // Starting a container takes longer than a bump, so only some bumps use the compose of the image, the others
+          // that of the host.
           const [there, again] =
             index % 3 === 0 ? (['image', 'host'] as const) : (['host', 'image'] as const);
           expectEnd(await change(newVersion, newDigest, there), `updated to v${newVersion}`);
@@ -79,7 +80,7 @@ if (existsSync(table)) {
 } else {
   const notHere = `not here: groups.tsv of the corpus, looked for in ${corpus} (SVC_UPDATER_CORPUS names another place)`;
   test(notHere, () => {
-    // The names of tests that pass are rarely printed.
+    // Reporters rarely print the names of passed tests.
     console.warn(notHere);
     expect(existsSync(table)).toBe(false);
   });
@@ -132,8 +133,8 @@ async function readTexts(directory: string, group: Group): Promise<Texts> {
 }
 
 /**
- * The one line of the env file that gives the tag, where one does; else each line of the compose file, comments apart,
- * that says what the services say.
+ * The expected files: only the line of the env file that sets the tag is changed, or otherwise each line of the compose
+ * file with the `image:` value of the services.
  */
 function expectedTexts(group: Group, texts: Texts): Texts {
   const { file, env, tag, version, digest, raw } = group;
@@ -156,7 +157,7 @@ function expectedTexts(group: Group, texts: Texts): Texts {
   return { ...texts, [name]: inLines(texts[name] ?? '', says) };
 }
 
-/** What compose resolves the image of every service to, whatever its profile. */
+/** The image of every service, of any profile, as resolved by compose. */
 async function imagesOf(directory: string, group: Group): Promise<Record<string, unknown>> {
   const text = await readFile(join(directory, basename(group.file)), 'utf8');
   const env: Record<string, string> = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' };
@@ -168,7 +169,7 @@ async function imagesOf(directory: string, group: Group): Promise<Record<string,
         ...(group.env === '' ? [] : ['--env-file', join(directory, group.env)]),
         ...['config', '--no-consistency', '--format', 'json'],
       ],
-      // An env file of a service may not be there, and has no say in images.
+      // The env file of a service may be missing, and does not affect images.
       { input: text.replace(/^(\s+)env_file:/gm, '$1x-env-file:'), env, extendEnv: false, reject: false },
     );
     if (exitCode === 0) {

@@ -10,7 +10,7 @@ import { look } from '../judge/look.ts';
 import { startInstance } from '../rig/instance.ts';
 import { mountLoop } from '../rig/loop-disk.ts';
 
-// Disks as a NAS has them: xfs, and btrfs, whose subvolumes are other devices without being mounts.
+// File systems of a NAS: xfs, and btrfs, whose subvolumes are separate devices but not mounts.
 
 const sh = (script: string, ...args: string[]) => execa('bash', ['-euc', script, 'bash', ...args]);
 
@@ -21,7 +21,7 @@ async function mounted(kind: 'btrfs' | 'xfs', name: string): Promise<string> {
 }
 
 test.each(['btrfs', 'xfs'] as const)(
-  'on %s: a whole update, and the file has the rights that it had',
+  'an update on %s keeps the permissions and attributes of the edited file',
   async (kind) => {
     const host = inject('host');
     await mounted(kind, kind);
@@ -48,7 +48,7 @@ test.each(['btrfs', 'xfs'] as const)(
   },
 );
 
-test('a subvolume is saved and restored as any directory; one inside it is refused', {
+test('a subvolume is saved and restored like a directory, and a subvolume inside it is rejected', {
   timeout: 300_000,
 }, async () => {
   await mounted('btrfs', 'subvolumes');

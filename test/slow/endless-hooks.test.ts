@@ -4,7 +4,8 @@ import { endlessOutputs, limitedMemory } from '../e2e/support/endless-output.ts'
 import { createWithData, expectRestored } from '../e2e/support/own-data.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 
-// A hook of the compose file that prints more than a string can hold, without a line break. Compose reads its log slowly.
+// A hook of the compose file that prints one line larger than the maximum string length. Compose reads the output
+// slowly.
 
 const update = ['--target', 'v1.1.1', '--restore-point'];
 
@@ -14,12 +15,12 @@ const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
 const runsHooks = major > 5 || (major === 5 && minor >= 3);
 
 test.runIf(runsHooks).each(endlessOutputs)(
-  'a pre_start hook that fills %s is rolled back',
+  'an update with a pre_start hook that fills %s is rolled back',
   async (_, script) => {
     const instance = await createWithData();
     await instance.publish('v1.1.1', { env: {} });
     const before = await instance.read('compose.yaml');
-    // The hook of the old version succeeds.
+    // The hook succeeds in the old version.
     const command = JSON.stringify(['sh', '-c', `grep -q 1.0.0 /etc/svc-version || { ${script}; }`]);
     const after = before.replace(
       '    command: app\n',

@@ -24,20 +24,20 @@ import {
 import { Recording } from '../recorded/recording.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 
-// Our reading of env files and of interpolation beside that of the image's compose, whose answers to the hand-picked ones
-// test/recorded/env-file.test.ts plays. SVC_TEST_SEED=… SVC_TEST_RUNS=… look elsewhere, and further.
+// Compares our reading of env files and interpolation with the compose of the image. test/recorded/env-file.test.ts
+// uses the recorded results of the selected cases. SVC_TEST_SEED and SVC_TEST_RUNS set other and more random cases.
 
 const seed = Number(process.env.SVC_TEST_SEED ?? 20_261_121);
 const scale = Number(process.env.SVC_TEST_RUNS ?? 1);
 
-describe('an env file and a template mean to us what they mean to compose', () => {
-  test('hand-picked ones', async () => {
+describe('the updater and compose agree on the values of', () => {
+  test('selected env files and templates', async () => {
     const recording = new Recording<Answer>('env-file');
     await expectSame(handPicked, {}, recording);
     recording.write();
   });
 
-  test('any templates', async () => {
+  test('random templates', async () => {
     const found = fc.sample(anyTemplate, { seed, numRuns: 250 * scale });
     await expectSame(
       found.map((template) => ({ envFiles: [base], templates: { template } })),
@@ -45,7 +45,7 @@ describe('an env file and a template mean to us what they mean to compose', () =
     );
   });
 
-  test('any env files', async () => {
+  test('random env files', async () => {
     const found = fc.sample(anyEnvFiles, { seed, numRuns: 300 * scale });
     await expectSame(
       found.map((envFiles) => values(...envFiles)),
@@ -54,7 +54,7 @@ describe('an env file and a template mean to us what they mean to compose', () =
   });
 });
 
-test('an edited variable is worth exactly the new value to compose, and no other changes', async () => {
+test('compose reads exactly the new value of an edited variable, and no other value changes', async () => {
   const anyLine = fc.string({
     unit: fc.constantFrom(...'\'"\\$`#= ab{}:-é\u2028nt0'),
     minLength: 1,
@@ -71,7 +71,8 @@ test('an edited variable is worth exactly the new value to compose, and no other
       if (!holder) throw new Error('no file');
       const text = applyEdits(holder.text, [edit]);
       const after = files.map((file) => (file === holder ? text : file.text));
-      // Compose forgives spaces in a name that ends the file, and not once a line follows; then we refuse too.
+      // Compose accepts spaces in a name at the end of a file, but not if a line follows; in that case, we reject the
+      // file too.
       return endsInName(holder.text) && !ours(values(...after)) ? [] : [{ before: envFiles, after, wanted }];
     });
   expect(edited.length).toBeGreaterThan(60);
@@ -87,7 +88,7 @@ test('an edited variable is worth exactly the new value to compose, and no other
   }
 });
 
-/** The variables whose values may have to do with this one: its letter stands in what they are assigned. */
+/** The variables whose values may depend on this variable: their assigned text contains its letter. */
 function mentioning(name: string, envFiles: readonly string[]): Set<string> {
   const found = new Set([name]);
   for (let size = 0; size < found.size; ) {
@@ -102,8 +103,8 @@ function mentioning(name: string, envFiles: readonly string[]): Set<string> {
 }
 
 /**
- * Compose reads the env files of its command line a second time, with all that they set in its environment: a variable
- * that is required, given, and emptied further down, it misses then. Rare enough to leave to compose.
+ * Compose reads the env files of its command line a second time, with all their values in its environment. It then
+ * misses a required variable that is set and later set to an empty value. This is rare enough to leave to compose.
  */
 function missesLater({ envFiles }: Question): boolean {
   try {
@@ -162,7 +163,7 @@ const shown = (value: unknown) =>
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
-// One call reads many, each as an included file with env files of its own: compose takes the same way to those.
+// One call reads many cases, each as an included file with its own env files, which compose evaluates in the same way.
 const batch = 60;
 
 const script = `
@@ -173,7 +174,7 @@ const script = `
     docker compose "$@" -f compose.json config --format json >out 2>err </dev/null || rm out
   done`;
 
-/** What compose makes of each. Those of `alone` are asked one by one, through `--env-file`. */
+/** The results of compose. The cases in `alone` run separately, through `--env-file`. */
 async function askCompose(questions: readonly Question[], alone: ReadonlySet<Question>): Promise<Answer[]> {
   return inDirectory(async (directory) => {
     const together = questions.filter((question) => !alone.has(question));
@@ -203,7 +204,7 @@ async function askCompose(questions: readonly Question[], alone: ReadonlySet<Que
 }
 
 function labelsOf({ templates }: Question, service: { labels: Record<string, string> }): Answer {
-  // What compose prints could be a compose file again.
+  // The output of compose is a compose file in which `$` is escaped.
   const plain = (name: string) => service.labels[name]?.replaceAll('$$', '$') ?? '<missing>';
   return Object.fromEntries(Object.keys(templates).map((name) => [name, plain(name)]));
 }

@@ -7,9 +7,9 @@ import { pointOf, savedIn, toNext, updatedInstance } from '../e2e/support/forged
 import { createWithData } from '../e2e/support/own-data.ts';
 import { leastRights } from '../rig/updater-run.ts';
 
-// SECURITY.md, "Who is trusted with what": restore points that the owner of a compose directory has forged.
+// SECURITY.md, "Who is trusted with what": the owner of a compose directory has forged a restore point.
 
-test('a journal gives a data service that is created again no more rights', async () => {
+test('a forged journal gives a recreated data service no additional rights', async () => {
   const instance = await createWithData();
   const updated = await instance.update(toNext);
   expect(updated.exitCode, updated.log).toBe(0);
@@ -37,13 +37,13 @@ test('a journal gives a data service that is created again no more rights', asyn
   await instance.write('.svc-updater/journal.json', JSON.stringify(forged));
   const result = await instance.update(['--target', 'v1.2.0', '--restore-point']);
   expect(result.log).toContain(
-    `${db.name} was not recreated: the journal would grant it rights that neither the compose files nor other containers of the service have: privileged: true`,
+    `${db.name} was not recreated: the journal would grant it privileges that neither the compose files nor the service's other containers have: privileged: true`,
   );
   expect(result.exitCode, result.log).toBe(5);
   expect(Object.keys(await instance.containers())).not.toContain(db.name);
 });
 
-test('data is saved and restored with the least rights', async () => {
+test('an updater with the least rights saves and restores data', async () => {
   const options = { docker: leastRights };
   const instance = await updatedInstance(options);
   await instance.write('data/note', 'of v1.1.0\n');

@@ -3,7 +3,8 @@ import { UpdateError } from '../../src/core/errors/update-error.ts';
 import { expectMoved } from '../e2e/support/forms.ts';
 import { bumpHere, inProject, layouts, refusals, withoutSecrets, writeRecording } from '../recorded/forms.ts';
 
-// Compose is asked what test/recorded/forms.test.ts plays, one row after the other: a bump is made where it works.
+// Runs the cases of test/recorded/forms.test.ts with compose, one after the other, because a bump works in the current
+// directory.
 
 const working = process.cwd();
 afterAll(() => {
@@ -11,7 +12,7 @@ afterAll(() => {
   writeRecording();
 });
 
-describe('compose reads a form as it is recorded', () => {
+describe('compose gives the recorded result for', () => {
   it.each(Object.entries(layouts))('%s', (row, layout) =>
     expectMoved(layout, (_, root) => bumpHere(row, layout, root, true)),
   );

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 const main = fileURLToPath(new URL('../faults/shared-disk.ts', import.meta.url));
 
 // docs/contract.md 5.22; scripts/campaign bed --shared-disk also kills the updater at each step.
-test('a full disk prevents no rollback, also without the helper containers, or waits until there is space', async () => {
+test('a rollback succeeds on a full disk, also without helper containers, or waits until there is space', async () => {
   const tries = [
     'bytes, pruned',
     'inodes, pruned',

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 const main = fileURLToPath(new URL('../faults/new-socket.ts', import.meta.url));
 
-test('an engine that comes back on a new socket while containers are replaced: a true word, and the next run finishes', async () => {
+test('an update reports the correct outcome if the engine restarts on a new socket, and the next run completes it', async () => {
   const options = { all: true, reject: false, stdin: 'ignore', timeout: 170_000 } as const;
   const { all, exitCode } = await execa(process.execPath, [main], options);
   expect({ all, exitCode }).toEqual({ all: '', exitCode: 0 });

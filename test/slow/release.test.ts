@@ -12,10 +12,10 @@ import { writeRecipe } from '../platform/rig/recipe.ts';
 import { bridgeAddress } from '../rig/bridge-address.ts';
 import { machinePlatform } from '../rig/image.ts';
 
-// What scripts/release makes of a product's images and files updates that product: over the network, by its own server, and out
-// of one file on a machine that has none (docs/publishing.md).
+// A release that scripts/release creates from images and files of a product updates that product: over the network by
+// its own server, and from an archive on a machine without a registry (docs/publishing.md).
 
-test('a release that scripts/release makes updates the platform, online and from its file', async () => {
+test('a release created by scripts/release updates the platform, online and from its archive', async () => {
   const host = inject('host');
   const name = `${host.run}-${randomBytes(3).toString('hex')}`;
   const folder = join(host.directory, `made-${name}`);
@@ -35,7 +35,7 @@ test('a release that scripts/release makes updates the platform, online and from
     return out;
   };
   const made = await make('v1.1.0', '--push');
-  // As it is attached to a release.
+  // The feed serves these files as the assets of the release.
   await rename(join(made, 'assets'), join(assets, 'v1.1.0'));
 
   const forge = await startForge({ upstream: host.registry, address: await bridgeAddress(), assets });
@@ -57,7 +57,7 @@ test('a release that scripts/release makes updates the platform, online and from
   await expect.poll(outcome, { timeout: 120_000, interval: 500 }).not.toBeNull();
   expect((await status()).run).toMatchObject({ outcome: 'updated', to: 'v1.1.0' } satisfies Partial<Run>);
 
-  // No registry has this one.
+  // This release is in no registry.
   const carried = await make('v2.0.0');
   const archive = `svc-v2.0.0-${machinePlatform.replace('/', '-')}.tar`;
   const from = ['update', '--archive', `/release/assets/${archive}`, '--trust', '/release/publisher.pem'];

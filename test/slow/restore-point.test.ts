@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { databases, expectDataBack, mariadb, migrate, startWith } from '../e2e/support/databases.ts';
 
-// What test/e2e/restore-point.test.ts does once, with each database and each end.
+// The tests of test/e2e/restore-point.test.ts, for each database and each outcome.
 
-test('MariaDB has its data back after a bad release', () => expectDataBack(mariadb));
+test('the data of MariaDB is restored after a failed release', () => expectDataBack(mariadb));
 
 describe.each(databases)('$name', (database) => {
-  test('has its data back when a good release is rolled back', async () => {
+  test('has its old data after the rollback of a healthy release', async () => {
     const { instance, sql, dump, isUp } = await startWith(database, ['v1.1.0']);
     const before = await dump();
     const good = await instance.update(['--target', 'v1.1.0', '--restore-point']);

@@ -16,13 +16,13 @@ import {
 } from '../e2e/support/own-data.ts';
 import { startBadEngine } from '../rig/bad-engine.ts';
 
-// docs/contract.md 5.20 to 5.22: whatever happens while data is saved, the old version never runs on new data, and
-// everything that was running runs in the end.
+// docs/contract.md 5.20 to 5.22: whatever happens while data is saved, the old version never runs on new data, and all
+// services that were running are running afterwards.
 
 const good = ['--target', 'v1.1.0', '--restore-point'];
 
 describe('while the data is copied', () => {
-  test('another version is started: the update continues without a restore point', async () => {
+  test('another version is started, and the update continues without a restore point', async () => {
     const instance = await createWithData();
     const up = ['compose', '-f', 'compose.yaml', 'up', '-d', 'app', 'worker'];
     const env = { SVC_VERSION: 'v1.1.0' };
@@ -46,7 +46,7 @@ describe('while the data is copied', () => {
     expect(await heldImages(instance), result.log).toEqual([]);
   });
 
-  test('the engine loses its answer with the name of the container that copies: nothing is left of it', async () => {
+  test('the response to the creation of the helper container is lost, and no helper container is left', async () => {
     const instance = await createWithData();
     const socket = `${instance.directory}-lost.sock`;
     const engine = await startBadEngine(socket);
@@ -61,7 +61,7 @@ describe('while the data is copied', () => {
     expect((await execa('docker', own)).stdout, log).toBe('');
   });
 
-  test.each(['warm', 'cold'] as const)('SIGTERM cancels the update: %s copy', async (verb) => {
+  test.each(['warm', 'cold'] as const)('SIGTERM cancels the update in the %s copy', async (verb) => {
     const instance = await createWithData();
     const result = await during(instance, { args: good, verb }, async (run) => {
       await run.kill('SIGTERM');
@@ -72,7 +72,7 @@ describe('while the data is copied', () => {
   });
 });
 
-/** A database that does what a file of its volume says: by default it listens after a second. */
+/** A database whose behaviour is set by a file in its volume: by default, it listens after a second. */
 const moody = (lines: string) => ({
   text: {
     extra: {
@@ -84,11 +84,11 @@ const moody = (lines: string) => ({
 const listens = `expose: ['5432']`;
 const isChecked = `healthcheck: { test: [CMD, wget, -qO-, 'http://127.0.0.1:5432/etc/svc-version'], interval: 1s, timeout: 2s, retries: 1, start_period: 2s }`;
 
-describe('a data service that is not started again by the engine', () => {
+describe('a data service that the engine does not restart', () => {
   test.each([
     ['with a port, does not listen', listens, 'deaf'],
     ['with a health check, is not healthy', isChecked, 'deaf'],
-  ])('%s: broken, and the next run starts everything', async (_, lines, mood) => {
+  ])('%s: the outcome is broken, and the next run starts all services', async (_, lines, mood) => {
     const instance = await createWithData(moody(lines));
     const { stdout: volume } = await execa('docker', [
       ...['volume', 'inspect', '--format', '{{.Mountpoint}}', `${instance.project}_db`],

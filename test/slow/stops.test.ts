@@ -9,14 +9,14 @@ import { look } from '../judge/look.ts';
 import { composeText } from '../rig/compose-text.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 
-// docs/contract.md 2.15 and 2.16: no deadline cuts a stop off, and a stop that was cut off is waited for before the old
-// version is said to run again.
+// docs/contract.md 2.15 and 2.16: no timeout interrupts a stop, and an interrupted stop is completed before the updater
+// reports that the old version is running again.
 
 const toNext = ['--target', 'v1.1.0'];
 const changed = { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') };
 const slow = (seconds: number) => ({ STOP_DELAY: `"${seconds}"` });
 
-/** Seconds between two lines of the log, from the beginning of `recreate` to the last one that tells of waiting. */
+/** The longest time in seconds between two log lines, from the start of `recreate` to the last line about waiting. */
 function longestSilence({ lines }: UpdateResult): number {
   const last = lines.findLastIndex(({ message }) => message.startsWith('waiting for '));
   const told = lines.slice(0, last + 1).filter(({ phase }) => phase === 'recreate');
@@ -24,11 +24,11 @@ function longestSilence({ lines }: UpdateResult): number {
   return Math.max(...times.slice(1).map((time, index) => time - (times[index] ?? time))) / 1000;
 }
 
-describe.concurrent('a stop that takes longer than any answer of the engine may', () => {
-  /** What requests and commands are given: 30 s. */
+describe.concurrent('a stop that takes longer than the timeout of an engine request', () => {
+  /** Longer than the timeout of requests and commands, 30 s. */
   const longer = 35;
 
-  test.for(['worker', 'app'])('of the %s is waited for', async (service, { onTestFinished }) => {
+  test.for(['worker', 'app'])('is awaited for the %s', async (service, { onTestFinished }) => {
     const instance = await createInstanceFor(onTestFinished, {
       ...alone,
       text: {
@@ -45,12 +45,12 @@ describe.concurrent('a stop that takes longer than any answer of the engine may'
       ...judgeUpdated(before, await look(instance), { version: 'v1.1.0', changed }),
     ];
     expect(facts, result.log).toEqual([]);
-    // It tells every nine seconds, and may be held up: one that is left out is seen.
+    // The updater logs every nine seconds, with some delay: a missing line is detected.
     expect(longestSilence(result)).toBeLessThan(17);
   });
 });
 
-test('what is made again on the way back is told to stop before it is removed', async () => {
+test('a rollback stops a container before it removes and recreates the container', async () => {
   const instance = await createInstance({
     up: ['--no-deps', 'app', 'worker', 'sidecar'],
     publish: ['v1.1.3'],
@@ -83,6 +83,6 @@ test('what is made again on the way back is told to stop before it is removed', 
   const filter = ['--filter', `container=${sidecar}`, '--format', '{{json .}}'];
   const events = await execa('docker', ['events', ...period, ...filter]);
   const codes = /"exitCode":"(\d+)"/.exec(events.stdout);
-  // 137 is what a container ends with that nobody asked.
+  // A container that is killed without a stop signal exits with 137.
   expect(codes?.[1], result.log).toBe('0');
 });

@@ -3,7 +3,7 @@ import { deployStack, type Stack } from '../rig/swarm.ts';
 import { expectUntouched, expectUpdated, snapshot } from '../rig/swarm-judge.ts';
 import { runUpdater } from '../rig/swarm-run.ts';
 
-/** Swarm would replace a container that is slow to start, and whose three first checks fail. */
+/** Without the start period, Swarm would replace a container that starts slowly and fails its first three checks. */
 const more = { healthcheck: { test: ['CMD', '/bin/healthy'], interval: '1s', start_period: '60s' } };
 
 let stack: Stack;
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.remove());
 
-test('a stack runs, and a deploy of the next version moves app and worker alone', async () => {
+test('a deploy of the next version updates only the app and the worker of a running stack', async () => {
   const before = await snapshot(stack);
   expect(before.boots.map((line) => line.split(' ').slice(1, 3).join(' ')).toSorted()).toEqual([
     'app 1.4.2',
@@ -28,7 +28,7 @@ test('a stack runs, and a deploy of the next version moves app and worker alone'
   expect(() => expectUpdated(before, after, { app: '1.5.0' })).toThrow();
 });
 
-test('the image of the updater runs on a node, and is heard', async () => {
+test('the updater image runs on a node, and its output is received', async () => {
   const run = await runUpdater('n2', ['--version'], { mount: stack.directory });
   await run.waitFor(/\d+\.\d+/);
   expect(await run.done).toMatchObject({ exitCode: 0 });

@@ -6,8 +6,8 @@ import { imageOf, onStack, replicasOf, svcImage } from '../rig/swarm-try.ts';
 const rolls = { update_config: { failure_action: 'rollback', monitor: '3s' } };
 const withRollback = { app: { replicas: 2, deploy: rolls }, worker: { deploy: rolls } };
 
-describe.concurrent('a bad release', () => {
-  test('that exits at boot stays, whatever its owner wants of failures, and the next one goes on from there', () =>
+describe.concurrent('a failing release', () => {
+  test('is not rolled back if it exits at startup, whatever the failure_action, and the next update replaces it', () =>
     onStack({ services: withRollback }, async ({ stack, before, update }) => {
       const { last, log, exitCode } = await update('1.6.0');
       expect(last).toMatch(
@@ -31,7 +31,7 @@ describe.concurrent('a bad release', () => {
       expectUpdated(before, await snapshot(stack), { app: '2.0.0', worker: '2.0.0' });
     }));
 
-  test('goes back by itself where Swarm updates it, which starts the old version on migrated data', () =>
+  test('is rolled back automatically if Swarm updates it, which starts the old version on migrated data', () =>
     onStack({ services: withRollback }, async ({ stack }) => {
       const app = `${stack.name}_app`;
       await on('n1', 'docker', 'service', 'update', '--quiet', '--image', svcImage('1.6.0'), app);
@@ -40,7 +40,7 @@ describe.concurrent('a bad release', () => {
       expect(oldAfterNew(await stack.boots())).not.toEqual([]);
     }));
 
-  test('that is never healthy is no better', () =>
+  test('causes the outcome broken if it is never healthy', () =>
     onStack({ services: { app: { replicas: 1 } } }, async ({ stack, update }) => {
       const { last } = await update('1.7.0');
       expect(last).toMatch(/ERROR done broken \(broken\): v1\.7\.0 has started but is not healthy/);
@@ -49,8 +49,8 @@ describe.concurrent('a bad release', () => {
     }));
 });
 
-describe.concurrent('a release of which nothing can be started', () => {
-  test('has everything put back, also after an earlier try, and the next one comes', () =>
+describe.concurrent('a release that cannot start any task', () => {
+  test('is undone completely, also after a previous attempt, and the next release is installed', () =>
     onStack({ services: { app: { replicas: 2 } } }, async ({ stack, before, update, updated }) => {
       const app = `${stack.name}_app`;
       for (const node of ['n1', 'n2'] as const) {
@@ -62,7 +62,7 @@ describe.concurrent('a release of which nothing can be started', () => {
         const after = await snapshot(stack);
         expect(after.specs).toEqual(before.specs);
         expect(oldAfterNew(after.boots)).toEqual([]);
-        // Of two apps, one was not touched.
+        // Only one of two app tasks was replaced.
         const left = await stack.tasks(app, '{{.ID}}');
         expect(
           left.filter((id) => tasks.includes(id)),
@@ -72,7 +72,7 @@ describe.concurrent('a release of which nothing can be started', () => {
       await updated('1.5.0');
     }));
 
-  test('leaves a global service as it was', () =>
+  test('leaves the spec of a global service unchanged', () =>
     onStack({ services: { app: { replicas: 'global' } } }, async ({ stack, before, update }) => {
       const { last, log } = await update('1.4.3', { args: ['--stop-first'] });
       expect(last, log).toMatch(/ERROR done failed \(recreate-failed\): v1\.4\.2 is running again/);

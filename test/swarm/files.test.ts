@@ -8,7 +8,7 @@ import { onStack, svcImage } from '../rig/swarm-try.ts';
 const small = { services: { app: { replicas: 1 } } };
 
 describe.concurrent('the files of a stack', () => {
-  test('have their pin moved, and a deploy of them restarts nothing', () =>
+  test('get the new version in their pin, and a deploy of the files restarts nothing', () =>
     onStack(small, async ({ stack, updated }) => {
       const file = join(stack.directory, 'stack.yaml');
       const text = await readFile(file, 'utf8');
@@ -22,7 +22,7 @@ describe.concurrent('the files of a stack', () => {
       expect((await snapshot(stack)).boots).toEqual(before.boots);
     }));
 
-  test('are two where it was deployed from two, and the one that names the image is edited', () =>
+  test('must all be specified if the stack was deployed from two, and only the file with the image is edited', () =>
     onStack(small, async ({ stack, update }) => {
       const [file, over] = ['stack.yaml', 'over.yaml'].map((name) => join(stack.directory, name)) as [
         string,
@@ -47,7 +47,7 @@ describe.concurrent('the files of a stack', () => {
       expect((await snapshot(stack)).boots).toEqual(boots);
     }));
 
-  test('have it in .env where the stack was deployed with its values', () =>
+  test('have their pin in .env if the stack was deployed with the values of .env', () =>
     onStack(small, async ({ stack, update }) => {
       const file = join(stack.directory, 'stack.yaml');
       const text = (await readFile(file, 'utf8')).replaceAll(svcImage('1.4.2'), svcImage('$SVC_VERSION'));
@@ -68,7 +68,7 @@ describe.concurrent('the files of a stack', () => {
       expect((await snapshot(stack)).boots).toEqual(boots);
     }));
 
-  test('name a version that is broken, and the next update moves them on', () =>
+  test('keep the version of a broken release until the next update', () =>
     onStack(small, async ({ stack, update }) => {
       const file = join(stack.directory, 'stack.yaml');
       const how = { mount: stack.directory, args: ['--file', 'stack.yaml'] };
@@ -80,7 +80,7 @@ describe.concurrent('the files of a stack', () => {
       expect(await readFile(file, 'utf8')).not.toContain(svcImage('1.6.0'));
     }));
 
-  test('are refused where the stack was not deployed from them, and put back with the rest', () =>
+  test('are rejected if the stack was not deployed from them, and are restored by a rollback', () =>
     onStack(small, async ({ stack, before, update }) => {
       const [file, other] = ['stack.yaml', 'other.yaml'].map((name) => join(stack.directory, name)) as [
         string,

@@ -6,10 +6,10 @@ import { onStack } from '../rig/swarm-try.ts';
 
 const small = { services: { app: { replicas: 1 } } };
 
-test('one node that cannot pull is named, and nothing is changed; then it can', () =>
+test('an update changes nothing and reports the node that cannot pull, and succeeds once the node can pull', () =>
   onStack(small, async ({ stack, before, update, updated }) => {
     const registry = '10.77.0.1/32';
-    // It may be there from another test, by its digest.
+    // Another test may have pulled the image by its digest.
     const label = 'label=org.opencontainers.image.version=1.5.1';
     const left = await docker('n3', 'image', 'ls', '--quiet', '--no-trunc', '--filter', label);
     if (left !== '') await docker('n3', 'image', 'rm', '--force', ...new Set(left.split('\n')));
@@ -28,7 +28,7 @@ test('one node that cannot pull is named, and nothing is changed; then it can', 
     await updated('1.5.1');
   }));
 
-test('a node that goes down during a run is named, and the others are updated', () => {
+test('an update reports a node that goes down during the run, and completes on the other nodes', () => {
   const onFirst = { placement: { constraints: ['node.hostname==n1'] } };
   return onStack({ services: { app: { replicas: 3 }, worker: { deploy: onFirst } } }, async ({ stack }) => {
     const run = await runUpdater('n1', ['--stack', stack.name, '--target', '1.5.0', '--wait-timeout', '90']);

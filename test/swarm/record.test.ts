@@ -9,7 +9,7 @@ const small = { services: { app: { replicas: 1 } } };
 const both = { app: '1.5.0', worker: '1.5.0' };
 
 describe.concurrent('the record of a run', () => {
-  test('is held by one of two runs on two managers', () =>
+  test('is locked by only one of two runs on two managers', () =>
     onStack(small, async ({ stack, before }) => {
       const words = ['--stack', stack.name, '--target', '1.5.0'];
       const one = await runUpdater('n1', words);
@@ -22,22 +22,22 @@ describe.concurrent('the record of a run', () => {
       expectUpdated(before, await snapshot(stack), both);
     }));
 
-  test('leads a later run on, though each was killed after its first write', () =>
+  test('lets a later run complete the update after previous runs were each killed after one write', () =>
     onStack(small, async ({ stack, before }) => {
       const words = ['--stack', stack.name, '--target', '1.5.0'];
-      // Worker stopped, app moved, worker moved, and both as they were but for the image.
+      // The writes: worker stopped, app updated, worker updated, and the settings of both restored.
       for (let writes = 0; writes < 5; writes++) {
         const { exitCode, lines } = await runKilledAfterOneWrite('n2', words);
         expect(exitCode, lines.join('\n')).toBe(137);
       }
-      // From another manager nobody can tell whether it still runs, but by its silence.
+      // On another manager, a run can only infer from missing writes that the previous run has stopped.
       const { exitCode, lines } = await (await runUpdater('n3', words)).done;
       expect(lines.join('\n')).toContain('waiting up to 45 s to see whether it is still active');
       expect([exitCode, lines.at(-1)]).toEqual([0, expect.stringContaining('done updated v1.4.2 → v1.5.0')]);
       expectUpdated(before, await snapshot(stack), both);
     }));
 
-  test('is taken over from a run that stands still, which writes nothing more', () =>
+  test('is taken over from a frozen run, which makes no further changes', () =>
     onStack(small, async ({ stack, before }) => {
       const words = ['--stack', stack.name, '--target', '1.5.0'];
       const frozen = await runUpdater('n1', words, { patience: 280 });
@@ -56,7 +56,7 @@ describe.concurrent('the record of a run', () => {
       expect(await snapshot(stack)).toEqual(after);
     }));
 
-  test('has a service that outlives its node repeat what it has ended with', () =>
+  test('makes a restarted task of an updater service repeat the outcome of the run', () =>
     onStack(small, async ({ stack }) => {
       const name = `${stack.name}-updater`;
       await docker(

@@ -37,7 +37,7 @@ describe.concurrent('an update of a stack', () => {
     test(`with ${name}`, () => onStack({ services }, ({ updated }) => updated('1.5.0')));
   }
 
-  test('stops the app wholly where that is asked for', () =>
+  test('stops all tasks of the app first with --stop-first', () =>
     onStack({ services: { app: { replicas: 2, more: stopsLate } } }, async ({ updated, update, stack }) => {
       const started = updated('1.5.0', { args: ['--stop-first'] });
       await started;
@@ -76,7 +76,7 @@ describe.concurrent('an update of a stack', () => {
         expect(log).toContain('plan v1.4.2 → v1.5.0');
         expect(log).toContain(`image of app (2 replicas): ${svcImage('1.5.0')}, digest sha256:`);
         expect(log).toContain('failure_action will be "pause" instead of "rollback"');
-        expect(log).toContain('run at the same time for a while');
+        expect(log).toContain('will briefly run at the same time');
         expect(log).toMatch(/images are pulled on n\d, n\d and n\d before services are changed/);
         expect(log).toContain('in the stack file, or v1.4.2 will start on migrated data');
         expectUntouched(before, await snapshot(stack));
@@ -87,20 +87,20 @@ describe.concurrent('an update of a stack', () => {
 const stopsLate = { stop_grace_period: '5s' };
 
 describe.concurrent('an image', () => {
-  test('without a shell is pulled ahead, and runs', () =>
+  test('without a shell is pulled before the update, and runs', () =>
     onStack({ services: { app: { replicas: 1 } } }, ({ updated }) => updated('1.9.0')));
 
-  test('with a user of its own, which is not healthy at once, is waited for', () =>
+  test('with a user of its own is given time to become healthy', () =>
     onStack({ services: { app: { replicas: 1 } } }, ({ updated }) => updated('2.0.0')));
 
-  test('whose entrypoint migrates runs nowhere before it is its turn', () =>
+  test('whose entrypoint migrates the data is not run before its service is updated', () =>
     onStack({ services: { app: { replicas: 1 } } }, async ({ updated }) => {
       const { boots } = await updated('2.1.0');
       expect(boots.map((line) => line.split(' ')[1])).not.toContain('--version');
       expect(boots.filter((line) => line.includes(' 2.1.0 '))).toHaveLength(2);
     }));
 
-  test('of a registry with a login is pulled with it, and refused without', async () => {
+  test('from a registry with credentials is pulled only with these credentials', async () => {
     await docker('n1', 'login', '--username', 'u', '--password', 'p', closedRegistry);
     await onStack(
       { registry: closedRegistry, services: { app: { replicas: 1 } } },
@@ -116,7 +116,7 @@ describe.concurrent('an image', () => {
     );
   });
 
-  test('that there is not, or that a node cannot get, changes nothing', () =>
+  test('that does not exist or is older than the running version changes nothing', () =>
     onStack({ services: { app: { replicas: 1 } } }, async ({ update, stack, before }) => {
       const none = await update('1.4.9');
       expect(none.last).toMatch(

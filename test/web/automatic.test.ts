@@ -5,7 +5,7 @@ import { wordingOf } from '../../src/presentation/wording.ts';
 import { createAutomaticChoice, savedSettingsOf } from '../../src/web/model/settings-draft.ts';
 import { automaticOf, statusOf } from './state.ts';
 
-// A Friday. The texts use the time zone of the reader, here that of the tests.
+// A Friday. The texts use the reader's time zone, here the time zone of the tests.
 const now = Date.parse('2026-11-20T10:00:00.000Z');
 const kept = (blockedBy: object) => automaticOf({ nextAt: null, blockedBy: blockedBy as never });
 const paused = { code: 'paused', message: 'the update to v1.5.0 failed' };
@@ -23,11 +23,11 @@ describe('the text about automatic updates', () => {
     [local(20, 14), 'today after 14:00'],
     [local(22, 2), 'on Sunday after 02:00'],
     [local(30, 2), 'on 30 November after 02:00'],
-  ])('says when an update at %s starts', (nextAt, words) => {
+  ])('states when an update at %s starts', (nextAt, words) => {
     expect(at(nextAt)).toBe(`v1.5.0 will be installed automatically ${words}.`);
   });
 
-  it('says that an update within a minute starts as soon as no jobs block it', () => {
+  it('states that an update within a minute starts as soon as no jobs block it', () => {
     const soon = 'v1.5.0 will be installed automatically as soon as no jobs are blocking the update.';
     const startsIn = (seconds: number) => at(new Date(2026, 10, 20, 10, 0, seconds).toISOString());
     expect([startsIn(0), startsIn(59)]).toEqual([soon, soon]);
@@ -45,26 +45,26 @@ describe('the text about automatic updates', () => {
       kept({ ...paused, since: '2026-03-14T12:00:00.000Z' }),
       'Automatic updates are paused because an update failed on 14 March. Automatic updates resume after a manual update succeeds.',
     ],
-  ])('says why no update starts: %j', (automatic, text) => {
+  ])('states why no update starts: %j', (automatic, text) => {
     expect(
       formatAutomaticUpdate(statusOf({ automatic: automatic as never }), wordingOf(englishTexts, now)),
     ).toEqual(text);
   });
 });
 
-describe('the settings', () => {
+describe('the settings of automatic updates', () => {
   it.each([
     [automaticOf({ enabled: false }), 'Automatic updates are off.'],
     [
       automaticOf({ timeZone: 'Asia/Tokyo' }),
       'The next automatic update can start tomorrow after 11:00 (Asia/Tokyo).',
     ],
-    // A browser may not know a time zone that the server knows.
+    // A browser may not support a time zone that the server supports.
     [
       automaticOf({ timeZone: 'Moon/Tycho' }),
       expect.stringMatching(/^The next automatic update can start \w+ after .* \(Moon\/Tycho\)\.$/),
     ],
-  ])('say when the next update can start (%#)', (automatic, text) => {
+  ])('show when the next update can start (%#)', (automatic, text) => {
     expect(formatAutomaticSettings(automatic, wordingOf(englishTexts, now))).toEqual(text);
   });
 

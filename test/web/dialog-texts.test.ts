@@ -51,14 +51,15 @@ const covered: PageAction = {
   ],
 };
 const noWayBack =
-  'No newer release is available, and there is no restore point. Install the next release as soon as it is published.';
+  'No newer release is available, and this version cannot be rolled back because there is no restore point. Install the next release as soon as it is published.';
 const rollingOut =
   'v1.5.0 is being rolled out to 10 % of all instances, and not yet to this one; check again to install it now';
 const stale = { message: 'channel.json expired at noon', nextCheckAt: begin, staleSince: ago(days(3)) };
 const staleWords = /Release information has been out of date since \d+ \w+ channel\.json expired at noon\./;
 const savedFirst = (to: string) =>
   `Data is saved first. If ${to} fails, svc rolls back to v1.4.2 and restores the data.`;
-const allUnavailable = 'svc and its data services will be unavailable for about 12 s (same as last time).';
+const allUnavailable =
+  'svc and its data services will be unavailable for about 12 s, as during the last update.';
 
 const jobs: BlockingJob[] = [
   { kind: 'deployment', state: 'running', title: 'web to production', since: ago(125_000), stuck: false },
@@ -75,7 +76,7 @@ const blockedBy = (...jobs: BlockingJob[]) =>
   status({ reason: { code: 'deployment-running', message: 'jobs', jobs } });
 const pressed: PageAction = { kind: 'pressed', to: 'v1.5.0' };
 
-/** A run in a state, each state before it a second long. */
+/** A run that has been in this state since its start. */
 const on = (state: Run['state'], change: Partial<Run> = {}): PageAction =>
   run(
     runOf({
@@ -332,7 +333,7 @@ it.each<
     [status(), on('pull'), nothing],
     [
       'No response from svc',
-      'No response for 12 s. Check your connection; the update continues on the server.',
+      'No response for 12 s. Check your connection. The update continues on the server.',
     ],
     '',
     { now: 15_000 },
@@ -348,7 +349,7 @@ it.each<
     'that the server has no record of the run',
     [status(), on('recreate'), { kind: 'unknown' }],
     [
-      /^v1\.4\.2 is running but has no record of the update that started at \d\d:\d\d$/,
+      /^The server \(v1\.4\.2\) has no record of the update that started at \d\d:\d\d$/,
       'docker logs svc-updater',
     ],
     'Close',
@@ -455,7 +456,7 @@ it.each<
     'Close | Copy report',
   ],
 ])(
-  'a dialog says %s',
+  'a dialog shows %s',
   (_, told, [heading, ...words], buttons, { now = told.length * 1000, local = {} } = {}) => {
     const state = stateAfter(...told);
     const context = contextOf(local);

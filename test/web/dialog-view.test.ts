@@ -65,15 +65,15 @@ describe('the first view of a dialog', () => {
     ['jobs', [status({ reason: jobReason })]],
     ['other-update', [status({ reason: { code: 'update-running', message: 'x' } })]],
     ['not-possible', [status({ reason: { code: 'moon' as never, message: 'x' } })]],
-    // Logged out comes first; then no answer; then an open run.
+    // Order of precedence: logged out, no response, current run.
     ['logged-out', [status(), open, nothing, loggedOut], 99_000],
     ['no-answer', [status(), open, nothing], 6_000],
     ['updating', [status(), open]],
-    // A blip is not an outage, and an answer ends an outage.
+    // A short interruption is not an outage, and a response ends an outage.
     ['updating', [status(), open, nothing], 3_500],
     ['updating', [status(), open, nothing, { kind: 'heard' }], 60_000],
     ['no-answer', [nothing]],
-    // From `recreate` on, svc is expected to be unavailable, whatever answers in its place.
+    // From `recreate` on, svc is expected to be unavailable, even if another server responds at its address.
     ['restarting', [status(), replacing, nothing]],
     ['restarting', [status(), replacing, page(502)]],
     ['restarting', [status(), replacing, page(200)], 12_900],
@@ -94,7 +94,7 @@ describe('the first view of a dialog', () => {
     ['available', [status(), offered, { kind: 'closed' }]],
     // Upgrade paths.
     ['pendingStep', [halfway()]],
-    // The stream reports the end before the next status does, and the old server may still answer.
+    // The stream reports the result before the next status does, and the old server may still respond.
     [
       'pendingStep',
       [status(onTheWay), run(runOf({ upgradePath: path })), run(endedRun('updated', { upgradePath: path }))],
@@ -217,7 +217,7 @@ describe('the first view of a dialog', () => {
     [{ version: 'v1.4.9' }, true],
     // A later run changed the version.
     [{ version: 'v1.6.0', run: endedRun('updated', { id: 'run2' }) }, false],
-  ])('knows whether the tag still has to be moved: %j', (change, isLagging) => {
+  ])('reports a tag that does not point to the new version yet: %j', (change, isLagging) => {
     const after = endedRun('updated');
     const view = viewAfter([status(), open, run(after), status({ run: after, ...change })]);
     expect(view.kind).toBe('updated');
@@ -226,7 +226,7 @@ describe('the first view of a dialog', () => {
     );
   });
 
-  it('knows from which phase on svc may be unavailable', () => {
+  it('shows a restart only after the run has reached a phase in which svc may be unavailable', () => {
     const kindIn = (...states: Run['state'][]) => {
       const steps = states.map((state) => ({ state, startedAt: begin, endedAt: null, message: '' }));
       const state = states.at(-1) ?? 'pull';
@@ -279,7 +279,7 @@ describe('the first view of a dialog', () => {
     expect(ordersIn(viewAfter([stopped]))).toEqual([order]);
   });
 
-  it('knows the position on an upgrade path', () => {
+  it('shows the position on an upgrade path', () => {
     const second = viewAfter([status(), run(runOf({ to: 'v2.0.0', upgradePath: path }))]);
     expect(partOf(second, 'path')).toMatchObject({ versions: path, done: 1, isRunning: true });
     expect(partOf(viewAfter([status(), open]), 'path')).toBeUndefined();
@@ -303,7 +303,7 @@ describe('the first view of a dialog', () => {
     expect(partOf(next, 'path')).toMatchObject({ versions: path, done: 1 });
   });
 
-  it('retries the same version after a broken run, and the offered version after a failed run', () => {
+  it('retries the same version after a broken run, and the available version after a failed run', () => {
     const again = (...told: PageAction[]) => ordersIn(viewAfter(told))[0];
     expect(again(status({ next: null, run: endedRun('broken') }))).toEqual({ target: 'v1.5.0' });
     expect(again(status({ next: null, run: endedRun('crashed', { to: null }) }))).toEqual({

@@ -31,7 +31,7 @@ describe('requests', () => {
     [{ openRun: '', isDialogOpen: true }, 6_000, null],
     [{ openRun: 'a', isDialogOpen: true }, null, 'a'],
     [{ openRun: 'a', isDialogOpen: true, isDue: true }, 0, 'a'],
-  ])('are planned: %j', (change, askAt, follow) => {
+  ])('are scheduled: %j', (change, askAt, follow) => {
     expect(scheduleRequests({ ...calm, ...change })).toEqual({ askAt, follow });
   });
 });
@@ -52,7 +52,7 @@ describe('time', () => {
     ]);
   });
 
-  it('counts up', () => {
+  it('is formatted as elapsed time', () => {
     expect([0, 64_000, 3_600_000, 48 * 3_600_000].map(formatElapsedTime)).toEqual([
       '0:00',
       '1:04',
@@ -97,7 +97,7 @@ describe('browser storage', () => {
 });
 
 describe('a report', () => {
-  it('contains the facts and the last log lines, in a fence that they cannot close', () => {
+  it('contains the facts of the run, and its last log lines in a code fence that the lines cannot close', () => {
     const run = endedRun('failed', {
       code: 'pull-unknown',
       cause: 'no such tag',
@@ -120,7 +120,7 @@ describe('a report', () => {
     [{ time: 't', level: 'warn', phase: 'pull', message: 'slow' }, 't WARN pull slow'],
     [{ message: 'bare' }, 'bare'],
     [null, null],
-  ])('formats the line %j', (line, text) => {
+  ])('formats the log line %j', (line, text) => {
     expect(formatLogLine(line)).toBe(text);
   });
 });
@@ -133,7 +133,7 @@ describe('texts', () => {
     expect(formatCodeText({}, 'constructor', 'said')).toBe('said');
   });
 
-  it('are replaced one by one, also in lists', () => {
+  it('are replaced individually, also in nested objects', () => {
     setTexts({ product: 'Acme', outcomes: { failed: 'misslungen' }, updateNow: 'Jetzt' });
     expect(texts()).toMatchObject({ product: 'Acme', updateNow: 'Jetzt', cancel: 'Cancel' });
     expect(texts().outcomes).toMatchObject({ failed: 'misslungen', updated: 'updated' });

@@ -18,7 +18,7 @@ import {
 } from './state.ts';
 
 describe('the state of a page', () => {
-  it('never reopens a run, except one that was considered crashed', () => {
+  it('never reopens a finished run, except a run that was considered crashed', () => {
     expect(stateAfter(run(runOf()), run(endedRun('failed')), run(runOf())).watched?.outcome).toBe('failed');
     expect(stateAfter(run(runOf()), run(endedRun('crashed')), run(runOf())).watched?.outcome).toBeNull();
   });
@@ -31,12 +31,12 @@ describe('the state of a page', () => {
     expect(stateAfter(...told, history).watched).toMatchObject({ id: 'run1', outcome: 'updated' });
   });
 
-  it('uses the version reported by the run until svc reports one', () => {
+  it('uses the version reported by the run until svc reports its own version', () => {
     const told = [status(), run(runOf()), run(endedRun('updated'))];
     expect(stateAfter(...told).version).toBe('v1.5.0');
     const older = status({ run: endedRun('updated') });
     expect(stateAfter(...told, older).version).toBe('v1.4.2');
-    // The end is reported a second time.
+    // The result is reported a second time.
     expect(stateAfter(...told, older, run(endedRun('updated'))).version).toBe('v1.4.2');
     expect(stateAfter(status(), run(runOf()), run(endedRun('failed'))).version).toBe('v1.4.2');
   });
@@ -128,7 +128,7 @@ describe('the title of the tab', () => {
       'Rollback failed – svc',
     ],
     [[status(), run(runOf({ by: 'automatic' })), run(endedRun('refused', { by: 'automatic' }))], null],
-  ] as const)('is %#', (told, title) => {
+  ] as const)('shows the expected text (%#)', (told, title) => {
     expect(titleOf(stateAfter(...told), (told.length + 3) * 1000, closed)).toBe(title);
   });
 

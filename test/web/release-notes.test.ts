@@ -6,7 +6,7 @@ import {
   truncateBlocks,
 } from '../../src/web/model/parse-release-notes.ts';
 
-/** What pieces look like in a test: `<b>`, `<i>`, `<c>` and links. */
+/** Formats inline elements for a test, with `<b>`, `<i>`, `<c>` and `<a>`. */
 const shown = (pieces: readonly NotesInline[]): string =>
   pieces
     .map((piece) => {
@@ -25,7 +25,7 @@ const outline = (blocks: readonly NotesBlock[]): string[] =>
     return `${block.kind} ${shown(block.inside)}`;
   });
 
-describe('notes of a release', () => {
+describe('release notes', () => {
   it.each([
     ['## New\n\n- one\n- two\n\ntext\nmore', ['heading New', 'ul one | two', 'paragraph text more']],
     ['# A #\n### B', ['heading A', 'heading B']],
@@ -35,7 +35,7 @@ describe('notes of a release', () => {
     ['<img src=x onerror=alert(1)>', ['paragraph <img src=x onerror=alert(1)>']],
     ['#hash', ['paragraph #hash']],
     ['', []],
-  ])('%j', (markdown, blocks) => {
+  ])('are split into blocks: %j', (markdown, blocks) => {
     expect(outline(parseReleaseNotes(markdown))).toEqual(blocks);
   });
 
@@ -59,11 +59,11 @@ describe('notes of a release', () => {
     ['<b>html</b>', '<b>html</b>'],
     ['[svc](https://github.com@evil.org/a)', '[svc](https://github.com@evil.org/a)'],
     ['at https://github.com:x@evil.org/a', 'at https://github.com:x@evil.org/a'],
-  ])('%j', (line, text) => {
+  ])('contain inline elements: %j', (line, text) => {
     expect(outline(parseReleaseNotes(line))).toEqual([`paragraph ${text}`]);
   });
 
-  it('are folded after a given number of lines', () => {
+  it('are truncated after a given number of lines', () => {
     const list = parseReleaseNotes(Array.from({ length: 20 }, (_, at) => `- ${at}`).join('\n'));
     expect(outline(truncateBlocks(list, 3) ?? [])).toEqual(['ul 0 | 1 | 2']);
     expect(truncateBlocks(list, 20)).toBeNull();

@@ -73,7 +73,7 @@ export const automaticOf = (change: Partial<Automatic> = {}): Automatic => ({
   ...change,
 });
 
-/** What is offered where v1.5.0 has to come before v2.0.0. */
+/** The available upgrade path if v1.5.0 must be installed before v2.0.0. */
 export const onTheWay: Partial<Status> = {
   latest: { version: 'v2.0.0', url: null, notes: null, publishedAt: null },
   next: {
@@ -86,7 +86,7 @@ export const onTheWay: Partial<Status> = {
   },
 };
 export const path = ['v1.5.0', 'v2.0.0'];
-/** What is after its first update: v1.5.0 runs, v2.0.0 is to come. */
+/** The status after the first update of the path: v1.5.0 is running, and v2.0.0 is next. */
 export const halfway = (change: Partial<Status> = {}): PageAction => {
   const next = {
     version: 'v2.0.0',
@@ -119,6 +119,6 @@ export const loggedOut: PageAction = {
   refused: { kind: 'logged-out', status: 401, location: null, inFront: null },
 };
 
-/** What a page knows that was told these things, a second after each other: the first at 1000. */
+/** The state of a page after these actions: the first at 1000 ms, each other a second after the previous. */
 export const stateAfter = (...told: PageAction[]): PageState =>
   told.reduce((state, one, index) => reducePageState(state, one, (index + 1) * 1000), initialPageState);

@@ -6,7 +6,7 @@ import { codeOf, read, tablesOf } from '../documents/documents.ts';
 const rowsOf = (head: RegExp) =>
   tablesOf(read('docs/web.md')).find((table) => head.test(table.head[0] ?? ''))?.rows ?? [];
 
-it('has the attributes of docs/web.md', () => {
+it('the package lists the attributes of docs/web.md', () => {
   const documented = Object.keys(tags).map((tag) => {
     const short = tag.replace('svc-update-', '');
     const rows = rowsOf(/^attribute$/).filter(
@@ -19,14 +19,14 @@ it('has the attributes of docs/web.md', () => {
   );
 });
 
-it('has the elements and events of docs/web.md', () => {
+it('the package lists the elements and events of docs/web.md', () => {
   expect(rowsOf(/^element$/).map(([tag = '']) => codeOf(tag)[0])).toEqual(
     Object.keys(tags).map((tag) => `<${tag}>`),
   );
   expect(rowsOf(/^event/).map(([name = '']) => codeOf(name)[0])).toEqual(Object.keys(elementEvents));
 });
 
-it('has what the elements read and dispatch', () => {
+it('the package lists the attributes that the elements read and the events that they dispatch', () => {
   const source = globSync('src/web/elements/*.ts')
     .map((file) => readFileSync(file, 'utf8'))
     .join('\n');

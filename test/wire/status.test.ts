@@ -101,7 +101,7 @@ const status = {
   releases: [release],
 };
 
-/** Of each answer a whole one, and the fields without which it cannot be read. */
+/** A complete value of each schema, and the fields without which it cannot be parsed. */
 const table: Record<string, [whole: object, needed: string]> = {
   Job: [job, ''],
   Reason: [reason, 'code'],
@@ -132,19 +132,19 @@ const table: Record<string, [whole: object, needed: string]> = {
 };
 const shapeOf = (name: string) => answers.find((one) => one.name === name) as ObjectSchema<never> | undefined;
 
-describe('an answer', () => {
-  it('has a row here', () => {
+describe('a response schema', () => {
+  it('has a row in this table', () => {
     expect(answers.map(({ name }) => name).toSorted()).toEqual(Object.keys(table).toSorted());
   });
 
-  it.each(Object.entries(table))('%s is read and described with all that it has', (name, [whole]) => {
+  it.each(Object.entries(table))('of %s parses and documents every field', (name, [whole]) => {
     expect(shapeOf(name)?.read({ ...whole, tomorrow: 1 })).toEqual({ ...whole, tomorrow: 1 });
     expectValid({ $ref: `#/components/schemas/${name}` }, whole);
     expect(Object.keys(shapeOf(name)?.fields ?? {})).toEqual(Object.keys(whole));
   });
 
   it.each(Object.entries(table))(
-    '%s is read without a field, but for what it needs',
+    'of %s accepts a missing or invalid field unless the field is required',
     (name, [whole, needed]) => {
       for (const field of Object.keys(whole)) {
         for (const other of [undefined, Symbol('x')]) {
@@ -158,7 +158,7 @@ describe('an answer', () => {
 });
 
 it.each(['yesterday', '2026-11-21', '2026-13-21T10:42:07Z', '+275760-09-13T00:00:00.000Z', '', 1])(
-  'an unreadable time counts as missing: %j',
+  'an invalid time is treated as missing: %j',
   (time) => {
     const read = answers
       .find(({ name }) => name === 'Run')
@@ -175,8 +175,8 @@ it.each(['yesterday', '2026-11-21', '2026-13-21T10:42:07Z', '+275760-09-13T00:00
   },
 );
 
-describe('of something else', () => {
-  it.each([null, 1, 'x', true, [], [run], undefined])('%j, there is none', (value) => {
+describe('a value that is not a JSON object', () => {
+  it.each([null, 1, 'x', true, [], [run], undefined])('is rejected by every schema: %j', (value) => {
     for (const { read } of answers) expect(read(value)).toBeUndefined();
   });
 });

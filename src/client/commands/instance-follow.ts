@@ -31,6 +31,6 @@ async function run(context: CommandContext): Promise<number> {
   const failure = createResultFailure(answer, session);
   // The command may have been started during the downtime of an update.
   if (answer.kind === 'none' && !signal.aborted)
-    failure.message += `\nDuring an update, ${getProductNames().name} is unavailable for a moment: try again in a few seconds.`;
+    failure.message += `\n${getProductNames().name} is briefly unavailable during an update. Try again in a few seconds.`;
   throw failure;
 }

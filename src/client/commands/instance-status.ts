@@ -13,7 +13,7 @@ import { escapeResponseTexts, formatJsonLine, joinLines } from '../output/text.t
 
 export const instanceStatusCommand: ClientCommand = {
   name: 'instance status',
-  summary: 'Show the running version, the available update and whether the update can start now',
+  summary: 'Show the running version and the available update, and whether the update can start now',
   options: { json: { help: 'Print the status as one JSON document' } },
   examples: [
     ['{product} instance status', 'show the running version and the available update'],

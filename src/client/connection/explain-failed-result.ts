@@ -48,12 +48,12 @@ function explainNone(why: NoResponseReason, { url, urlSetting }: ClientConfig): 
   const { name } = getProductNames();
   const check = `Check ${urlSetting}.`;
   const checkServer = `Check that ${name} is running and that ${urlSetting} is correct.`;
-  if (why.what === 'late') return `${url} did not respond in time. ${checkServer}`;
+  if (why.what === 'late') return `${url} did not respond before the timeout. ${checkServer}`;
   if (why.what === 'large')
     return `The response from ${url} is larger than 8 MiB, so the server at that address is not ${name}. ${check}`;
   if (why.what === 'other') {
     const what = `${why.status}${why.type === '' ? '' : `, ${escapeControlCharacters(why.type)}`}`;
-    return `The response from ${url} was not sent by ${name} (${what}). ${proxyErrors.has(why.status) ? checkServer : check}`;
+    return `${url} responded, but the response is not from ${name} (${what}). ${proxyErrors.has(why.status) ? checkServer : check}`;
   }
   const code = codeOf(why.cause);
   const { hostname, host, pathname } = new URL(url);

@@ -195,7 +195,7 @@ async function partingLines(
       const version = answer.kind === 'ok' ? `${name} ${escapeResponseTexts(answer.value).version}` : name;
       const startedAt = formatClockTime(run.startedAt, run.now);
       return [
-        `${version} is running but has no record of the ${noun} that started at ${startedAt}. On the server, run: ${logCommandOf(run)}`,
+        `The server (${version}) has no record of the ${noun} that started at ${startedAt}. On the server, run: ${logCommandOf(run)}`,
       ];
     }
     case 'logged-out':
@@ -227,7 +227,6 @@ function farewell(run: Run, next: string | undefined): string {
   if (isTooLateToCancel(run)) return `${following} ${what} can no longer be cancelled.`;
   if (run.state !== 'waiting') return `${following} To cancel: ${name} instance cancel.`;
   const { length } = run.jobs;
-  return length === 1
-    ? `${what} will start when the running job has finished. To cancel: ${name} instance cancel.`
-    : `${what} will start when ${length} jobs have finished. To cancel: ${name} instance cancel.`;
+  const jobs = length === 1 ? 'the running job has' : `the ${length} running jobs have`;
+  return `${what} will start when ${jobs} finished. To cancel: ${name} instance cancel.`;
 }

@@ -90,7 +90,7 @@ async function untilNext(
     session,
     [
       isLate
-        ? `${last.to} was not ready for ${to} in time: ${waited}`
+        ? `${last.to} did not become ready for the update to ${to} before the deadline: ${waited}`
         : `The upgrade path was cancelled; ${to} was not installed.`,
       `To continue: ${getProductNames().name} instance update --all-steps`,
     ],

@@ -94,7 +94,7 @@ export function formatNoteLines(view: FollowedRunView, now: number, timeText = f
 function unheard(refused: FailedResult, noun: string, time: string): string {
   const { name } = getProductNames();
   if (refused.kind !== 'logged-out')
-    return `No response from ${name} for ${time}. Check your connection; the ${noun} continues on the server.`;
+    return `No response from ${name} for ${time}. Check your connection. The ${noun} continues on the server.`;
   const { status, inFront } = refused;
   const why =
     inFront === null

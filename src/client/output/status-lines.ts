@@ -76,7 +76,7 @@ export function formatAvailableUpdate(status: Status, history: readonly Run[] | 
 
 /** Explains why the next step of an upgrade path has not started yet. */
 export function formatPendingStep({ to, reason }: PendingStep, version: string, time: string): string {
-  if (reason === null) return `Next update on the upgrade path: ${to}.`;
+  if (reason === null) return `Waiting for the next update on the upgrade path: ${to}.`;
   const line = `${version} is not ready for ${to} yet: ${formatMessageClause(reason)}`;
   return time === '' ? line : `${line} (${time} so far)`;
 }

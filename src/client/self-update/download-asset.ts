@@ -89,7 +89,7 @@ function addressOf({ name, url }: Asset, feed: string): URL {
     );
   const address = URL.parse(url, feed);
   if (!address || !/^https?:$/.test(address.protocol))
-    throw unfit('the feed contains no web address for this file');
+    throw unfit('the address of this file in the feed is not an http or https address');
   if (new URL(feed).protocol === 'https:' && address.protocol === 'http:')
     throw unfit(`the feed uses https, but the file is at http://${address.host}`);
   return address;

@@ -17,7 +17,7 @@ export function downloadAdviceOf(error: unknown): string {
   const { feed } = getProductNames();
   const wait = error instanceof FeedError ? error.wait : null;
   if (wait === null)
-    return `check that this machine can reach the address, then run the update again. If the address requires a login, add the login to ${feed}: https://NAME:TOKEN@….`;
+    return `check that this machine can reach the address, then run the update again. If the address requires a login, add credentials to ${feed}, as in https://NAME:TOKEN@….`;
   return `run the update again in ${Math.ceil(wait / 60_000)} min, or add credentials to ${feed}, as in https://NAME:TOKEN@….`;
 }
 

@@ -97,7 +97,7 @@ export async function fetchVerifiedChecksum(
     throw createRefusedFailure(
       // Escape the message, because a parser may quote its untrusted input.
       `${version} was rejected: ${escapeControlCharacters((error as Error).message)}.`,
-      `contact the publisher of ${name}. If the signing key has changed, first install ${name} manually from a release that trusts both keys.`,
+      `contact the publisher of ${name}. If the signing key was replaced, manually install a release of ${name} that trusts both the old and the new key, then run the update again.`,
     );
   }
   const digest = files[name];

@@ -62,7 +62,7 @@ async function obtain(
   const bytes = await downloadAsset({ asset, feed, signal, limits: programDownloadLimits, onProgress });
   if (createHash('sha256').update(bytes).digest('hex') !== sum)
     throw createUnchangedFailure(
-      `the checksum of the downloaded ${name} does not match its release.`,
+      `the checksum of the downloaded ${name} does not match the one in its release.`,
       'run the update again. If the error persists, the file may have been tampered with: report it to the publisher.',
     );
   return bytes;

@@ -25,7 +25,7 @@ export interface ComposeSource {
 /** Compose file or env file to which another file refers. */
 export interface LinkedFile {
   path: string;
-  /** Kind of reference: `include`, `extends`, `env_file of include` */
+  /** Kind of reference: `include`, `extends`, `env_file` */
   as: string;
   /** File and line of the reference, as shown to users. */
   where: string;
@@ -90,7 +90,7 @@ function includeScope(layer: ComposeSource, include: Include): { base: string; e
   }
   const env = envFiles.map((link) => ({
     path: resolveLinkPath(layer, link),
-    as: 'env_file of include',
+    as: 'env_file',
     where: formatLocation(layer, link.line),
     optional: false,
   }));

@@ -79,7 +79,7 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: ComposeVariableLook
       const where = formatOffsetLocation(env.file, assignment.start);
       const message = `${where}: variables refer to one another more than ${deepest} levels deep`;
       throw new UpdateError('compose-invalid', message, {
-        advice: `Write the value of ${name} there without variables.`,
+        advice: `At this line, set ${name} to a value without variables.`,
       });
     }
     depth += 1;

@@ -148,7 +148,7 @@ export const refusedCodes = {
     advice: 'Fix the problem reported in the log, then run {command} again.',
   },
   'volume-moved': {
-    meaning: 'The new container would start without data that the old one has in a volume.',
+    meaning: 'The new container would not mount a volume that contains data of the old container.',
     advice: 'Add the lines shown in the log to the compose file, then run {command} again.',
   },
   'no-target': {
@@ -181,14 +181,14 @@ export const refusedCodes = {
   },
   drift: {
     meaning:
-      'The containers do not match the compose files. Recreating the containers would remove a setting or give a container more rights on the host.',
+      'The containers do not match the compose files. Recreating the containers would remove a setting or give a container more privileges on the host.',
     why: 'docker compose creates the new containers only from the compose files. A setting that is not in these files would be lost.',
     advice:
       'Add the missing values to .env or apply your edits with {up}, then run {command} again. To ignore the differences, use --accept-drift.',
   },
   'host-changed': {
     meaning:
-      'The host has changed since the containers were started. A new container could not start, or would get other files than the running container has.',
+      'The host has changed since the containers were started. A new container would fail to start, or would use different files from the running container.',
     why: 'The updater only stops a container that could be started again with the same files.',
     advice:
       'Fix what the log reports on the host, or change the compose file and run {up}. If a changed mount is correct, recreate its container with {up} --force-recreate. Then run {command} again.',
@@ -206,7 +206,7 @@ export const refusedCodes = {
   'network-edited': {
     meaning: 'A network was edited in the compose files after the instance was started.',
     why: 'docker compose would recreate the network and disconnect other containers.',
-    advice: 'Apply the edit with {up}, then run {command} again.',
+    advice: 'Apply the changes with {up}, then run {command} again.',
   },
   'no-marker': {
     meaning: "The release's compose file does not begin with the product's marker line.",
@@ -288,7 +288,8 @@ export const refusedCodes = {
     advice: 'Undo the change that the log lists, then run the rollback again.',
   },
   'path-taken': {
-    meaning: 'The path of the compose directory already exists in the updater container.',
+    meaning:
+      'The compose directory has the same path as a directory that the updater image already contains.',
     why: 'docker compose needs every file to have the same path inside the container as on the host.',
     advice: 'Mount the compose directory at the same path as on the host.',
   },

@@ -63,7 +63,7 @@ const failures = {
     advice: 'Make sure that no one edits the files during an update, then run {command} again.',
   },
   'containers-changed': {
-    meaning: 'An instance container was replaced or removed by another user or program during the update.',
+    meaning: 'During the update, another user or program replaced or removed a container of this instance.',
     advice: 'Make sure that no one replaces containers during an update, then run {command} again.',
   },
   'write-failed': {

@@ -51,7 +51,7 @@ export async function linkPath(paths: HostPaths, host: string): Promise<Linked |
   } catch (error) {
     // Node reports EROFS as ENOENT if several directories must be created.
     const isReadOnly = ['EROFS', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '');
-    throw refusal(isReadOnly ? 'its root file system is read-only' : String(error));
+    throw refusal(isReadOnly ? "the container's root file system is read-only" : String(error));
   }
   return { link, to };
 }

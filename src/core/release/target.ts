@@ -33,7 +33,7 @@ const wordForm = /^[A-Za-z][A-Za-z0-9_.-]*$/;
 const tooManyNumbers = /^v?\d+(?:\.\d+){5,}/;
 
 export const targetDescription =
-  'a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable';
+  "a release in the format of the product's tags (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable";
 
 /** Returns null for invalid targets and for pre-releases. */
 export function parseTarget(text: string): Target | null {

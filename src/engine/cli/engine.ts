@@ -332,7 +332,7 @@ export class Engine extends EngineApi {
       // Nothing is logged.
       if (isBack) return this.#noteAnswer();
       if (known.awaySince === null)
-        this.#options.onAway?.(`the engine stopped answering; waiting up to ${awayMs / 1000} s for it`);
+        this.#options.onAway?.(`the engine stopped responding; waiting up to ${awayMs / 1000} s for it`);
       known.awaySince ??= performance.now();
       const isLong = performance.now() > known.awaySince + lostSocketMs;
       if (!isLong || !(await isSocketGone(this.address.host))) continue;
@@ -340,7 +340,7 @@ export class Engine extends EngineApi {
         'the engine was restarted and has a new socket, but this container still has the old socket';
       throw new UpdateError('engine-unavailable', message, { cause });
     }
-    const message = `the engine stopped answering and did not return within ${awayMs / 1000} s`;
+    const message = `the engine stopped responding and did not respond again within ${awayMs / 1000} s`;
     throw new UpdateError('engine-unavailable', message, { cause });
   }
 

@@ -19,7 +19,7 @@ export function createRejectionError(result: CommandResult): UpdateError {
   if (lacksModelPlugin(result))
     return new UpdateError(
       'outside-mounts',
-      'compose needs its plugin docker-model for models, and the container of the updater does not have it',
+      'compose needs the docker-model plugin for models, but the updater container does not have it',
       { advice: mountPlugin },
     );
   return new UpdateError(
@@ -42,7 +42,7 @@ export const notExecutedText = 'svc-updater records, but does not execute';
 
 /** Advice if docker-model is missing. Docker's packages install the plugin at this host path. */
 const mountPlugin =
-  'Add -v /usr/libexec/docker/cli-plugins/docker-model:/usr/local/libexec/docker/cli-plugins/docker-model:ro to the docker run command. If docker info on the host prints another path of the plugin, use that path before the colon.';
+  'Add -v /usr/libexec/docker/cli-plugins/docker-model:/usr/local/libexec/docker/cli-plugins/docker-model:ro to the docker run command. If docker info on the host prints a different path for the plugin, use that path before the first colon.';
 
 /** Compose 2.38 and later prints this message for a project with `models:` if docker-model is missing. */
 export const lacksModelPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
@@ -57,7 +57,7 @@ function adviceOn(message: string): { advice?: string } {
   const missed = network ? `network create ${network}` : volume && `volume create ${volume}`;
   if (missed) {
     return {
-      advice: `Create it again (docker ${missed}) or change its name in the file, then run {command} again.`,
+      advice: `Create it with docker ${missed} or correct its name in the file, then run {command} again.`,
     };
   }
   // Only compose before 5.2 reports this error. Later versions merge a service with an included service of the same

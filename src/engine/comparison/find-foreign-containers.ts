@@ -164,7 +164,7 @@ function withOneNumber(
   const only = [same.filter(isUp), same.filter(isUsual)].find((each) => each.length === 1);
   const removed = same.filter((each) => !only?.includes(each));
   return {
-    message: `containers ${namesOf(same)} have the same number of service ${service} of project ${project}; another updater has probably left ${only ? removed.map(({ name }) => name).join(' and ') : 'one of them'}`,
+    message: `containers ${namesOf(same)} of service ${service} in project ${project} have the same number; another updater has probably left ${only ? removed.map(({ name }) => name).join(' and ') : 'one of them'} behind`,
     advice: only
       ? `Make sure that ${only[0]?.name} is the container to keep. To remove the other, run ${removal(removed)}. Then run {command} again.`
       : 'Remove all but one of them with docker rm -f, then run {command} again.',

@@ -16,7 +16,7 @@ export interface HostRight {
   section: string;
   /** Path of the mount or device in the container; empty for other privileges. */
   item: string;
-  /** Name in messages: `capability SYS_ADMIN`, `/ of the host at /host`. */
+  /** Name in messages: `capability SYS_ADMIN`, `host path / mounted at /host`. */
   name: string;
 }
 
@@ -124,7 +124,7 @@ function gainedDevices(now: Json, then: Json): HostRight[] {
     })),
     ...toStrings(host.DeviceCgroupRules).map((rule) => {
       const [, which = rule, may = 'rwm'] = /^(.*) ([rwm]+)$/.exec(rule) ?? [];
-      return { what: right('device_cgroup_rules', `devices by the rule ${which}`), may };
+      return { what: right('device_cgroup_rules', `devices that match the rule ${which}`), may };
     }),
   ];
   const known = devices(now);
@@ -200,9 +200,9 @@ function gainedMounts(now: Json, then: Json, { isOwn, volumeOptions }: RightsCon
       (path === null ? mount.source === source : mount.path === path || mount.path === '/');
     const isOwnPath = path === null ? !isOfMachine(options) : path !== '/' && isOwn(path);
     if (isOwnPath || known.some(covers)) return [];
-    const what = path ?? `volume ${source} of ${options.device}`;
+    const what = path === null ? `volume ${source} (device ${options.device})` : `host path ${path}`;
     const how = writable ? '' : ' (read-only)';
-    return [right('volumes', `${what} of the host at ${destination}${how}`, destination)];
+    return [right('volumes', `${what} mounted at ${destination}${how}`, destination)];
   });
   const others = added(now.VolumesFrom, then.VolumesFrom);
   return [...gained, ...others.map((from) => right('volumes_from', `the mounts of ${from}`))];

@@ -4,7 +4,8 @@ import type { Engine } from '../cli/engine.ts';
 import { findEngineError } from '../http/engine-error.ts';
 
 /** Advice for engines whose archive calls fail, such as versions 29.5.1 and 29.7.0. */
-const mendArchives = 'Update the engine, because its docker cp fails. Then run {command} again.';
+const mendArchives =
+  'This engine cannot copy files to or from containers (docker cp fails). Update the engine, then run {command} again.';
 
 /**
  * Rethrows an archive call's error. If the engine itself rejected the call, the error then advises an engine update.

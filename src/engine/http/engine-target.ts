@@ -27,7 +27,7 @@ export function engineTarget(host: string, tls: readonly string[] = []): EngineT
   const url = URL.canParse(host) ? new URL(host) : null;
   if (url?.protocol !== 'tcp:' || url.hostname === '') {
     throw new TypeError(
-      `the engine's address ${host.replace(/\/\/[^/@]*@/, '//***@')} has an unsupported scheme`,
+      `the engine's address ${host.replace(/\/\/[^/@]*@/, '//***@')} is not a valid unix:// or tcp:// address`,
     );
   }
   const isSecure = tls.includes('--tlsverify') || tls.includes('--tls');

@@ -65,7 +65,7 @@ export function requireJsonObject(text: string): Record<string, unknown> {
   } catch {
     // The error below describes the problem.
   }
-  const message = `this is not an answer of an engine: ${text.slice(0, 100).trim()}`;
+  const message = `the response is not from a container engine: ${text.slice(0, 100).trim()}`;
   throw new EngineError('not-an-engine', message);
 }
 

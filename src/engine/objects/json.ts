@@ -26,7 +26,7 @@ export function parseObject(text: string): Json | null {
 
 /** @throws TypeError if the value is not a non-empty text */
 export function requireText(value: unknown): string {
-  if (typeof value !== 'string' || value === '') throw new TypeError('a text is missing');
+  if (typeof value !== 'string' || value === '') throw new TypeError('a string is missing');
   return value;
 }
 

@@ -30,7 +30,7 @@ const rows: readonly Row[] = [
     /(cannot|failed to) connect to the docker (daemon|api)|error during connect/i,
     'pull-unreachable',
     'often',
-    'the engine stopped answering',
+    'the engine stopped responding',
   ],
   [
     /x509|certificate|http response to https client/i,
@@ -97,7 +97,7 @@ const rows: readonly Row[] = [
     new RegExp(`internal server error|bad gateway|service unavailable|${status('5\\d\\d')}`, 'i'),
     'pull-unreachable',
     'often',
-    'the registry failed (5xx)',
+    'the registry reported a server error (5xx)',
   ],
   // If a pull fails before its response stream begins, the engine's error contains a registry's message only after a
   // 403.

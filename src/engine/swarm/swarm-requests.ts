@@ -51,8 +51,8 @@ async function requestSwarm(
       const cause = findEngineError(error);
       if (!isLeaderless(cause)) throw error;
       if (performance.now() <= endsAt) continue;
-      const why = cause.code === 'late' ? 'no answer' : cause.message;
-      const message = `no leader of the Swarm answers (${engineCalls[name].call}: ${why})`;
+      const why = cause.code === 'late' ? 'no response' : cause.message;
+      const message = `the Swarm has no leader that responds (${engineCalls[name].call}: ${why})`;
       const advice = 'Check docker node ls on a manager, then run {command} again.';
       throw new UpdateError('engine-unavailable', message, { advice });
     }

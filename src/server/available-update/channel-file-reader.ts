@@ -98,7 +98,7 @@ export class ChannelFileReader {
         ? await verifyChannelFile(bytes, new TextDecoder().decode(bundle ?? undefined), trust, { product })
         : parseUnverifiedChannelFile(bytes, product);
       if (isSignedTimeInFuture(file.issuedAt))
-        throw new Unproven(`it was issued at ${file.issuedAt}, in the future`);
+        throw new Unproven(`its issue date ${file.issuedAt} is in the future`);
       return file;
     } catch (error) {
       return error instanceof Unproven || error instanceof BadAsset
@@ -114,7 +114,7 @@ export class ChannelFileReader {
       const last = newestOf(stored.filter(isPast));
       if (last !== null && Date.parse(file.issuedAt) < Date.parse(last.issuedAt))
         return notAccepted(
-          `it was issued at ${file.issuedAt}, before the file that was accepted last (${last.issuedAt})`,
+          `it was issued at ${file.issuedAt}, but a newer file, issued at ${last.issuedAt}, has already been accepted`,
         );
       if (signer !== undefined) await this.#context.ledger.setChannelFile(signer, file);
       this.#last = file;
@@ -137,4 +137,4 @@ export class ChannelFileReader {
   }
 }
 
-const notAccepted = (why: string): string => `channel.json is not accepted: ${why}`;
+const notAccepted = (why: string): string => `channel.json was rejected: ${why}`;

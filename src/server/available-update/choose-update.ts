@@ -97,14 +97,16 @@ function chooseAmong(known: AvailableUpdateFacts): AvailableUpdate {
     );
   const next = nextRelease(latest, { version, releases, lastRun });
   if (next === null) {
-    const first = lastRun?.requiredRelease ?? latest.requires ?? 'another release';
+    const first = lastRun?.requiredRelease ?? latest.requires ?? null;
     return none(
       'upgrade-step',
-      `${first} must be installed before ${latest.version}, but no upgrade path to ${first} is known`,
+      first === null
+        ? `${latest.version} requires an intermediate release, but no upgrade path to it is known`
+        : `${first} must be installed before ${latest.version}, but no upgrade path to ${first} is known`,
     );
   }
   if (lag?.version === next.version)
-    return none('tag-lags', `${lag.version} is published, but ${lag.reference} does not point to it yet`);
+    return none('tag-lags', `${lag.version} was published, but ${lag.reference} does not point to it yet`);
   return {
     ...shown,
     next: {

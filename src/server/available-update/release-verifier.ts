@@ -161,7 +161,7 @@ export class ReleaseVerifier {
           return await ledger.setLastOffered(channel, proof);
         proofs.set(
           version,
-          `the release was published at ${proof.publishedAt}, before the release that was offered last (${last})`,
+          `the release was published at ${proof.publishedAt}, but a release published at ${last} has already been offered`,
         );
       }
     } catch (error) {

@@ -62,7 +62,7 @@ export class StaleTagWatch {
     try {
       if (!lag.digests.includes(await this.#remoteDigest(lag))) left.lag = Promise.resolve(null);
     } catch (cause) {
-      const message = `cannot check where ${lag.reference} points to`;
+      const message = `cannot check in the registry which image ${lag.reference} points to`;
       this.#settings.log({ level: 'warn', message, cause });
     }
   }

@@ -29,7 +29,7 @@ const withoutProto = z.transform((given: Record<string, string>, { issues }) => 
 });
 
 const when = about(z.optional(z.enum(['now', 'idle'])), '`idle` waits until running jobs have finished');
-const force = about(z.optional(z.boolean()), 'Start even if jobs are running, and interrupt them.');
+const force = about(z.optional(z.boolean()), 'Start even if this interrupts running jobs.');
 
 export const updateOrderSchema = z.strictObject({
   target: about(

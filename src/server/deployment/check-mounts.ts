@@ -64,8 +64,8 @@ function notThere(path: string, { socket, credentials, manual }: Deployment): Ho
     `the updater needs the ${what} ${path}, but it does not exist on the host`;
   if (path === socket) return new HomeNotFound('no-engine', missing('socket'), { manual });
   if (path === credentials)
-    return new HomeNotFound('no-directory', missing('registry login file'), { manual });
+    return new HomeNotFound('no-directory', missing('registry credentials file'), { manual });
   // Manual commands are omitted, because the project's directory does not exist on the host.
-  const message = `${path} does not exist on the host: the instance was started from a directory inside another program's container, for example Portainer`;
+  const message = `${path} does not exist on the host: the instance was started from a directory inside a container, for example by Portainer`;
   return new HomeNotFound('no-directory', message);
 }

@@ -189,7 +189,7 @@ export function describeUnrelatedContainer({ id, name, labels: given, createdAt 
   const where =
     project === undefined ? id.slice(0, 12) : `labelled as project ${project} in ${given[labels.directory]}`;
   return {
-    message: `container ${name} (${where}) does not belong to this instance but has the name of its updater. Wait until it has finished, or rename it`,
+    message: `container ${name} (${where}) has the name of this instance's updater but does not belong to this instance. Wait until the container has finished, or rename it`,
     since: new Date(createdAt).toISOString(),
   };
 }

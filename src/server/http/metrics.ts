@@ -22,16 +22,16 @@ export function formatMetrics(status: Status, past: readonly Run[]): string {
       run !== null && run.outcome === null,
     ],
     ['feed_age_seconds', 'Time since the last successful check for releases', secondsBetween(checkedAt, now)],
-    ['feed_failed', 'Whether the status contains a feedError', status.feedError !== null],
+    ['feed_failed', 'Whether a release check failed or the channel file expired', status.feedError !== null],
     [
       'last_run_outcome',
       'Kind and outcome of the last run',
       last && 1,
       { kind: String(last?.kind), outcome: String(last?.outcome) },
     ],
-    ['last_run_age_seconds', 'Time since the last run', secondsBetween(last?.endedAt, now)],
+    ['last_run_age_seconds', 'Time since the end of the last run', secondsBetween(last?.endedAt, now)],
     ['last_run_duration_seconds', 'Duration of the last run', secondsBetween(last?.startedAt, last?.endedAt)],
-    ['last_run_downtime_seconds', 'Downtime of the app in the last run', last?.downtimeSeconds],
+    ['last_run_downtime_seconds', 'Downtime of the app during the last run', last?.downtimeSeconds],
   ];
   return gauges.map(textOf).join('');
 }

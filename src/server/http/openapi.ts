@@ -30,7 +30,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
   return {
     openapi: '3.1.1',
     info: {
-      title: `Updates of ${/^[aeiou]|^svc$/.test(product) ? 'an' : 'a'} ${product} instance`,
+      title: `Update API of ${/^[aeiou]|^svc$/.test(product) ? 'an' : 'a'} ${product} instance`,
       version,
       license: { name: 'MIT', identifier: 'MIT' },
       description: joinIntoParagraph([
@@ -65,8 +65,8 @@ export function openApi(path: string, version: string, product = 'svc'): object 
           in: 'cookie',
           name: 'session',
           description: joinIntoParagraph([
-            'The host application authenticates requests, for example with a session cookie or a token.',
-            'This scheme is a placeholder for the authentication method that the host application uses.',
+            'The application authenticates requests, for example with a session cookie or a token.',
+            'This scheme is a placeholder for the authentication method that the application uses.',
           ]),
         },
       },
@@ -151,7 +151,7 @@ const withHeaders = ({ description, headers, content }: ResponseObject): object 
 });
 
 const responses = {
-  Unauthorized: createProblemResponseObject('The host application does not recognize the sender.'),
+  Unauthorized: createProblemResponseObject('The application does not recognize the sender.'),
   Forbidden: createProblemResponseObject('The user is not an admin.'),
   ForbiddenChange: createProblemResponseObject(
     joinIntoParagraph([
@@ -174,7 +174,7 @@ const responses = {
     "An unexpected error occurred. See the server's log for details.",
   ),
   Unavailable: createProblemResponseObject(
-    'The host application does not respond, the server is shutting down, or 100 event streams are open.',
+    'The application or the engine does not respond, the server is shutting down, or 100 event streams are already open.',
     { 'Retry-After': { required: true, schema: { type: 'string' }, description: 'Seconds' } },
   ),
 };

@@ -218,7 +218,7 @@ const cancelUpdate: Endpoint = {
   at: '/progress',
   summary: 'Cancel the current run',
   status: 202,
-  success: 'The cancellation was requested. The outcome of the run shows whether the run was cancelled.',
+  success: 'The cancellation was requested. If it succeeds, the run ends with the outcome `cancelled`.',
   content: createJsonContent('ToldRun'),
   others: {
     '409': createProblemResponseObject(
@@ -308,7 +308,7 @@ const skip = operation({
   id: 'skipRelease',
   method: 'PUT',
   at: '/skip',
-  summary: 'Skip the newest release until a newer one is published',
+  summary: 'Skip the newest release, but not later releases',
   body: {
     name: 'Skip',
     schema: skipRequestSchema,

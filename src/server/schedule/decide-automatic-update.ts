@@ -88,7 +88,7 @@ function whyBlocked(
   if (missing) return missing;
   if (isAgeUnknown) return { code: 'age-unknown', message: `the publication date of ${version} is unknown` };
   if (version === word.held?.version)
-    return { code: 'rolling-out', message: `${version} is not yet rolled out to this instance` };
+    return { code: 'rolling-out', message: `${version} has not been rolled out to this instance yet` };
   return null;
 }
 

@@ -54,7 +54,7 @@ export class PathUpdates implements RepeatedCheck {
     const { to } = pending;
     if (Date.now() > Date.parse(pending.until)) {
       const goal = last.upgradePath.at(-1);
-      const why = this.#said?.reason ?? 'the next update was not started in time';
+      const why = this.#said?.reason ?? 'the next update was not started before the deadline';
       await this.leave(last);
       return settings.log({
         level: 'warn',

@@ -112,7 +112,8 @@ export class ProductCallbacks implements JobQueue {
       this.#failing.delete(name);
       return result;
     } catch (cause) {
-      if (this.#failing.has(name)) throw new RepeatedFailure(`the callback ${name} still fails`, { cause });
+      if (this.#failing.has(name))
+        throw new RepeatedFailure(`the callback ${name} is still failing`, { cause });
       this.#failing.add(name);
       throw cause;
     }

@@ -32,7 +32,7 @@ const ownSchema = z.object({
   port: z._default(z.int().check(z.gte(1), z.lte(65535)), 8080),
   callbacksUrl: z
     .url({ protocol: /^https?$/, message: 'must be an http or https address' })
-    .check(z.refine((text) => !/@|\?|#/.test(text), 'must not contain a login, a query or a fragment')),
+    .check(z.refine((text) => !/@|\?|#/.test(text), 'must not contain credentials, a query or a fragment')),
   secretFile: z.string(),
   tokenFile: z.optional(z.string()),
   storeDirectory: z._default(z.string().check(z.startsWith('/', 'must be an absolute path')), '/store'),
@@ -58,7 +58,7 @@ export async function readServeSettings(
   const token = await secretIn(given.tokenFile, 'tokenFile', mistakes);
   const { port, callbacksUrl, secretFile, tokenFile, storeDirectory, ...rest } = given;
   for (const key of ofFunctions.filter((name) => name in rest)) {
-    mistakes.push(`${key} cannot be set: it is an option of the library for functions`);
+    mistakes.push(`${key} cannot be set: this option is only for programs that embed the library`);
     delete rest[key];
   }
   const said = libraryOptions.parse(rest);
@@ -87,7 +87,7 @@ async function settingsInFile(path: string | undefined, mistakes: string[]): Pro
   try {
     const settings: unknown = parse(await readFile(path, 'utf8'));
     if (isMap(settings)) return settings;
-    mistakes.push(`${path} must contain keys and values`);
+    mistakes.push(`${path} must contain YAML settings, such as "port: 8080"`);
   } catch (cause) {
     // Only the first line of a YAML error is reported, because the other lines quote the file, which may contain
     // passwords.

@@ -215,7 +215,7 @@ export class StateStore {
     const value = (schemas[key].safeParse(text).data ?? null) as Stored<K> | null;
     if (value === null && !this.#unreadable.has(key)) {
       this.#unreadable.add(key);
-      log({ level: 'warn', message: `ignoring the store entry ${key}, which cannot be read` });
+      log({ level: 'warn', message: `ignoring store entry ${key}, because it cannot be parsed` });
     }
     return { text, value };
   }

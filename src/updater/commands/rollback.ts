@@ -148,7 +148,7 @@ async function planRollback(
     images: new Set(ids.filter((_, index) => images[index] !== null)),
   });
   if (reasons.length > 0) {
-    const which = `the newest restore point has the data of ${point.version}, saved at ${formatRestorePointTime(point)} before the update to ${changeover.words.goal}`;
+    const which = `the newest restore point contains the data of ${point.version}, which was saved at ${formatRestorePointTime(point)} before the update to ${changeover.words.goal}`;
     throw new UpdateError('modified-since', reasons.at(-1) ?? '', {
       detail: [which, ...reasons.slice(0, -1)],
     });
@@ -204,7 +204,7 @@ function showRollback(
     : '; the current data will be saved first, so that it can be recovered manually';
   log.warn(`all data written since then will be replaced${saved}`);
   for (const { path } of mounts.filter((each) => isHostDirectory(each.path, record.point.directory)))
-    log.warn(`the rollback replaces everything in ${JSON.stringify(path)} of the host`);
+    log.warn(`the rollback will replace everything in the host directory ${JSON.stringify(path)}`);
   log.info(`${names} will be unavailable for about ${about} s`);
   if (excluded.length > 0)
     log.info(`not in the restore point and therefore not changed: ${joinWithAnd(excluded)}`);
@@ -245,7 +245,7 @@ async function rollBackTo(
   const health =
     unwell.length === 0
       ? ''
-      : `; unhealthy already before the update: ${joinWithAnd([...new Set(unwell.map(({ service }) => service))])} (check docker compose logs)`;
+      : `; already unhealthy before the update: ${joinWithAnd([...new Set(unwell.map(({ service }) => service))])} (see docker compose logs)`;
   const newer = discardCurrent
     ? 'all data written since then was discarded'
     : 'for manual recovery, the newer data is kept until the next update with --restore-point';

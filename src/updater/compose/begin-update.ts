@@ -47,7 +47,7 @@ export async function beginUpdate(
     const { plan, early, checked } = await planRun(context, instance, soFar, before);
     if (plan.point !== null && instance.own.restartPolicy === 'no')
       context.log.warn(
-        "the updater's container has no restart policy: if the updater crashes while services are stopped, the services stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
+        "the updater's container has no restart policy: if the updater crashes after stopping services, they stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
       );
     // A run without tag changes may stop no container. The `pull` step then decides whether to wait for the host check.
     if (plan.updates.some(changesTag)) await checked;

@@ -51,7 +51,7 @@ export function findRollbackObstacles(
     ...dataChanged,
     ...pruned.map(
       ({ name, imageReference }) =>
-        `the image used by ${name}, ${imageReference}, is no longer on this machine`,
+        `the image ${imageReference}, which ${name} used before the update, is no longer on this machine`,
     ),
   ];
 }

@@ -111,7 +111,7 @@ export function findRestorePointsDirectory(
   if (restoreDir === null) return restorePointsPath(project.directory);
   const host = paths.toHost(restoreDir);
   if (host !== null) return host;
-  const message = `the directory ${restoreDir} (--restore-dir) is not inside a host directory that is mounted into this container`;
+  const message = `the directory ${restoreDir} (--restore-dir) is not mounted from the host into this container`;
   throw new UpdateError('outside-mounts', message, { advice: `Add ${formatMountFlags(restoreDir)}.` });
 }
 

@@ -42,7 +42,7 @@ function unpublished(
   const pins = updates.filter(changesTag).map((update) => update.pin);
   const others = own ? `; ${to} is published as ${joinWithAnd(published)}` : '';
   const advice = own
-    ? `Set the tag ${own} manually (${formatTagLocations(pins)}), ${formatTagAdvice(pin)}.`
+    ? `Manually set the tag to ${own} (${formatTagLocations(pins)}), ${formatTagAdvice(pin)}.`
     : 'Check that the release is published, then run {command} again.';
   const message = `${pin.reference.repository} has no tag ${tag}${others}`;
   return new UpdateError('pin-unsupported', message, { advice });
@@ -67,7 +67,7 @@ function unclear(
     whole?.kind === 'release'
       ? `${whole.prefix}${whole.version}`
       : `${to}${'.0'.repeat(Math.max(1, 3 - countVersionNumbers(version)))}`;
-  const message = `${to} does not identify a single release for ${pin.service}, which is pinned to ${pin.tag.text} (${pin.place.description})${found}`;
+  const message = `${to} is not the full version of a release for ${pin.service}, which is pinned to ${pin.tag.text} (${pin.place.description})${found}`;
   const advice = `Specify the full version, such as --target ${example}.`;
   return new UpdateError('pin-unsupported', message, { advice });
 }

@@ -52,7 +52,8 @@ export function checkRequiredRelease(
   const message = `${step.tag} must be installed before ${app.to}, but the running version is ${plan.prefix}${running}`;
   const pulled = labelledVersionOf(app, image);
   if (pulled !== null && compareVersions(pulled, step.version) <= 0) {
-    throw new UpdateError('upgrade-step', `${message}; the required release is not older than ${app.to}`, {
+    const contradiction = `${message}; ${app.to} is not newer than the release that it requires`;
+    throw new UpdateError('upgrade-step', contradiction, {
       advice: 'The release has an incorrect label. Report this to the publisher.',
     });
   }
@@ -72,5 +73,5 @@ function adviceTo(
   }
   // An update never changes a floating tag, whatever the target, but only pulls it again. Therefore, the tag must be
   // set manually.
-  return `Set the tag ${step} manually (${formatTagLocations(pins)}) and run the update with --target ${step}. Then change the tag back to ${pin.tag.text} and run the update ${again}.`;
+  return `Manually set the tag to ${step} (${formatTagLocations(pins)}), then run the update with --target ${step}. After that, set the tag back to ${pin.tag.text} and run the update ${again}.`;
 }

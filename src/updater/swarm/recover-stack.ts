@@ -55,7 +55,7 @@ export async function recoverStack(
       return { kind: 'ended', ending: logLastLine({ ...step.ending, exitCode: 0 }, log) };
     case 'set-aside':
       log.warn(
-        `${story}; the stack was changed after that, so nothing is undone, and the record of that run is discarded`,
+        `${story}; the stack has been changed since, so this run undoes nothing and discards the record of that run`,
       );
       return settled({ inherits: step.inherits });
     case 'succeed':

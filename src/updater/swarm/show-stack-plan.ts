@@ -44,7 +44,7 @@ export async function showStackPlan(given: FirstContext): Promise<number> {
     const together = move.role === 'app' && isSideBySide(move.wanted) && !stopFirst;
     if (together)
       log.info(
-        `old and new tasks of ${move.name} will run at the same time for a while; use --stop-first to prevent this`,
+        `old and new tasks of ${move.name} will briefly run at the same time; use --stop-first to prevent this`,
       );
   }
   const may = nodesFor(chosen, nodes);

@@ -1,6 +1,6 @@
 /**
- * Copies a text to the clipboard. If the clipboard is not available (on plain HTTP, or if it is forbidden), selects the
- * text on the page instead and returns false.
+ * If the clipboard is unavailable (on plain HTTP, or forbidden), selects the text on the page instead and returns
+ * false.
  */
 export async function copyText(text: string, shown: () => Element | null): Promise<boolean> {
   try {

@@ -2,12 +2,12 @@ import { flattenChildren, type VNode, type VNodeChild } from './vnode.ts';
 
 const svgTags = new Set(['svg', 'path', 'circle']);
 
-/** The last description of each node. */
+/** The VNode from which each DOM node was last drawn. */
 const made = new WeakMap<Node, VNode>();
 
 /**
- * Updates the children of a node. Nodes that match the new description are reused with their focus, selection and
- * scroll position, so that nothing flickers and nothing is announced twice. Text is never inserted as HTML.
+ * Reuses the nodes that match the new description. They keep their focus, selection and scroll position, nothing
+ * flickers, and nothing is announced twice. Text is never inserted as HTML.
  */
 export function patchChildren(parent: Node, children: readonly VNodeChild[]): void {
   const wanted = flattenChildren(children);
@@ -48,8 +48,8 @@ function dress(element: Element, wanted: VNode): void {
   for (const name of Object.keys({ ...before, ...wanted.attributes })) {
     const value = wanted.attributes[name] ?? false;
     const text = value === true ? '' : String(value);
-    // `value` is set as a property, because the attribute is only the initial value of a field and would reveal a
-    // secret.
+    // `value` is set as a property. The attribute is only a field's initial value, and would expose a secret in the
+    // page.
     if (name.startsWith('on') || name === 'value') Object.assign(element, { [name]: value || null });
     else if (value === false) element.removeAttribute(name);
     else if (element.getAttribute(name) !== text) element.setAttribute(name, text);

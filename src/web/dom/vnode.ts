@@ -1,10 +1,9 @@
 type Value = string | number | boolean | null | undefined | ((event: Event) => void);
 type Attributes = Readonly<Record<string, Value>>;
 
-/** Description of a DOM element. */
 export interface VNode {
   tag: string;
-  /** Key that identifies an element among similar elements, even after the element has moved. */
+  /** Identifies the element among siblings with the same tag, even after it has moved. */
   key: unknown;
   /** Attributes and event listeners, such as `onclick`. */
   attributes: Attributes;

@@ -1,10 +1,10 @@
-/** Time in ms within which several announcements are merged into one announcement. */
+/** Delay in ms of a polite announcement. A newer announcement within this time replaces it. */
 const gathered = 2_000;
 
 /**
- * Announces the state of a dialog to screen readers (docs/contract.md 10.8). The live regions are inside the dialog,
- * because everything outside is inert. Of several announcements within two seconds, only the last is made. Urgent
- * announcements are made immediately.
+ * Announces the state of a dialog to screen readers (docs/contract.md 10.8). Of several announcements within two
+ * seconds, only the last is made; urgent announcements are made immediately. The live regions are inside the dialog,
+ * because everything outside of it is inert.
  */
 export class Announcer {
   readonly polite = region('status', 'polite');
@@ -25,7 +25,7 @@ export class Announcer {
     }
   }
 
-  /** Sets the text without an announcement, because a screen reader reads the text anyway when the dialog opens. */
+  /** Records the text without announcing it, because screen readers read it anyway when the dialog opens. */
   begin(text: string): void {
     clearTimeout(this.#timer);
     this.#said = text;

@@ -33,7 +33,7 @@ export class SvcUpdateDialog extends UpdateElement {
   #key = '';
   #timer: ReturnType<typeof setTimeout> | undefined;
   #reloadTimer: ReturnType<typeof setTimeout> | undefined;
-  /** Keys of actions that must be done only once for each run and have been done. */
+  /** Keys of completed actions that must not be repeated for the same run. */
   readonly #done = new Set<string>();
   #isShown = false;
   readonly #sizes = new ResizeObserver(() => this.#letScroll());
@@ -129,11 +129,11 @@ export class SvcUpdateDialog extends UpdateElement {
     if (body) this.#sizes.observe(body);
     if (isFirst) this.#announcer.begin(announcement);
     else this.#announcer.say(announcement, isUrgent);
-    // If the focused element was removed, focus the heading, because it cannot be pressed by mistake.
+    // If the focused element was removed, focus the heading. Unlike a button, the heading cannot be pressed by mistake.
     if (focused !== null && this.shadow.activeElement === null && this.#dialog.open) this.#heading()?.focus();
   }
 
-  /** Makes the body focusable if it can be scrolled, because users must be able to scroll it with the keyboard. */
+  /** Makes a scrollable body focusable, so that users can scroll it with the keyboard. */
   #letScroll(): void {
     const body = this.#content.querySelector('.body');
     if (!body) return;
@@ -161,7 +161,7 @@ export class SvcUpdateDialog extends UpdateElement {
     return isFirst;
   }
 
-  /** Reloads the page, unless a script of the page prevents the reload. */
+  /** A script on the page can prevent the reload. */
   #reload(run: string): void {
     const { state } = this.store;
     const isWanted = this.hostPage.dispatch('reload', { run: state.watched, version: state.version });
@@ -215,8 +215,7 @@ export class SvcUpdateDialog extends UpdateElement {
       case 'cancel':
         this.#set({ isCancelSent: true });
         await store.cancel();
-        // The state now contains the response. If the cancellation was refused or the response was lost, the button can
-        // be pressed again.
+        // If the cancellation was refused or the response was lost, the user can press the button again.
         return this.#set({ isCancelSent: false });
       case 'check':
         return store.check();
@@ -239,7 +238,7 @@ export class SvcUpdateDialog extends UpdateElement {
       this.#content.querySelector<HTMLElement>('[aria-invalid]')?.focus();
       return;
     }
-    // The values are kept for now, because the update may still be refused.
+    // The values are kept, because the server may still refuse the update.
     this.#local = { values };
     const given = listed.flatMap(({ name }) => (values?.[name] ? [[name, values[name]]] : []));
     void this.store.start(given.length === 0 ? order : { ...order, settings: Object.fromEntries(given) });
@@ -267,7 +266,7 @@ function closingLabel(state: PageState): string {
   return isRollbackRun(findRunInProgress(state)) ? t.closeDuringRollback : t.closeDuringUpdate;
 }
 
-/** Opens the dialog of an address. If there is none, creates it with the attributes of its opener. */
+/** Opens the dialog for the endpoints at `base`. If there is none, creates one with the attributes of the opener. */
 export function openUpdateDialog(base: string | null, opener: HTMLElement | null = null): SvcUpdateDialog {
   const found = [...document.querySelectorAll<SvcUpdateDialog>('svc-update-dialog')].find(
     (dialog) => dialog.address === endpointsPathOf(base),

@@ -3,9 +3,7 @@ import type { PageStore } from '../store/page-store.ts';
 import { wordingAt } from '../texts.ts';
 import { formatTabTitle } from '../views/tab-title.ts';
 
-/**
- * The page around the elements. Reports an update to the page: as events for its scripts, and in the title of the tab.
- */
+/** Page that contains the elements. Updates are reported to its scripts as events, and in the tab title. */
 export class EmbeddingPage {
   readonly store: PageStore;
   readonly #elements = new Set<HTMLElement>();
@@ -15,7 +13,7 @@ export class EmbeddingPage {
   readonly #endedRuns = new Set<string>();
   /** Original title of the page, and the title that is shown instead; null if the original title is shown. */
   #title: { own: string; shown: string } | null = null;
-  /** New version after the reload; null if there is none or the message about it was closed. */
+  /** New version if the page was reloaded after an update; null otherwise, or after the message about it was closed. */
   arrived: string | null = null;
 
   constructor(store: PageStore) {
@@ -37,8 +35,8 @@ export class EmbeddingPage {
   }
 
   /**
-   * Dispatches an event on the dialog, or on another element if there is no dialog. Returns false if the page has
-   * prevented the default action.
+   * Dispatches the event on the dialog, or on another element if there is no dialog. Returns false if a script on the
+   * page has prevented the default action.
    */
   dispatch(name: 'start' | 'end' | 'reload', detail: object): boolean {
     const elements = [...this.#elements];
@@ -76,13 +74,13 @@ export class EmbeddingPage {
     const page = { now: performance.now(), dismissed: dismissed.all() };
     const arrived = this.arrived === null ? null : t.titleUpdated(this.arrived, t.product);
     this.#setTitle(isWanted ? (formatTabTitle(state, page, t) ?? arrived) : null);
-    // During an outage, the title is updated regularly, because it may contain the duration of the outage.
+    // During an outage, the title is updated every second, because it may contain the outage's duration.
     if (state.outage !== null && document.visibilityState !== 'hidden')
       this.#timer = setTimeout(() => this.#showTitle(), 1000);
   }
 
   #setTitle(text: string | null): void {
-    // If the page has changed its title in the meantime, the changed title is the one to restore.
+    // If the page has changed its title in the meantime, the changed title is restored later.
     const own = this.#title && document.title === this.#title.shown ? this.#title.own : document.title;
     if (text === null) {
       if (this.#title) document.title = own;

@@ -9,14 +9,14 @@ import { noticeStyleSheet } from './styles.ts';
 import { Toast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';
 
-/** Data from the page before the reload, shown by the first notice of an admin; undefined until read. */
+/** Data stored before the reload; undefined until read, null if there is none or a notice has taken it. */
 let handover: ReloadHandover | null | undefined;
 
-/** `<svc-update-notice>`: shows the running version, and a button to update for admins. */
+/** `<svc-update-notice>`: shows the running version and, to admins, an update button. */
 export class SvcUpdateNotice extends UpdateElement {
   readonly #bar = document.createElement('span');
   readonly #toast = new Toast(() => this.#closeToast());
-  /** Version in the first response. It is considered to be the version of the page if the page does not specify one. */
+  /** Version in the first response. It is used as the page's version if the page does not specify one. */
   #firstVersion: string | null = null;
   #handover: ReloadHandover | null = null;
   #news: Run | null = null;
@@ -31,7 +31,7 @@ export class SvcUpdateNotice extends UpdateElement {
     openUpdateDialog(this.getAttribute('base'), this);
   }
 
-  /** Focuses the first button of the notice. Needed because a dialog that closes returns the focus to the notice. */
+  /** Focuses the first button, because a closing dialog returns the focus to the notice. */
   override focus(): void {
     this.#bar.querySelector('button')?.focus();
   }
@@ -64,7 +64,7 @@ export class SvcUpdateNotice extends UpdateElement {
     const { status } = this.store.state;
     if (handover === undefined) handover = takeReloadHandover(() => sessionStorage);
     if (handover && status?.run?.id === handover.run && status.run.outcome === 'updated') {
-      // The number of queued jobs is only updated now, to include jobs created during the update. Jobs created later
+      // The number of queued jobs is updated only once, to include jobs created during the update. Jobs created later
       // did not wait for the update.
       const now = status.reason?.jobs?.length ?? 0;
       this.#handover = { ...handover, queued: Math.max(handover.queued, now) };

@@ -22,7 +22,7 @@ export class SvcUpdateSettings extends UpdateElement {
 
   constructor() {
     super(formStyleSheet);
-    // The browser must not validate the values, because the server validates them and explains which values it rejects.
+    // The browser must not validate the values. The server validates them and explains which values it rejects.
     this.#form.noValidate = true;
     this.#form.addEventListener('input', ({ target }) => this.#change(target as HTMLInputElement));
     this.#form.addEventListener('submit', (event) => {
@@ -32,7 +32,7 @@ export class SvcUpdateSettings extends UpdateElement {
     this.shadow.append(this.#form);
   }
 
-  /** Returns the saved settings of automatic updates; null if the form does not show them. */
+  /** Returns the saved settings for automatic updates; null if the form does not show them. */
   protected automaticOf({ automatic }: Status): Automatic | null {
     return automatic;
   }
@@ -87,7 +87,7 @@ export class SvcUpdateSettings extends UpdateElement {
     this.#isSaving = false;
     const t = this.wording;
     if (answer.kind === 'ok') {
-      // If the draft is another one, the user has made changes during the request, which must be kept.
+      // If the user has changed the draft during the request, the changes are kept.
       if (this.#draft === draft) this.#draft = {};
       this.#result = { look: 'ok', text: this.#told(store.state.status ?? status) };
     } else {
@@ -105,7 +105,7 @@ export class SvcUpdateSettings extends UpdateElement {
     this.draw();
   }
 
-  /** Sends the draft. Settings that the server may refuse are sent first, so that nothing is saved after a refusal. */
+  /** Sends the automatic update settings first. If the server rejects them, the channel is not saved either. */
   async #ask(status: Status, draft: SettingsDraft): Promise<RequestResult<Status | UserStatus>> {
     const { channel = status.channel } = draft;
     const answer = this.automaticOf(status) && (await this.store.setAutomatic(createAutomaticChoice(draft)));
@@ -113,7 +113,6 @@ export class SvcUpdateSettings extends UpdateElement {
     return this.store.setChannel(channel);
   }
 
-  /** Describes the saved settings in words. */
   #told(status: Status): string {
     const automatic = this.automaticOf(status);
     const t = this.wording;

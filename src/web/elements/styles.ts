@@ -4,7 +4,7 @@ const Sheet =
     replaceSync() {}
   };
 
-/** Creates a constructed style sheet, because any content security policy allows constructed style sheets. */
+/** Constructed style sheets are allowed by every content security policy. */
 function sheet(css: string): CSSStyleSheet {
   const made = new Sheet();
   made.replaceSync(css);
@@ -12,8 +12,8 @@ function sheet(css: string): CSSStyleSheet {
 }
 
 /**
- * Styles of all elements. Colors, spacing, radius and fonts are custom properties that the page may set, with defaults.
- * The `color-scheme` of the page selects light or dark colors. Sizes are in em, because users may double the text size.
+ * Styles of all elements. A page can override the colors, spacing, radius and fonts with custom properties. Its
+ * `color-scheme` selects light or dark colors. Sizes are in em, because users may double the text size.
  */
 export const baseStyleSheet = sheet(`
 :host {

@@ -12,7 +12,7 @@ import { h } from '../dom/vnode.ts';
 import { isRollbackRun } from '../model/selectors.ts';
 import { renderMessageBox, renderPageLink } from '../views/components.ts';
 
-/** A message about a successful update, shown above all other content of the page, wherever the notice is placed. */
+/** Message about a successful update. As a popover, it appears above the page wherever the notice is placed. */
 export class Toast {
   readonly element = document.createElement('div');
   readonly #close: () => void;
@@ -22,7 +22,7 @@ export class Toast {
     Object.assign(this.element, { className: 'toast', popover: 'manual', role: 'status', hidden: true });
   }
 
-  /** Shows the message. @param news the run if it was started automatically, otherwise null */
+  /** @param news the run if it was started automatically; otherwise null */
   show(status: Status, { queued, news }: { queued: number; news: Run | null }, t: Wording): void {
     const link = createPageLink(findReleasePageUrl(status, status.version), t.releaseNotes);
     const { run, version, reason } = status;

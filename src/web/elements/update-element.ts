@@ -12,7 +12,7 @@ export const endpointsPathOf = (base: string | null): string => (base || usualBa
 
 const hostPages = new Map<string, EmbeddingPage>();
 
-/** Returns the page object for an address. Elements with the same address share one store. */
+/** Elements with the same address share one page object and one store. */
 function hostPageFor(address: string): EmbeddingPage {
   const hostPage = hostPages.get(address) ?? new EmbeddingPage(new PageStore(address));
   hostPages.set(address, hostPage);
@@ -20,12 +20,12 @@ function hostPageFor(address: string): EmbeddingPage {
 }
 
 /**
- * Base class of the elements. The fallback is for a server that renders pages: it has no `HTMLElement`, and imports
- * this module without creating elements.
+ * The fallback is for a server that renders pages. It has no `HTMLElement` and imports this module without creating
+ * elements.
  */
 const Base = globalThis.HTMLElement ?? class {};
 
-/** An element with a store and a shadow root, which is redrawn after each change. */
+/** Base class of the elements. It redraws the shadow root after each change of the store or the texts. */
 export abstract class UpdateElement extends Base {
   static readonly observedAttributes = Object.keys(attributes);
   readonly shadow: ShadowRoot;
@@ -40,7 +40,7 @@ export abstract class UpdateElement extends Base {
 
   protected abstract draw(): void;
 
-  /** Returns the normalized address of the server's endpoints. */
+  /** Returns the path of the server's endpoints without a trailing slash. */
   get address(): string {
     return endpointsPathOf(this.getAttribute('base'));
   }
@@ -54,7 +54,7 @@ export abstract class UpdateElement extends Base {
     return this.hostPage.store;
   }
 
-  /** Returns the texts, with ages relative to the current time. */
+  /** Returns the texts, in which times are relative to the server's current time. */
   protected get wording(): Wording {
     return wordingAt(computeServerTime(this.store.state.clock, performance.now()));
   }

@@ -15,23 +15,23 @@ import type { Run } from '../../wire/status.ts';
 import { isRunInProgress, type PageState, type RollbackRequestState } from './page-state.ts';
 import { findPendingStep, findPendingStepPosition, findRunInProgress, isUneventfulRun } from './selectors.ts';
 
-/** Context in which a dialog is shown, in addition to the state of the page. */
+/** Everything that a dialog depends on besides `PageState`. */
 interface PageContext extends Omit<StatusContext, 'history'> {
-  /** Current value of the page's counter, `performance.now()`. */
+  /** Current value of `performance.now()`. */
   now: number;
-  /** Ids of runs whose result was dismissed in this browser. */
+  /** Ids of the runs whose results were dismissed in this browser. */
   dismissed: ReadonlySet<string>;
   isCancelSent?: boolean;
-  /** Whether a script of the page prevented the reload. */
+  /** Whether a script on the page prevented the reload. */
   isReloadPrevented?: boolean;
 }
 
-/** Time in ms for which an unexpected outage must last before the dialog shows the outage. */
+/** Minimum duration in ms of an unexpected outage before the dialog shows it. */
 const blip = 2_000;
-/** Time in ms during which a proxy may respond with its own page, until it finds the new container. */
+/** Time in ms that a proxy may need to find the new container. Until then, it may respond with its own page. */
 const pageGrace = 10_000;
 
-/** Selects the presentation of a dialog. The first case that applies is selected (docs/contract.md 10.2). */
+/** The first case that applies is selected (docs/contract.md 10.2). */
 export function selectDialogPresentation(state: PageState, context: PageContext, t: Wording): Presentation {
   const { status, start, version, watched, history } = state;
   const { now, dismissed } = context;
@@ -147,8 +147,8 @@ function rollbackView(
 }
 
 /**
- * Finds the completed run whose result must be shown, because it has not been dismissed. The result `updated` is only
- * shown if this page has seen the run in progress.
+ * Finds the completed run whose result has not been dismissed yet. A successful update is only shown if this page has
+ * seen it in progress.
  */
 const undismissedEnd = ({ watched, status }: PageState, dismissed: ReadonlySet<string>): Run | undefined =>
   [watched, status?.run].find(

@@ -15,12 +15,12 @@ import {
 } from './selectors.ts';
 
 export interface NoticeView {
-  /** Running version; null before the first response. */
+  /** Running version; before the first response, the version that rendered the page, or null if unknown. */
   version: string | null;
-  /** Whether the version is a button that opens the dialog. */
+  /** Whether the version is shown as a button that opens the dialog. */
   isButton: boolean;
   pill: NoticePill | null;
-  /** Automatic update to announce, because its message has not been closed yet. */
+  /** Successful automatic update whose message has not been closed yet. */
   news: Run | null;
 }
 
@@ -28,12 +28,12 @@ export interface NoticePill {
   kind: 'updating' | 'failed' | 'reload' | 'recalled' | 'urgent' | 'available';
   label: string;
   isBad?: boolean;
-  /** Tooltip with the reason that the publisher gives. */
+  /** Tooltip with the publisher's reason for the recall or the urgent update. */
   title?: string;
 }
 
 export interface NoticeContext {
-  /** Whether the element has the attribute `admin`. */
+  /** Whether the element has the `admin` attribute. */
   isAdmin: boolean;
   /** Version of the server that rendered the page; null if unknown. */
   pageVersion: string | null;
@@ -43,8 +43,8 @@ export interface NoticeContext {
 
 export function buildNoticeView(state: PageState, surroundings: NoticeContext, t: Texts): NoticeView {
   const { status, version } = state;
-  // A user who receives the status for users is not an admin, even if the page sets the attribute (docs/contract.md
-  // 10.9).
+  // A user who receives only the status for non-admins is not an admin, even if the page sets the `admin` attribute
+  // (docs/contract.md 10.9).
   const isButton = surroundings.isAdmin && (status !== null || version === null);
   return {
     version: version ?? surroundings.pageVersion,
@@ -73,12 +73,11 @@ function pillOf(
     versionBefore !== null &&
     isSameVersion(version, versionBefore) &&
     !isSameVersion(version, pageVersion);
-  // No reload is suggested while a dialog is open, because the user may be typing in the dialog.
+  // While a dialog is open, no reload is suggested, because the user may be typing.
   if (isOld && !isDialogOpen) return { kind: 'reload', label: t.reloadFor(version) };
   if (!isAdmin || status === null) return null;
   const { run: last, next, recalled, urgent, skipped } = status;
-  // An unknown outcome from a newer server is not handled here: only the dialog shows it, with the text from the
-  // server.
+  // If a newer server sends an outcome that this page does not know, only the dialog shows it, with the server's text.
   if (
     last &&
     ['failed', 'broken'].includes(resultKindOf(last)) &&
@@ -103,7 +102,10 @@ function updatingText(run: Run | null, place: PathPosition | null, isAdmin: bool
   return percent === null ? t.updating : t.updatingPercent(percent);
 }
 
-/** Returns the automatic update to announce. Null on a page of an older version, which suggests a reload first. */
+/**
+ * Finds the automatic update to announce. A page of an older version announces none, because it suggests a reload
+ * first.
+ */
 function newsOf({ status, version }: PageState, { pageVersion, dismissed }: NoticeContext): Run | null {
   const run = status?.run;
   const isNew = run?.by === automaticCaller && run.outcome === 'updated' && !dismissed.has(run.id);

@@ -5,46 +5,44 @@ import type { RunFollowEvent } from '../../wire/api-client/run-follow-events.ts'
 import type { BlockingJob, Reason, RollbackOffer, Run, Status, ToldRun } from '../../wire/status.ts';
 import { advanceServerClock, type ServerClock } from './server-clock.ts';
 
-/** A time as the value of the page's counter `performance.now()` in milliseconds. */
+/** Value of `performance.now()` in milliseconds. */
 type Moment = number;
 
-/** An outage, during which the server does not respond. */
 interface Outage {
   since: Moment;
   /**
-   * Time of the first successful response from another sender than the server, such as a proxy; null if there is none.
+   * Time of the first 2xx response that was not sent by the server but, for example, by a proxy; null if there was
+   * none.
    */
   pageSince: Moment | null;
 }
 
-/** State of a start request that was sent from this page. */
 export type StartRequestState =
-  /** The request has been sent, and the response is pending. */
+  /** The start or rollback request has been sent, and its response is pending. */
   | { kind: 'pressed'; to: string | null; isRollback?: boolean }
   /** The start request was not accepted. `problem` is null if the connection was lost. */
   | { kind: 'not-started'; problem: Problem | null };
 
-/** State of a rollback that was requested on this page. */
 export type RollbackRequestState =
   | { kind: 'asking'; to: string; since: Moment }
   | { kind: 'offer'; offer: RollbackOffer }
-  /** The server refused the request for the offer or for the rollback. `problem` is null if the connection was lost. */
+  /** The server rejected the rollback or the preceding check. `problem` is null if the connection was lost. */
   | { kind: 'refused'; to: string; problem: Problem | null };
 
-/** Immutable state of a page. */
+/** Never mutated: each action creates a new state. */
 export interface PageState {
-  /** Status from the server; null if the user is not an admin. */
+  /** Status for admins; null before the first response and for all other users. */
   status: Status | null;
-  /** Running version, which all users receive. */
+  /** Running version. All users receive it. */
   version: string | null;
   isUpdating: boolean;
-  /** Version in the response before the last response. */
+  /** Running version in the previous response. */
   versionBefore: string | null;
   answeredAt: Moment | null;
   clock: ServerClock | null;
   loggedOut: boolean;
   outage: Outage | null;
-  /** Latest state of the watched run: the last run that this page has seen in progress. */
+  /** Latest known state of the last run that this page has seen in progress. */
   watched: Run | null;
   /** Time at which the page received the result of the watched run. */
   watchedEndedAt: Moment | null;
@@ -52,10 +50,10 @@ export interface PageState {
   isWatchedUnknown: boolean;
   start: StartRequestState | null;
   rollback: RollbackRequestState | null;
-  /** Problem document of a refused cancellation. */
+  /** Problem document from a refused cancellation. */
   cancelProblem: Problem | null;
   history: readonly Run[] | null;
-  /** Number of queued jobs at the start of the update. If no update is in progress, the current number. */
+  /** Number of queued jobs when the update started; if no update is in progress, the current number. */
   queued: number;
 }
 
@@ -79,17 +77,17 @@ export const initialPageState: PageState = {
 };
 
 export type PageAction =
-  /** Events of a run, and responses to other requests. Log lines are not part of the state. */
+  /** Events of a run, without log lines. `unheard` also reports other failed requests. */
   | Exclude<RunFollowEvent, { kind: 'line' }>
   | { kind: 'status'; status: Status | UserStatus }
   | { kind: 'history'; runs: readonly Run[] }
   | { kind: 'pressed'; to: string | null; isRollback?: boolean }
-  /** The start request was rejected with status 409, and `reason` explains what prevents the start. */
+  /** The server rejected the start request with HTTP status 409 because of `reason`. */
   | { kind: 'in-the-way'; reason: Reason }
   | { kind: 'not-started'; problem: Problem | null }
   | { kind: 'cancel-refused'; problem: Problem }
   | { kind: 'rollback'; rollback: RollbackRequestState }
-  /** The responses to the start, rollback and cancellation requests need no longer be shown. */
+  /** The dialog no longer needs to show the responses to start, rollback and cancellation requests. */
   | { kind: 'acknowledged' }
   | { kind: 'closed' };
 
@@ -126,7 +124,7 @@ export function reducePageState(state: PageState, action: PageAction, at: Moment
     case 'acknowledged':
       return { ...state, start: null, rollback: null, cancelProblem: null };
     case 'closed':
-      // A start request whose response is pending is kept, even if the dialog was closed and opened again.
+      // A start request remains pending even if the dialog is closed and opened again.
       return {
         ...state,
         start: isStartPending(state) ? state.start : null,
@@ -137,8 +135,8 @@ export function reducePageState(state: PageState, action: PageAction, at: Moment
 }
 
 /**
- * Escapes all characters in the server's texts that could hide or reverse other text. Line breaks and tabs remain,
- * because release notes need them.
+ * Escapes characters in the server's texts that could hide or reverse other text. Line breaks and tabs remain, because
+ * release notes need them.
  */
 const clean = <T>(value: T): T =>
   mapTexts(value, (text) => text.replace(/(?:(?!\r\n)[^\n\t])+/g, (piece) => escapeUnprintable(piece)));
@@ -153,24 +151,20 @@ function withStatus(state: PageState, status: Status | UserStatus, at: Moment): 
     clock: advanceServerClock(status.now, at, state.clock),
     status: { ...status, releases: status.releases ?? kept },
     isUpdating: isRunInProgress(status.run),
-    // The page shows this number of queued jobs after the reload.
+    // During an update, the number of queued jobs does not change, because the page shows it after the reload.
     queued:
       isRunInProgress(status.run) || state.watched?.outcome === 'updated'
         ? state.queued
         : queuedIn(status.reason?.jobs),
   };
   if (status.run === null) return next;
-  // The page expects the next step of an upgrade path but may not see it in progress, because it may start and end
-  // between two requests.
+  // The next step of an upgrade path may start and end between two requests. It is accepted although the page has never
+  // seen it in progress.
   return withRun(next, status.run, at, state.status?.pendingStep?.to === status.run.to);
 }
 
-/**
- * Checks whether the response to a start or rollback request is pending. Until it arrives, no button may send another
- * request.
- */
+/** While a start or rollback request is pending, no button may send another request. */
 export const isStartPending = ({ start }: PageState): boolean => start?.kind === 'pressed';
-/** Checks whether a run is in progress. */
 export const isRunInProgress = (run: Run | null | undefined): run is Run & { outcome: null } =>
   run?.outcome === null;
 const queuedIn = (jobs: readonly BlockingJob[] = []): number =>
@@ -179,13 +173,12 @@ const queuedIn = (jobs: readonly BlockingJob[] = []): number =>
 function withToldRun(state: PageState, run: ToldRun, at: Moment): PageState {
   const next = withRun({ ...state, clock: advanceServerClock(run.now, at, state.clock) }, run, at);
   const hasBeenUpdated = isRunInProgress(state.watched) && next.watched?.outcome === 'updated';
-  // The new version is set now, although the server has not reported it yet, because the old version is outdated.
+  // The old version is outdated. The new version is set now, before the server reports it.
   return hasBeenUpdated ? { ...next, version: run.to ?? next.version } : next;
 }
 
 /**
- * Adds a run to the state.
- * @param isAwaited whether the page expected the run, so that the run is accepted even if it was never seen in progress
+ * @param isAwaited whether the page expected this run. It is then accepted even if the page never saw it in progress.
  */
 function withRun(state: PageState, run: Run, at: Moment, isAwaited = false): PageState {
   const { watched, status, start } = state;
@@ -193,13 +186,13 @@ function withRun(state: PageState, run: Run, at: Moment, isAwaited = false): Pag
   const seen = { ...state, watched: run, isWatchedUnknown: false, isUpdating: isOn };
   if (watched?.id !== run.id) {
     if (!isOn && !isAwaited) return state;
-    // Another run has started, so the response to an earlier start request or cancellation is outdated.
+    // A different run has started, so the responses to previous start and cancellation requests are outdated.
     const isOld = start?.kind === 'not-started';
     const watchedEndedAt = isOn ? null : at;
     return { ...seen, watchedEndedAt, cancelProblem: null, rollback: null, start: isOld ? null : start };
   }
-  // A run in progress is ignored if its result is already known, because a server that has just started may still
-  // report an older state. Only a run that was reported as crashed may be in progress again.
+  // A run whose result is known is not set back to in progress, because a server that has just started may report an
+  // old state. Only a crashed updater may start again.
   if (isOn && watched.outcome !== null && watched.outcome !== 'crashed') return state;
   return {
     ...seen,
@@ -217,7 +210,7 @@ function withHistory(state: PageState, at: Moment): PageState {
 
 function withRefusal(state: PageState, refused: FailedResult, at: Moment): PageState {
   if (refused.kind === 'logged-out') return { ...state, loggedOut: true, outage: null };
-  // A problem document from the server shows that the server is available.
+  // A problem document shows that the server is available.
   if (refused.kind === 'problem') return { ...state, loggedOut: false, outage: null };
   const { why } = refused;
   const isPage = why.what === 'other' && why.status >= 200 && why.status < 300;

@@ -1,4 +1,4 @@
-/** A part of a line. The address of a link always uses https. */
+/** Part of a line. Links always use https. */
 export type NotesInline =
   | { kind: 'text' | 'code'; text: string }
   | { kind: 'strong' | 'em'; inside: NotesInline[] }
@@ -10,9 +10,9 @@ export type NotesBlock =
   | { kind: 'list'; ordered: boolean; start: number; items: NotesInline[][] }
   | { kind: 'code'; lines: string[] };
 
-/** Maximum nesting of emphasis. Deeper marks are shown as text. */
+/** Maximum nesting depth of emphasis and links. Deeper marks are shown as text. */
 const deepest = 4;
-/** Maximum length of emphasis in characters, so that a line with many marks is parsed quickly. */
+/** Maximum length of emphasis in characters. The limit keeps parsing fast for lines with many marks. */
 const farthest = 1000;
 
 /**
@@ -39,11 +39,11 @@ export function parseReleaseNotes(markdown: string): NotesBlock[] {
   return blocks;
 }
 
-/** Adds a line to the blocks. Returns whether the next line must start a new block. */
+/** Returns whether the next line must start a new block. */
 function addLine(blocks: NotesBlock[], line: string, isApart: boolean): boolean {
   const text = line.trim();
   if (text === '') return true;
-  // The pattern contains no repeated group, because matching a long line of marks would be slow.
+  // The pattern has no repeated group, which would be slow on a long line of marks.
   if (/^[-*_][-*_ ]+$/.test(text) && text.replaceAll(' ', '').length > 2) return true;
   const heading = /^#{1,6}[ \t]+(.*)$/.exec(text)?.[1];
   if (heading !== undefined) {
@@ -68,11 +68,11 @@ function addLine(blocks: NotesBlock[], line: string, isApart: boolean): boolean 
   return false;
 }
 
-// Each alternative starts with a mark and has a limited length, so that parsing is always fast.
+// Each alternative starts with a mark, and the length of the text after it is limited. This keeps parsing fast.
 const marks =
   /\\([!-/:-@[-`{-~])|(`+)|(!?\[[^[\]\n]{0,500}\])\(([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500})?)\)|(\*\*|__|\*|_)|(https:\/\/[^\s<>"'`]{1,2000})/g;
 
-/** Parses the parts of a line. A link within a link becomes text. */
+/** A link within a link becomes plain text. */
 function readInline(line: string, depth = 0, isInLink = false): NotesInline[] {
   const found: NotesInline[] = [];
   const pattern = new RegExp(marks);
@@ -124,7 +124,7 @@ function readInline(line: string, depth = 0, isInLink = false): NotesInline[] {
   return found;
 }
 
-/** Finds the end of emphasis whose text starts at `from`; -1 if there is no emphasis or it has no end. */
+/** Finds the end of the emphasized text that starts at `from`; -1 if it is not emphasis or has no end. */
 function closing(line: string, mark: string, from: number, begin: number): number {
   const isWord = (char: string | undefined) => char !== undefined && /[\p{L}\p{N}]/u.test(char);
   // Not emphasis: the marks in `snake_case` and ` * `.
@@ -139,8 +139,8 @@ function closing(line: string, mark: string, from: number, begin: number): numbe
 }
 
 /**
- * Returns the address of a link. Null if the address does not use https, or contains a user name, because
- * `https://github.com@evil.example` is misleading.
+ * Null if the address does not use https, or contains a user name, which can mislead:
+ * `https://github.com@evil.example`.
  */
 function httpsUrl(text: string): string | null {
   const url = /^https:\/\//i.test(text) ? URL.parse(text) : null;
@@ -151,7 +151,7 @@ function httpsUrl(text: string): string | null {
 const lineLength = 56;
 
 /**
- * Returns the blocks that fit on the given number of lines, of which the last may be shortened; null if all blocks fit.
+ * Returns the blocks that fit on the given number of lines; the last block may be shortened. Null if all blocks fit.
  */
 export function truncateBlocks(blocks: readonly NotesBlock[], lines: number): NotesBlock[] | null {
   const kept: NotesBlock[] = [];

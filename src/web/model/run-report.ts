@@ -1,9 +1,9 @@
 import type { Run } from '../../wire/status.ts';
 
-/** Number of log lines at the end of a report. */
+/** Maximum number of log lines at the end of a report. */
 export const reportedLineCount = 20;
 
-/** Formats a line of the event stream as a log line; null if the value is not a log line. */
+/** Null if the value from the event stream is not a log line. */
 export function formatLogLine(line: unknown): string | null {
   const { time, level, phase, message } = (line ?? {}) as Record<string, unknown>;
   if (typeof message !== 'string') return null;
@@ -12,7 +12,7 @@ export function formatLogLine(line: unknown): string | null {
     .join(' ');
 }
 
-/** Formats facts about a run in Markdown for an issue, always in English. */
+/** Formats a bug report in Markdown, always in English. */
 export function formatRunReport(run: Run, version: string | null, lines: readonly string[]): string {
   const facts: [string, string | null][] = [
     [run.kind === 'rollback' ? 'Rollback' : 'Update', `${run.from ?? '?'} → ${run.to ?? '?'}`],
@@ -31,7 +31,7 @@ export function formatRunReport(run: Run, version: string | null, lines: readonl
   const known = facts.filter(([, fact]) => fact !== null && fact !== '');
   const warnings = run.warnings.map((warning) => `- Warning: ${warning}`);
   const last = lines.slice(-reportedLineCount);
-  // The fence of the code block must be longer than any fence in the lines, so that no line closes the block.
+  // The fence must be longer than any sequence of backticks in the lines. Otherwise, a line could close the code block.
   const longest = Math.max(2, ...last.flatMap((line) => line.match(/`+/g) ?? []).map(({ length }) => length));
   const fence = '`'.repeat(longest + 1);
   const log = last.length === 0 ? [] : ['', `${fence}text`, ...last, fence];

@@ -1,6 +1,6 @@
-/** Time in ms between two status requests if the page is idle. */
+/** Polling interval in ms while the page is idle. */
 const calmPause = 60_000;
-/** Time in ms between two status requests until the first response, during a run, and while a dialog is open. */
+/** Polling interval in ms until the first response, during a run, and while a dialog is open. */
 export const shortPollIntervalMs = 5_000;
 
 export interface PollingConditions {
@@ -9,27 +9,27 @@ export interface PollingConditions {
   isDialogOpen: boolean;
   /** Whether the server has responded since the page was loaded. */
   hasAnswer: boolean;
-  /** Id of the run in progress. Empty if the id is unknown or the run is about to start. */
+  /** Id of the run in progress; empty if a run is expected or its id is unknown, null if there is no run. */
   openRun: string | null;
   /** Whether a status request is pending. */
   isAsking: boolean;
-  /** Start time of the last status request, as milliseconds of the page's counter; null before the first request. */
+  /** Value of `performance.now()` when the last status request was sent; null before the first request. */
   askedAt: number | null;
-  /** Whether a new status must be requested, because the tab was shown again or a run has ended. */
+  /** Whether a status is needed immediately, for example because the tab was shown again or a run has ended. */
   isDue: boolean;
 }
 
 interface RequestSchedule {
-  /** Time of the next status request; null if no request must be sent. */
+  /** Value of `performance.now()` at which the next status request is due; null if none is due. */
   askAt: number | null;
-  /** Id of the run whose event stream must be open; null for no stream. */
+  /** Id of the run whose event stream must be open; null for none. */
   follow: string | null;
 }
 
 /**
- * Decides which requests are sent, and when (docs/contract.md 10.5). All tabs of a browser share six connections to a
- * server on plain HTTP. Therefore, only a visible tab with an open dialog opens an event stream, and sends no other
- * requests during that time.
+ * Decides which requests to send, and when (docs/contract.md 10.5). On plain HTTP, all tabs of a browser share six
+ * connections to a server. Therefore, only a visible tab with an open dialog opens an event stream, and it does not
+ * poll while the stream is open.
  */
 export function scheduleRequests(situation: PollingConditions): RequestSchedule {
   const { isLookedAt, isDialogOpen, hasAnswer, openRun, isAsking, askedAt, isDue } = situation;

@@ -1,7 +1,7 @@
 import type { AutomaticChoice } from '../../wire/api-client/update-api-client.ts';
 import type { Automatic, Status } from '../../wire/status.ts';
 
-/** Fields of a settings form, with the values that the user has typed. */
+/** Values in the settings form, as typed by the user. */
 interface FormSettings extends Omit<Automatic, 'nextAt' | 'blockedBy' | 'minAgeHours'> {
   channel: string;
   /** Minimum age of a release in days. The server uses hours. */
@@ -11,18 +11,14 @@ interface FormSettings extends Omit<Automatic, 'nextAt' | 'blockedBy' | 'minAgeH
 /** Unsaved changes in a settings form. */
 export type SettingsDraft = Partial<FormSettings>;
 
-/**
- * Returns the saved settings. They do not include automatic updates if the server does not support automatic updates.
- */
+/** Contains only the channel if the server does not support automatic updates. */
 export function savedSettingsOf({ channel, automatic }: Status): SettingsDraft {
   if (automatic === null) return { channel };
   const { nextAt: _, blockedBy: __, minAgeHours, ...rest } = automatic;
   return { channel, ...rest, age: String(minAgeHours / 24) };
 }
 
-/**
- * Creates the request that saves the changed settings. It contains no unchanged settings, and the server validates it.
- */
+/** Contains only the changed settings. The server validates them. */
 export function createAutomaticChoice({ channel: _, age, ...rest }: SettingsDraft): AutomaticChoice {
   const hours = age === undefined ? {} : { minAgeHours: Math.round(Number(age) * 24) };
   return { ...rest, ...hours };

@@ -1,10 +1,7 @@
-/**
- * Returns the browser's storage. It is called for each access, because the browser may forbid the storage by throwing
- * an error.
- */
+/** Called for each access, because a browser that forbids storage throws an error. */
 type GetStorage = () => Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
-/** Reads a value that is stored as JSON; null if the value is missing or unreadable. */
+/** Null if the stored JSON is missing or unreadable. */
 function read(storage: GetStorage, key: string): unknown {
   try {
     return JSON.parse(storage().getItem(key) ?? 'null');
@@ -18,17 +15,16 @@ function write(storage: GetStorage, key: string, value: object | null): void {
     if (value === null) storage().removeItem(key);
     else storage().setItem(key, JSON.stringify(value));
   } catch {
-    // The storage may be forbidden or full. Updates also work without the storage.
+    // The storage may be forbidden or full. Updates work without it.
   }
 }
 
 const dismissedKey = 'svc-update-closed';
-/** Maximum number of stored ids, which is the length of the history. */
+/** Maximum number of stored ids. The history contains no more runs. */
 const keptRuns = 50;
 
 /**
- * Stores the ids of runs whose result was dismissed in this browser. If there is no storage, only this page remembers
- * them.
+ * Ids of the runs whose results were dismissed in this browser. Without storage, only the current page remembers them.
  */
 export class DismissedRunStorage {
   readonly #storage: GetStorage;
@@ -54,23 +50,20 @@ export class DismissedRunStorage {
   }
 }
 
-/** Data that a page leaves for the page after the reload. */
+/** Data that a page stores for itself before it reloads. */
 export interface ReloadHandover {
   run: string;
-  /** Number of queued jobs at the start of the update. */
+  /** Number of queued jobs when the update started. */
   queued: number;
 }
 
 const handoverKey = 'svc-update-farewell';
 
-/**
- * Stores data for the page after the reload.
- * @param storage returns `sessionStorage`, which belongs to the tab
- */
+/** @param storage returns `sessionStorage`, which belongs to the tab */
 export const storeReloadHandover = (storage: GetStorage, handover: ReloadHandover): void =>
   write(storage, handoverKey, handover);
 
-/** Reads and deletes the data from the page before the reload. */
+/** Reads and deletes the data that was stored before the reload; null if there is none. */
 export function takeReloadHandover(storage: GetStorage): ReloadHandover | null {
   const { run, queued } = (read(storage, handoverKey) ?? {}) as Partial<ReloadHandover>;
   write(storage, handoverKey, null);

@@ -2,12 +2,10 @@ import { followRun } from '../../wire/api-client/run-follow-events.ts';
 import type { UpdateApiClient } from '../../wire/api-client/update-api-client.ts';
 import { formatLogLine, reportedLineCount } from '../model/run-report.ts';
 
-/** Time limit in ms for requesting log lines. It is short, because a user may be waiting after pressing a button. */
+/** Timeout in ms for requesting log lines. It is short because a user who pressed a button may be waiting. */
 const deadline = 3_000;
 
-/**
- * Last log lines of a run. They come from the stream that the page has read, or else from a new request to the server.
- */
+/** Last log lines of a run. If the page has read too few lines of the event stream, it requests the lines again. */
 export class LogLines {
   readonly #reader: UpdateApiClient;
   #run = '';
@@ -27,7 +25,7 @@ export class LogLines {
   async of(run: string): Promise<readonly string[]> {
     if (this.#run !== run || this.#lines.length < reportedLineCount) {
       let lines: string[] = [];
-      // The stream starts at the first line that the server still has.
+      // After event 0, the server sends all lines that it still has.
       const following = { run, after: `${run}:0`, signal: AbortSignal.timeout(deadline) };
       for await (const news of followRun(this.#reader, following)) {
         if (news.kind === 'line') lines = lines.concat(formatLogLine(news.line) ?? []);

@@ -20,14 +20,14 @@ import { findPendingStep, findRunInProgress } from '../model/selectors.ts';
 import { DismissedRunStorage } from '../model/storage.ts';
 import { LogLines } from './log-lines.ts';
 
-/** Time in ms that a new server may need to find the run that started the server. */
+/** Time in ms after which a missing run counts as unknown. A new server process may need this long to find its run. */
 const unknownAfter = 5_000;
 
 const rollbackRefused =
   (to: string) =>
   (problem: Problem | null): PageAction => ({ kind: 'rollback', rollback: { kind: 'refused', to, problem } });
 
-/** State and requests that all elements with the same address share. */
+/** State and requests shared by all elements with the same address. */
 export class PageStore {
   readonly lines: LogLines;
   readonly dismissed = new DismissedRunStorage(() => localStorage);
@@ -39,9 +39,12 @@ export class PageStore {
   #isAsking = false;
   #isDue = false;
   #askedAt: number | null = null;
-  /** Run whose event stream is being read, and the controller that ends the reading. */
+  /** Run whose event stream is being read, and a controller that stops reading it. */
   #following: { id: string; end: AbortController } | null = null;
-  /** Time since when the server's responses do not contain the watched run, which was in progress; null if they do. */
+  /**
+   * Value of `performance.now()` when the watched run was first missing from the server's responses although it was in
+   * progress; null if it is not missing.
+   */
   #missingSince: number | null = null;
   #isChecking = false;
 
@@ -49,10 +52,10 @@ export class PageStore {
     this.#reader = new UpdateApiClient({ address });
     this.lines = new LogLines(this.#reader);
     addEventListener('online', () => this.askNow());
-    // A page that was restored from the back/forward cache shows an outdated state.
+    // A page restored from the back/forward cache shows an outdated state.
     addEventListener('pageshow', ({ persisted }) => persisted && this.askNow());
     document.addEventListener('visibilitychange', () => this.askNow());
-    // A result that is dismissed in one tab is dismissed in all tabs, which share the storage.
+    // All tabs share the storage, so a result that is dismissed in one tab is dismissed in all.
     addEventListener('storage', () => this.#changed());
   }
 
@@ -64,15 +67,12 @@ export class PageStore {
     return this.#openDialogs > 0;
   }
 
-  /** Whether a check for new releases that the user has requested is in progress. */
+  /** Whether a check for new releases requested by the user is in progress. */
   get isChecking(): boolean {
     return this.#isChecking;
   }
 
-  /**
-   * Adds a listener for changes and returns a function that removes the listener. Requests are only sent while there is
-   * at least one listener.
-   */
+  /** The store polls only while it has a listener. The returned function removes the listener. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
     this.#schedule();
@@ -82,7 +82,6 @@ export class PageStore {
     };
   }
 
-  /** Updates the state after a dialog was opened or closed. */
   showDialog(isOpen: boolean): void {
     this.#openDialogs += isOpen ? 1 : -1;
     if (isOpen) {
@@ -107,8 +106,9 @@ export class PageStore {
   }
 
   /**
-   * Sends a start request. Until the response arrives, the dialog has no start button (docs/contract.md 10.3).
-   * @param end the id of the run that is retried; its result is dismissed when the server has responded
+   * Until the response arrives, the dialog has no start button (docs/contract.md 10.3).
+   * @param end id of the run that is being retried; its result is dismissed once the server has started or refused the
+   * update
    */
   async start(order: UpdateOrderBody, end: string | null = null): Promise<void> {
     this.#dispatch({ kind: 'pressed', to: order.target });
@@ -118,12 +118,15 @@ export class PageStore {
     if (end !== null && (answer.kind === 'ok' || refusal)) this.dismissed.add(end);
     if (refusal) {
       this.#dispatch({ kind: 'in-the-way', reason: refusal });
-      // Another run is in progress, which only a new status contains.
+      // Only a new status contains the run that is already in progress.
       if (refusal.code === 'update-running') this.askNow();
     } else await this.#begun(answer, (problem) => ({ kind: 'not-started', problem }));
   }
 
-  /** Requests the offer of a rollback. The response is ignored if the user has left the view in the meantime. */
+  /**
+   * Asks the server whether it can roll back, and what would be restored. The response is ignored if the user has left
+   * the view in the meantime.
+   */
   async askRollback(to: string): Promise<void> {
     const asking: RollbackRequestState = { kind: 'asking', to, since: performance.now() };
     this.#dispatch({ kind: 'rollback', rollback: asking });
@@ -136,7 +139,7 @@ export class PageStore {
     else this.#dispatch(rollbackRefused(to)(answer.kind === 'problem' ? answer.problem : null));
   }
 
-  /** Requests a rollback. Until the response arrives, the dialog has no start button. */
+  /** Until the response arrives, the dialog has no start button. */
   async rollback(order: RollbackOrder): Promise<void> {
     const { confirm: to } = order;
     this.#dispatch({ kind: 'pressed', to, isRollback: true });
@@ -144,8 +147,8 @@ export class PageStore {
   }
 
   /**
-   * Handles the response to a start or rollback request. `refused` creates the action for a problem document or a lost
-   * connection.
+   * Handles the response to a start or rollback request. `refused` gets the problem document, or null if the connection
+   * was lost.
    */
   async #begun(
     answer: RequestResult<ToldRun>,
@@ -166,11 +169,12 @@ export class PageStore {
     const answer = await this.#reader.cancel();
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'run', run: answer.value });
-      // Between two updates, a cancellation ends the rest of the upgrade path, which only the status reports.
+      // Between two updates of an upgrade path, a cancellation drops the remaining updates. Only the status reports
+      // this.
       if (answer.value.outcome !== null) await this.#readStatus(false);
     } else if (answer.kind === 'problem') this.#dispatch({ kind: 'cancel-refused', problem: answer.problem });
     else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
-    // The response was lost. The stream may still be open, but only a status request shows whether the server is
+    // The response was lost. Although the stream may still be open, only a status request shows whether the server is
     // available.
     else this.askNow();
   }
@@ -192,7 +196,7 @@ export class PageStore {
     const answer = this.#told(await this.#reader.skip(version));
     if (answer.kind === 'ok') return;
     if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
-    // The next status shows the result to the user.
+    // The next status shows the user whether the version is skipped.
     else this.askNow();
   }
 
@@ -201,7 +205,7 @@ export class PageStore {
     this.#changed();
   }
 
-  /** Checks, after a lost response, that no run was started. The status would contain a started run. */
+  /** Requests the status after a response was lost. If a run was started, the status contains it. */
   async #hasNotStarted(): Promise<boolean> {
     const before = this.#state.watched?.id;
     const answer = await this.#readStatus(false);
@@ -247,7 +251,7 @@ export class PageStore {
     this.#isDue = false;
     this.#askedAt = performance.now();
     const { status } = this.#state;
-    // Release notes are requested once for each available release, because they are long and only a dialog shows them.
+    // Release notes are long and only shown in a dialog, so they are requested only once for each available release.
     const hasNotes = status !== null && (status.next === null || (status.releases ?? []).length > 0);
     const notes = this.isDialogOpen && (refresh || !hasNotes);
     const answer = await this.#reader.status({ refresh, notes });
@@ -259,11 +263,11 @@ export class PageStore {
     return answer;
   }
 
-  /** Searches the history for the watched run if the status no longer contains it as the last run. */
+  /** Searches the history for the watched run if it is no longer the last run in the status. */
   async #findWatched(): Promise<void> {
     const { watched, status } = this.#state;
     const isMissing = watched !== null && watched.outcome === null && status?.run?.id !== watched.id;
-    // The history is not needed while the run's stream is read, because the stream contains its state.
+    // While the page reads the run's event stream, the stream reports the run's state, so the history is not needed.
     if (!isMissing || status === null || this.#following !== null) {
       this.#missingSince = null;
       return;
@@ -295,7 +299,7 @@ export class PageStore {
     }
     if (signal.aborted) return;
     this.#following = null;
-    // The next status contains the running version and the downtime of the update.
+    // The next status contains the running version and the update's downtime.
     this.askNow();
     if (findRunInProgress(this.#state) === null) void this.#readHistory();
   }

@@ -8,40 +8,38 @@ import type { Wording } from '../../presentation/wording.ts';
 import type { RowOfRun } from '../../wire/derived/phase-rows.ts';
 import { h, type VNode, type VNodeChild } from '../dom/vnode.ts';
 
-/** Context for creating the nodes of a dialog. */
 export interface DialogContext {
   readonly t: Wording;
   readonly local: LocalState;
   readonly press: (request: ButtonRequest) => void;
-  /** Copies the text of the element next to the pressed button. */
+  /** Copies the text of the element before the pressed button. */
   readonly copy: (event: Event, id: string) => void;
   readonly set: (change: LocalState) => void;
   readonly settingsUrl: string | null;
   readonly reportUrl: string;
 }
 
-/** State of a dialog that is lost when the dialog is closed. */
+/** Dialog state that is discarded when the dialog closes. */
 export interface LocalState {
-  /** Whether the user is being asked to confirm that jobs are interrupted or data is replaced. */
+  /** Whether the dialog is asking for confirmation to interrupt jobs or replace data. */
   isConfirming?: boolean;
-  /** Values that the user has typed for new settings. */
+  /** Values typed by the user for new settings. */
   values?: Readonly<Record<string, string>> | undefined;
-  /** Name of the setting whose missing value prevented the start of the update. */
+  /** Name of the required setting that had no value when the user tried to start the update. */
   lacking?: string | undefined;
   /** Whether all release notes are shown. */
   isUnfolded?: boolean;
   isCancelSent?: boolean;
   /** The copy button that was pressed last, and whether the text was copied. */
   copied?: { id: string; isCopied: boolean } | undefined;
-  /** Whether a script of the page prevented the reload. */
+  /** Whether a script on the page prevented the reload. */
   isReloadPrevented?: boolean;
-  /** Text of a report that could not be copied and is shown instead. */
+  /** Text of a report that is shown because it could not be copied. */
   report?: string | undefined;
 }
 
 /**
- * Creates the button of an action. A button with a different key gets a new node, so that pressing Enter never triggers
- * a button that has just changed.
+ * A button with a different key gets a new node. Otherwise, Enter could press a button whose action has just changed.
  */
 export function renderUserAction(action: UserAction, context: DialogContext): VNodeChild {
   if ('note' in action) return h(action.isRight ? 'span.muted.end' : 'span.muted', action.note);
@@ -62,7 +60,7 @@ export function renderUserAction(action: UserAction, context: DialogContext): VN
   ];
 }
 
-/** Creates the nodes of a text with one highlighted part, which may be at any position in a translation. */
+/** Highlights one part of a text. In a translation, the part may be at any position. */
 export function renderHighlightedText(text: string, piece = ''): VNodeChild {
   const at = piece === '' ? -1 : text.indexOf(piece);
   if (at < 0) return text;
@@ -80,13 +78,13 @@ export const renderMessageBox = ({ look, heading, lines, code, link }: MessageBo
     link && renderPageLink(link),
   );
 
-/** Returns the label of a copy button. After the button was pressed, its label is the result. */
+/** After the copy button was pressed, its label shows whether the text was copied. */
 function copyLabel(id: string, label: string, { local: { copied }, t }: DialogContext): string {
   if (copied?.id !== id) return label;
   return copied.isCopied ? t.copied : t.selected;
 }
 
-/** Creates the nodes of commands, each with its own copy button. */
+/** Each command has its own copy button. */
 export const renderCommandList = (lines: readonly string[], context: DialogContext): VNode =>
   h('div.cmds', ...lines.map((line) => commandNode(line, context)));
 
@@ -110,7 +108,7 @@ export function renderPageLink({ url, label, isOwn }: PageLink, place = ''): VNo
   return /^https?:\/\//.test(url) && h('a', attributes, label);
 }
 
-/** Creates the symbol before a phase of a run, or before a version of an upgrade path. */
+/** Renders the symbol before a phase of a run, or before a version in an upgrade path. */
 export function renderProgressMark(mark: RowOfRun['mark']): VNode {
   const inside: Record<RowOfRun['mark'], VNodeChild> = {
     done: h('path', { d: 'M6 9.3 8.2 11.5 12.2 7' }),

@@ -18,16 +18,12 @@ import {
 import { renderReleaseNotes } from './render-release-notes.ts';
 import { renderSettingFields } from './setting-fields.ts';
 
-/**
- * Returns the presentation to show: with its confirmation while the user is being asked to confirm, otherwise
- * unchanged.
- */
+/** While the dialog asks for confirmation, its confirmation texts and buttons replace the normal ones. */
 export const applyConfirmation = (
   shown: Presentation,
   { local }: Pick<DialogContext, 'local'>,
 ): Presentation => (local.isConfirming ? { ...shown, ...shown.confirmation } : shown);
 
-/** Creates the heading, the content and the buttons of the dialog. */
 export function renderDialogContent(
   { title, key, kind, heading, highlight, about, look, outage, parts, actions }: Presentation,
   { closing, close }: { closing: string; close: () => void },

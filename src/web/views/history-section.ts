@@ -17,7 +17,8 @@ import { renderPresentationPart } from './dialog-content.ts';
 const shownRuns = 5;
 
 /**
- * Creates the section at the end of the dialog in every state: the channel, past updates and outdated build servers.
+ * Renders the last section of the dialog: the channel, past updates and outdated build servers. Null if the page has no
+ * admin status.
  */
 export function renderHistorySection(state: PageState, context: DialogContext): VNodeChild {
   const { t, settingsUrl } = context;

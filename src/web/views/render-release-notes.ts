@@ -8,13 +8,13 @@ import {
 } from '../model/parse-release-notes.ts';
 import type { DialogContext } from './components.ts';
 
-/** Number of lines that are shown until *Show all* is pressed. */
+/** Number of lines shown until the user presses *Show all*. */
 const shownLines = 12;
 
-// Cache of the parsed notes by release, because the notes are drawn again after each change.
+// Parsed notes by release. They are cached because the notes are rendered again after each change.
 const read = new WeakMap<PublishedRelease, NotesBlock[]>();
 
-/** Creates the notes of all releases that an update includes, newest first, each below its version. */
+/** Renders the notes of all releases in an update, newest first, each below its version. */
 export function renderReleaseNotes(
   releases: readonly PublishedRelease[],
   context: DialogContext,

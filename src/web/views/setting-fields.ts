@@ -2,7 +2,7 @@ import type { OfferedSetting } from '../../wire/status.ts';
 import { h, type VNodeChild } from '../dom/vnode.ts';
 import type { DialogContext } from './components.ts';
 
-/** Creates the fields for new settings of a release that have no value yet. */
+/** Renders fields only for new settings that have no value and are not generated. */
 export function renderSettingFields(
   settings: readonly OfferedSetting[],
   { local, set, t }: DialogContext,

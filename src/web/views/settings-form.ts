@@ -9,7 +9,7 @@ import { h, type VNode, type VNodeChild } from '../dom/vnode.ts';
 export function renderChannelFields(t: Wording): VNode {
   return h(
     'fieldset',
-    // The label is only for screen readers, because the page has a heading above the element.
+    // The label is only for screen readers, because the page itself has a heading above the element.
     { key: 'channel', 'aria-label': t.channel },
     ...(Object.keys(t.channels) as Channel[]).map((name) =>
       h(
@@ -24,7 +24,6 @@ export function renderChannelFields(t: Wording): VNode {
 }
 
 /**
- * Creates the fields for automatic updates.
  * @param automatic the saved settings
  * @param isEnabled whether automatic updates are enabled in the form
  * @param isChanged whether the form has unsaved changes
@@ -79,6 +78,6 @@ const field = (label: string, name: string, type: string) =>
 const tick = (label: string, name: string, value: string) =>
   h('label', { key: value, class: 'plain' }, input(name, 'checkbox', { value }), ' ', label);
 
-/** Returns the short name of a weekday, such as `Mon`, by its index, which is 0 for Monday. */
+/** Returns a short name, such as `Mon`. The index is 0 for Monday. */
 const weekday = (index: number, locale: string): string =>
   createDateFormat(locale, { weekday: 'short' }, 'UTC').format(Date.UTC(2024, 0, 1 + index));

@@ -5,9 +5,9 @@ import type { PageState } from '../model/page-state.ts';
 import { findPendingStep, findRunInProgress, isRollbackRun, isUneventfulRun } from '../model/selectors.ts';
 
 /**
- * Returns the title of the tab during and after an update; null to keep the title of the page.
- * @param now current value of the page's counter
- * @param dismissed ids of runs whose result was dismissed in this browser
+ * Returns the tab title during and after an update; null to keep the page's own title.
+ * @param now current value of `performance.now()`
+ * @param dismissed ids of the runs whose results were dismissed in this browser
  */
 export function formatTabTitle(
   state: PageState,

@@ -9,7 +9,7 @@ describe('a mistyped command', () => {
   it.each([
     ['instance statu', 'Unknown command "instance statu". Commands: instance status, '],
     ['', 'No svc command was specified. Commands: instance status, '],
-  ])('%s: the commands are listed', (line, said) => {
+  ])('causes an error that lists the commands: %s', (line, said) => {
     expect(() => parse(line)).toThrow(said);
   });
 
@@ -23,7 +23,7 @@ describe('a mistyped command', () => {
   });
 });
 
-it('accepts all spellings of help, and ignores -- at the end', () => {
+it('accepts every form of the help command, and ignores a trailing --', () => {
   for (const line of ['instance help', 'help instance', 'instance -h', 'instance help status'])
     expect(parse(line)).toEqual({ kind: 'help', command: null, group: 'instance' });
   expect(parse('instance status --')).toMatchObject({ kind: 'run', args: { words: [] } });

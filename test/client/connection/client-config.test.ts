@@ -5,7 +5,7 @@ import { afterAll, expect, it, vi } from 'vitest';
 import { readClientConfig } from '../../../src/client/connection/client-config.ts';
 
 const user = vi.hoisted(() => ({ isUnknown: false }));
-// The behaviour of Node for a user without a passwd entry and without HOME.
+// Simulates Node for a user without a passwd entry and without HOME.
 vi.mock('node:os', async (original) => {
   const os = await original<typeof import('node:os')>();
   const known = <T>(ask: () => T) => {
@@ -35,7 +35,7 @@ it.each([
   ['http://localhost:3000/', 'http://localhost:3000'],
   ['https://svc.example.org/svc//', 'https://svc.example.org/svc'],
   [' HTTPS://SVC.example.org:443 ', 'https://svc.example.org'],
-])('the address %s is %s', (given, url) => {
+])('normalizes the address %s to %s', (given, url) => {
   expect([read(null, { SVC_URL: given }).url, read(file(given)).url]).toEqual([url, url]);
 });
 
@@ -44,7 +44,7 @@ it.each([
   ['me:secret@svc', 'must be an address like https://svc.example.org.'],
   ['https://me:secret@svc', 'must not contain a user name or password'],
   ['http://svc/?', 'must not contain a query (?) or a fragment (#)'],
-])('the address %s is rejected without printing its secret', (given, said) => {
+])('rejects the address %s without printing its secret', (given, said) => {
   const reading = () => read(null, { SVC_URL: given });
   expect(reading).toThrow(said);
   expect(reading).not.toThrow('secret');
@@ -54,7 +54,7 @@ it.each([
   [0o600, false],
   [0o640, true],
   [0o602, true],
-])('mode %j decides whether other users can access the file', (mode, isOpen) => {
+])('detects whether mode %j lets other users access the file', (mode, isOpen) => {
   expect(read(file('http://svc'), {}, mode).openFile !== null).toBe(isOpen);
   expect(read(file('http://svc'), { SVC_TOKEN: 'own' }, mode).openFile).toBeNull();
 });
@@ -64,11 +64,11 @@ it.each([
   ['of another port', 'https://svc.test', 'https://svc.test:8443', null],
   ['of another scheme', 'https://svc.test', 'http://svc.test', null],
   ['of another host', 'https://svc.test', 'https://svc.test.example.org', null],
-])("the file's token %s", (_, own, url, token) => {
+])('uses the token in the file only with the address in the file: the token %s', (_, own, url, token) => {
   expect(read(file(own), { SVC_URL: url }).token).toBe(token);
 });
 
-it('the token of a file may end with a newline', () => {
+it('accepts a newline at the end of the token, but no newline within it', () => {
   expect(read(file('http://svc', 'abc\n'))).toMatchObject({ url: 'http://svc', token: 'abc' });
   expect(() => read(file('http://svc', 'a\nb'))).toThrow(
     /token in .* contains characters that are not allowed in a token/,
@@ -76,19 +76,22 @@ it('the token of a file may end with a newline', () => {
   expect(() => read('{')).toThrow(/config\.json is not valid JSON/);
 });
 
-it.each(['null', '{"token":"x"}', '{"url":5}'])('the file %s contains no address', (text) => {
-  expect(() => read(text)).toThrow('The address of svc is not set');
-});
+it.each(['null', '{"token":"x"}', '{"url":5}'])(
+  'reports that the address is missing in the file %s',
+  (text) => {
+    expect(() => read(text)).toThrow('The address of svc is not set');
+  },
+);
 
 it.each([{ HOME: '' }, { HOME: '', XDG_CONFIG_HOME: 'here' }, { HOME: 'here' }])(
-  'with %j, no file in the working directory is read',
+  'ignores files in the working directory with %j',
   (env) => {
     const path = join(userInfo().homedir, '.config/svc/config.json');
     expect(() => readClientConfig({ ...env, SVC_URL: '' })).toThrow(path);
   },
 );
 
-it('a user without a home directory uses only the environment', () => {
+it('uses only the environment for a user without a home directory', () => {
   user.isUnknown = true;
   try {
     expect(readClientConfig({ SVC_URL: 'http://svc' })).toMatchObject({ url: 'http://svc', token: null });

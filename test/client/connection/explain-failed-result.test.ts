@@ -12,7 +12,7 @@ import { afterTests, serve } from '../rig.ts';
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-/** The explanation of an answer to the first request. */
+/** Requests the status, and returns the explanation of the response. */
 async function said(url: string): Promise<string> {
   const answer = await new UpdateApiClient({ address: `${url}/api/v1/instance/update` }).status();
   if (answer.kind === 'ok') return JSON.stringify(answer.value);
@@ -38,13 +38,13 @@ const half: Answering = (_, response) =>
   response
     .writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '9999' })
     .write('{"version":', () => response.destroy());
-/** A few kilobytes that become 64 MiB. */
+/** A few kilobytes that decompress to 64 MiB. */
 const packed = text(200, gzipSync(Buffer.alloc(64 * 1024 * 1024, ' ')), {
   'content-type': 'application/json',
   'content-encoding': 'gzip',
 });
 
-describe.concurrent('an unusable answer is explained', () => {
+describe.concurrent('the client', () => {
   it.each<[string, Answering, string]>([
     [
       'a redirect to TLS',
@@ -79,17 +79,17 @@ describe.concurrent('an unusable answer is explained', () => {
     [
       "a proxy's 404",
       page(404),
-      'The response from URL was not sent by svc (404, text/html). Check SVC_URL.',
+      'URL responded, but the response is not from svc (404, text/html). Check SVC_URL.',
     ],
     [
       "a proxy's 504",
       page(504),
-      'The response from URL was not sent by svc (504, text/html). Check that svc is running and that SVC_URL is correct.',
+      'URL responded, but the response is not from svc (504, text/html). Check that svc is running and that SVC_URL is correct.',
     ],
     [
       'JSON of another program',
       json('{"version":"3.2","status":"ok"}'),
-      'The response from URL was not sent by svc (200, application/json). Check SVC_URL.',
+      'URL responded, but the response is not from svc (200, application/json). Check SVC_URL.',
     ],
     [
       'another protocol',
@@ -101,14 +101,14 @@ describe.concurrent('an unusable answer is explained', () => {
       half,
       'URL closed the connection before the response was complete. Check that svc is running and that SVC_URL is correct.',
     ],
-  ])('%s', async (_, answer, sentence) => {
+  ])('explains %s', async (_, answer, sentence) => {
     expect(await said(await serve(answer))).toBe(sentence);
   });
 
   it.each<[string, Reply]>([
     ['without an end', endless()],
     ['that is packed', packed],
-  ])('reads at most 8 MiB of an answer %s', async (_, answer) => {
+  ])('reads at most 8 MiB of a response %s', async (_, answer) => {
     const dropped = Promise.withResolvers<void>();
     const url = await serve((request, response) => {
       response.on('close', dropped.resolve);

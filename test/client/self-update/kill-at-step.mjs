@@ -1,4 +1,4 @@
-// Loaded into `svc update` before it: kills it before the step with the number in KILL_AT, of all that change the disk.
+// Preloaded into `svc update`: kills the process before disk operation number KILL_AT, counted from 0.
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 

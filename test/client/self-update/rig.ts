@@ -10,7 +10,7 @@ import type { publisher } from '../../provenance/sign.ts';
 
 const entry = fileURLToPath(new URL('../../../src/client/main.ts', import.meta.url));
 
-/** The bundled client of a version, built with or without a trust. */
+/** Bundles the client of a version, with or without trusted keys. */
 export const clientOf = (version: string, trust?: string): Promise<string> =>
   bundled({
     entryPoints: [entry],
@@ -41,12 +41,12 @@ export type Files = Readonly<Record<string, string | Buffer>>;
 export interface Proof {
   version?: string;
   product?: string;
-  /** Those that it names. */
+  /** The files that `release.json` lists. */
   files: Files;
   by: Pick<ReturnType<typeof publisher>, 'sign'>;
 }
 
-/** The two files of a release that prove the others. */
+/** The two files of a release that verify its other files. */
 export function proofOf({ version = 'v1.5.0', product = 'svc', files, by }: Proof) {
   const sums = Object.fromEntries(Object.entries(files).map(([name, bytes]) => [name, sha256(bytes)]));
   const told = JSON.stringify(releaseFile(version, { product, images: {}, files: sums }));

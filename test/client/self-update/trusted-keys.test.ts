@@ -36,7 +36,7 @@ describe('a client that trusts a key', () => {
 
   const name = 'release.json.sigstore.json';
   const nextStep =
-    'Next: contact the publisher of svc.mjs. If the signing key has changed, first install svc.mjs manually';
+    'Next: contact the publisher of svc.mjs. If the signing key was replaced, manually install a release of svc.mjs';
   it.each<[string, number, string, () => Files, Record<string, Reply>?]>([
     [
       'no bundle',
@@ -84,10 +84,10 @@ describe('a client that trusts a key', () => {
     [
       'a program with other bytes',
       4,
-      'Nothing was changed: the checksum of the downloaded svc.mjs does not match its release.\nNext: run the update again. If',
+      'Nothing was changed: the checksum of the downloaded svc.mjs does not match the one in its release.\nNext: run the update again. If',
       () => ({ ...released(), 'svc.mjs': `${fresh}// more` }),
     ],
-  ])('refuses %s', async (what, code, sentence, files, replies) => {
+  ])('rejects %s', async (what, code, sentence, files, replies) => {
     rig.publish('v1.5.0', files(), replies);
     const { exitCode, stdout, stderr } = await rig.run([]);
     expect(stderr).toContain(sentence);
@@ -97,7 +97,7 @@ describe('a client that trusts a key', () => {
     expect(isFetched).toBe(what === 'a program with other bytes');
   });
 
-  it('accepts a new key only after a release that the old key has signed', async () => {
+  it('accepts a new key only after it has installed a release signed with the old key', async () => {
     const newest = await clientOf('v1.6.0', next.key);
     const files = { 'svc.mjs': newest };
     const publishNewest = () =>
@@ -106,7 +106,7 @@ describe('a client that trusts a key', () => {
     expect(await rig.run([])).toMatchObject({
       exitCode: 3,
       stderr:
-        'v1.6.0 was rejected: it is not signed with a trusted key.\nNext: contact the publisher of svc.mjs. If the signing key has changed, first install svc.mjs manually from a release that trusts both keys.',
+        'v1.6.0 was rejected: it is not signed with a trusted key.\nNext: contact the publisher of svc.mjs. If the signing key was replaced, manually install a release of svc.mjs that trusts both the old and the new key, then run the update again.',
     });
     rig.publish('v1.5.0', released());
     expect(await rig.run([])).toMatchObject({ exitCode: 0 });

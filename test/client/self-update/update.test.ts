@@ -60,7 +60,7 @@ describe('svc update', () => {
     expect(await rig.read(rig.svc)).toBe(old);
   });
 
-  it('preserves the owner and the mode, and symlinks to the file', async () => {
+  it('preserves the owner and the mode of the file, and symlinks to it', async () => {
     rig.publish('v1.5.0', { 'svc.mjs': fresh });
     const plain = join(rig.bin, 'svc');
     await copyFile(rig.svc, plain);
@@ -116,11 +116,11 @@ describe('a file that svc update does not replace', () => {
     ['/usr/lib/node_modules/@acme/svc/dist/svc.mjs', 'npm install --global @acme/svc@latest'],
     ['/srv/web/node_modules/a/node_modules/svc/svc.mjs', 'npm install --prefix /srv/web svc@latest'],
     ['/usr/local/bin/svc', null],
-  ])('%s: %s', (path, command) => {
+  ])('is identified by its path, with the npm command to run instead: %s: %s', (path, command) => {
     expect(findNpmUpdateCommand(path)).toBe(command);
   });
 
-  it('is one installed by npm, also through a symlink', async () => {
+  it('is a file installed with npm, even if it is called through a symlink', async () => {
     const folder = join(rig.directory, 'lib/node_modules/svc-updater/dist');
     await mkdir(folder, { recursive: true });
     await copyFile(rig.svc, join(folder, 'svc.mjs'));
@@ -132,7 +132,7 @@ describe('a file that svc update does not replace', () => {
     expect([await rig.read(link), rig.forge.seen]).toEqual([old, []]);
   });
 
-  it.skipIf(!isRoot)('is one that this user is not allowed to replace', async () => {
+  it.skipIf(!isRoot)('is a file that the user is not allowed to replace', async () => {
     await chmod(rig.directory, 0o755);
     await chmod(rig.bin, 0o777);
     const expectRefusal = async (stderr: string) =>
@@ -153,7 +153,7 @@ describe('a file that svc update does not replace', () => {
     expect(await rig.run([])).toMatchObject({ exitCode: 3, stderr });
   });
 
-  it('is one that another process has replaced in the meantime', async () => {
+  it('is a file that another process has replaced during the download', async () => {
     const replace: Reply = async (_, response) => {
       await writeFile(`${rig.svc}.mine`, '// mine');
       await rename(`${rig.svc}.mine`, rig.svc);
@@ -188,7 +188,7 @@ describe('a bad release', () => {
     [
       'a wrong checksum',
       { SHA256SUMS: text(200, `${zeros}  svc.mjs\n`) },
-      'the checksum of the downloaded svc.mjs does not match its release.\nNext: run the update again. If',
+      'the checksum of the downloaded svc.mjs does not match the one in its release.\nNext: run the update again. If',
     ],
     [
       'no checksum',
@@ -225,7 +225,7 @@ describe('a bad release', () => {
   it.each<[string, string[]]>([
     [`${'A'.repeat(64)}  ./svc.mjs\r\n${'b'.repeat(64)}  svc.mjs.sig\r\n`, ['a'.repeat(64)]],
     [`${'a'.repeat(64)}  old/svc.mjs\n${'a'.repeat(65)}  svc.mjs\n${'a'.repeat(64)} svc.mjs`, []],
-  ])('has the checksums of svc.mjs in %j', (lines, expected) => {
+  ])('can contain the checksum of svc.mjs only in a valid line: %j', (lines, expected) => {
     expect(findChecksums('svc.mjs', lines)).toEqual(expected);
   });
 });
@@ -255,7 +255,7 @@ describe('a download', () => {
 });
 
 describe('a feed', () => {
-  it('that limits requests is reported without its login', async () => {
+  it('that limits requests is reported without its credentials', async () => {
     const reset = String(Math.floor(Date.now() / 1000) + 1700);
     rig.forge.next(json(403, {}, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset }));
     await expectUnchanged(
@@ -266,13 +266,13 @@ describe('a feed', () => {
     );
   });
 
-  it('that is no web address is a usage error that does not repeat it', async () => {
+  it('with an invalid address is reported as a usage error that does not contain the address', async () => {
     const { exitCode, stderr } = await rig.run([], { SVC_FEED: 'file:///Zq7secret' });
     expect(stderr).toContain('SVC_FEED must be the web address of a list of releases');
     expect([exitCode, stderr.includes('Zq7secret')]).toEqual([2, false]);
   });
 
-  it('gets its login, no other host gets it, and none gets the token', async () => {
+  it('receives its credentials, which no other host receives, and no host receives the token', async () => {
     const elsewhere = await startForge();
     elsewhere.host('/x', text(200, fresh));
     rig.publish(

@@ -6,7 +6,7 @@ beforeEach(() => {
   return () => vi.useRealTimers();
 });
 
-/** Waits for the third observation. Gives what was observed, when, and the result. */
+/** Waits for the third observation. Returns the result and the time of each observation. */
 async function wait(options: { deadlineMs?: number; signal?: AbortSignal }) {
   const observed: number[] = [];
   const observe = async () => observed.push(performance.now());
@@ -21,18 +21,18 @@ it.each<[string, number | undefined, string, number[]]>([
   ['until there is a result', undefined, 'done', [0, 500, 1000]],
   ['until the deadline', 500, 'late', [0, 500]],
   ['once after the deadline', 0, 'late', [0]],
-])('observes %s', async (_, deadlineMs, result, times) => {
+])('waitUntil observes %s', async (_, deadlineMs, result, times) => {
   expect(await wait({ ...(deadlineMs !== undefined && { deadlineMs }) })).toEqual([result, times]);
 });
 
-it('ends with the reason of the signal, without another observation', async () => {
+it('waitUntil rejects with the reason of the signal, without another observation', async () => {
   const stop = new AbortController();
   setTimeout(() => stop.abort(new Error('cancelled')), 700);
   expect(await wait({ signal: stop.signal })).toEqual(['cancelled', [0, 500]]);
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it('pauses as it is told', async () => {
+it('waitUntil calls the given pause function between two observations', async () => {
   const paused: number[] = [];
   const next = async (count: number) => void paused.push(count);
   let count = 0;
@@ -44,7 +44,7 @@ it('pauses as it is told', async () => {
   expect(paused).toEqual([1, 2]);
 });
 
-it('ends a pause with the signal, also one that was aborted before', async () => {
+it('sleepFor returns if the signal is aborted before or during the pause', async () => {
   const stop = new AbortController();
   const ended = sleepFor(60_000, stop.signal);
   stop.abort();

@@ -13,7 +13,7 @@ it('adds the compatibility flag for old container names', () => {
   expect(formatComposeCommand(old)).toBe('docker compose --compatibility -p svc -f prod.yml');
 });
 
-it('starts all services or the listed ones', () => {
+it('formats the up command for all services or for the listed services', () => {
   expect(formatUpCommand(project)).toBe('docker compose -p svc -f prod.yml up -d');
   expect(formatUpCommand(project, ['mailer'])).toBe('docker compose -p svc -f prod.yml up -d mailer');
 });
@@ -27,7 +27,7 @@ it.each<[string, string[], string[], string]>([
     ['../x.env', 'y.env'],
     ' -f b.yaml -f a.yaml --env-file ../x.env --env-file y.env',
   ],
-])('composeCommand names %s where compose would not find it', (_, files, envFiles, flags) => {
+])('formatComposeCommand adds only the options that compose needs: %s', (_, files, envFiles, flags) => {
   const path = (name: string) => new URL(name, 'file:///opt/svc/').pathname;
   const project = {
     name: 'acme',

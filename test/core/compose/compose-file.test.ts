@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseComposeFile } from '../../../src/core/compose/compose-file.ts';
 
 const parse = (text: string) => parseComposeFile({ path: '/srv/svc/compose.yaml', text });
-/** The text of app's image, its line, and what stands at its place. */
+/** The image of a service, its line, and the text of the file at its position. */
 const imageOf = (text: string, service = 'app') => {
   const image = parse(text).service(service)?.image;
   if (!image) return null;
@@ -61,7 +61,7 @@ describe('the image of a service', () => {
       1,
     ],
     ['text beyond ASCII', '# ünïcödé 😀\nservices:\n  app:\n    image: svc:v1 # 😀\n', 'svc:v1', 4],
-  ])('from %s', (_, text, value, line) => {
+  ])('is found with its position: %s', (_, text, value, line) => {
     expect(imageOf(text)).toEqual([value, line, value]);
   });
 
@@ -69,7 +69,7 @@ describe('the image of a service', () => {
     ['escapes', 'services: {app: {image: "svc:\\x761"}}', 'svc:v1'],
     ['doubled quotes', "services: {app: {image: 'a''b'}}", "a'b"],
     ['folded lines', 'services:\n  app:\n    image: >-\n      svc\n      v1\n', 'svc v1'],
-  ])('has no place of its own with %s', (_, text, value) => {
+  ])('has no position in the file with %s', (_, text, value) => {
     expect(imageOf(text)).toEqual([value, expect.any(Number), 'no place']);
   });
 
@@ -78,7 +78,7 @@ describe('the image of a service', () => {
     ['another service', 'services: {web: {image: svc:v1}}'],
     ['none', 'services: {app: {build: .}}'],
     ['a list for services', 'services: [app]'],
-  ])('is missing where the file has %s', (_, text) => {
+  ])('is null if the file has %s', (_, text) => {
     expect(imageOf(text)).toBeNull();
   });
 });
@@ -130,16 +130,16 @@ describe('a compose file', () => {
       `# ${'x'.repeat(5.5 * 1024 * 1024)}`,
       'compose.yaml is 6 MiB, but a compose file may have at most 5 MiB',
     ],
-  ])('is refused for %s', (_, text, message) => {
+  ])('is rejected because of %s', (_, text, message) => {
     expect(() => parse(text)).toThrow(expect.objectContaining({ code: 'compose-invalid', message }));
   });
 
-  it('refuses an alias contains itself where it is asked for it', () => {
+  it('rejects an alias that contains itself when its service is requested', () => {
     const text = 'services:\n  app: &app\n    <<: *app\n';
     expect(() => parse(text).service('app')).toThrow(/compose\.yaml line 3: an alias contains itself/);
   });
 
-  it('defuses alias bombs', () => {
+  it('resolves exponentially nested aliases quickly', () => {
     const levels = Array.from({ length: 60 }, (_, i) => `a${i + 1}: &a${i + 1} {<<: [*a${i}, *a${i}]}`);
     const text = `a0: &a0 {image: svc:v1}\n${levels.join('\n')}\nservices: {app: {<<: *a60}, none: {<<: {}}}`;
     expect(imageOf(text)).toEqual(['svc:v1', 1, 'svc:v1']);

@@ -23,14 +23,14 @@ function edit(name: string, before: string, after: string, from: ProjectFiles = 
   return { file: at(name), line, start, end: start + before.length, before, after };
 }
 
-/** What is in each list of files, by name. */
+/** The texts in each list of files, by file name. */
 const texts = ({ files: { composeFiles, envFiles, linkedFiles = [] } }: ProjectDraft) =>
   [composeFiles, envFiles, linkedFiles].map((list) =>
     Object.fromEntries(list.map(({ path, text }) => [relative(at(''), path), text])),
   );
 
-describe('withEdits', () => {
-  it('gives one change per file, with all that was done to it', () => {
+describe('applyEditsToDraft', () => {
+  it('returns one change per file that combines all edits of the file', () => {
     const edits = [
       edit('compose.yaml', 'v1.0.0', 'v1.1.0'),
       edit('.env', 'v1.0.0', 'v1.1.0'),
@@ -51,7 +51,7 @@ describe('withEdits', () => {
     expect(texts(draft)).toEqual([{ 'compose.yaml': after }, { '.env': 'A=1\nV=v1.1.0\n' }, {}]);
   });
 
-  it('creates an env file, with nothing before it', () => {
+  it('creates an env file that has no previous text', () => {
     const draft = applyEditsToDraft(createDraft(projectFiles({ 'compose.yaml': compose })), [
       { file: at('.env'), line: 1, start: 0, end: 0, before: '', after: 'V=v1\n' },
     ]);
@@ -60,7 +60,7 @@ describe('withEdits', () => {
     expect(texts(draft)).toEqual([{ 'compose.yaml': compose }, { '.env': 'V=v1\n' }, {}]);
   });
 
-  it('changes nothing without edits, and refuses one that was made for another text', () => {
+  it('changes nothing without edits, and rejects an edit that was planned for another text', () => {
     const draft = createDraft(files);
     expect(applyEditsToDraft(draft, [])).toBe(draft);
     expect(() => applyEditsToDraft(draft, [{ ...edit('.env', 'v1.0.0', 'v2'), before: 'v0' }])).toThrow(
@@ -69,18 +69,18 @@ describe('withEdits', () => {
   });
 });
 
-describe('withText', () => {
+describe('setDraftFileText', () => {
   it.each<[string, string, FileList | undefined, number, string | null]>([
     ['a compose file stays one', 'compose.yaml', 'linkedFiles', 0, compose],
     ['a new file is an env file', 'more.env', undefined, 1, null],
     ['a new file goes where it is said to', 'compose.cluster.yaml', 'linkedFiles', 2, null],
-  ])('%s', (_, name, list, place, before) => {
+  ])('puts a file into the right list: %s', (_, name, list, place, before) => {
     const draft = setDraftFileText(createDraft(files), { path: at(name), text: 'new' }, 'why', list);
     expect(texts(draft).map((found) => found[name])[place]).toBe('new');
     expect(draft.changes).toEqual([{ path: at(name), before, after: 'new', description: 'why' }]);
   });
 
-  it('remembers that a file which is written twice was not there', () => {
+  it('records that a new file did not exist even if it is written twice', () => {
     const first = setDraftFileText(createDraft(files), { path: at('new.env'), text: 'A=1' }, 'one');
     expect(setDraftFileText(first, { path: at('new.env'), text: 'A=2' }, 'two').changes).toEqual([
       { path: at('new.env'), before: null, after: 'A=2', description: 'one; two' },
@@ -88,7 +88,7 @@ describe('withText', () => {
   });
 });
 
-describe('withVariable', () => {
+describe('setDraftVariable', () => {
   it.each<[string, Record<string, string>, Record<string, string>, string]>([
     [
       'in the last file that sets it',
@@ -97,7 +97,7 @@ describe('withVariable', () => {
       'b.env line 1: v1 → v2',
     ],
     ['in a new file, where there is none', {}, { '.env': 'V=v2\n' }, '.env line 1: added V=v2'],
-  ])('sets it %s', (_, before, after, description) => {
+  ])('sets the variable %s', (_, before, after, description) => {
     const draft = setDraftVariable(
       createDraft(projectFiles({ 'compose.yaml': compose, ...before })),
       'V',
@@ -115,12 +115,12 @@ it.each([
   ['compose.yaml', 'v1', 'v2', 'compose.yaml line 7: v1 → v2'],
   ['parts/worker.yaml', '', ':v2', 'parts/worker.yaml line 7: added :v2'],
   ['../shared.env', '', '\r\nV=v2\r\n', 'shared.env line 7: added V=v2'],
-])('describeEdit tells of %s, %j and %j in one line', (name, before, after, expected) => {
+])('describeEdit describes an edit of %s from %j to %j in one line', (name, before, after, expected) => {
   const change = { file: at(name), line: 7, start: 0, end: before.length, before, after };
   expect(describeEdit(files, change)).toBe(expected);
 });
 
-it('describeEdit shows no text of an edit that has its own words', () => {
+it('describeEdit shows the description of an edit instead of its text', () => {
   const change = { file: at('.env'), line: 7, start: 0, end: 3, before: 'old', after: 'new' };
   expect(describeEdit(files, { ...change, words: 'set PIN' })).toBe('.env line 7: set PIN');
 });

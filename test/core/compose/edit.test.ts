@@ -18,11 +18,11 @@ describe('applyEdits', () => {
     ['abc', [edit(3, '', 'd'), edit(3, '', 'e'), edit(0, '', '>')], '>abcde'],
     ['abc', [edit(0, 'ab', 'x'), edit(2, 'c', 'y')], 'xy'],
     ['', [edit(0, '', 'x')], 'x'],
-  ])('%j with %j', (text, edits, after) => {
+  ])('changes %j with the edits %j', (text, edits, after) => {
     expect(applyEdits(text, edits)).toBe(after);
   });
 
-  it('refuses a text that has changed since', () => {
+  it('rejects edits of a text that was changed after planning', () => {
     const changed = expect.objectContaining({
       code: 'file-changed',
       message: '.env line 1 was changed after the update was planned',
@@ -32,7 +32,7 @@ describe('applyEdits', () => {
     expect(() => applyEdits('ab', [edit(3, '', 'y')])).toThrow(changed);
   });
 
-  it('refuses edits that overlap', () => {
+  it('rejects overlapping edits', () => {
     expect(() => applyEdits('abcd', [edit(0, 'abc', 'x'), edit(2, 'cd', 'y')])).toThrow(RangeError);
   });
 });

@@ -14,8 +14,8 @@ const set = (text: string, key = 'V', to = 'v2') => {
   return { after: applyEdits(text, [edit]), line: edit.line };
 };
 
-describe('the env file as compose reads it', () => {
-  // What compose 2.26.1 and 2.40.3 make of the same: test/slow/env-file.test.ts asks them.
+describe('the parser of env files', () => {
+  // test/slow/env-file.test.ts checks the same results with compose 2.26.1 and 2.40.3.
   it.each([
     ['A=v1', 'A', 'v1'],
     ['export B = v2 ', 'B', 'v2'],
@@ -59,7 +59,7 @@ describe('the env file as compose reads it', () => {
     ['\u017f=1\nA=$\u017f', 'A', '1'],
     ['A="x\r\ny"\r\n', 'A', 'x\r\ny'],
     ['A="${Q:-{}"', 'A', '{'],
-  ])('%j: %s is %j', (text, key, expected) => {
+  ])('parses %j like compose: %s is %j', (text, key, expected) => {
     expect(value(text, key)).toBe(expected);
   });
 
@@ -70,13 +70,13 @@ describe('the env file as compose reads it', () => {
     ['A="x" "y', '.env line 1: unexpected "\\"" in a variable name'],
     ['A=1\n\ufeffB=1', '.env line 2: unexpected "\ufeff" in a variable name'],
     ['A=1\nexport  ', '.env line 2: there is no variable name after export'],
-  ])('%j fails as a whole, as it does in compose', (text, message) => {
+  ])('rejects the whole file like compose: %j', (text, message) => {
     expect(() => parseAssignments({ path: '/srv/svc/.env', text })).toThrow(
       expect.objectContaining({ code: 'compose-invalid', message }),
     );
   });
 
-  it('says the place of each value', () => {
+  it('returns the position of each value', () => {
     const text = '\ufeffA=1\r\n# c\r\n\r\nexport B = "two" # c\r\nC:\'\'\r\nD=x # y';
     const file = { path: '/srv/svc/.env', text };
     const found = parseAssignments(file).map(({ key, start, end, quote }) => [
@@ -93,7 +93,7 @@ describe('the env file as compose reads it', () => {
     ]);
   });
 
-  it('among several files the last that sets a variable wins; a reference means what stands above it', () => {
+  it('uses the last file that sets a variable, and resolves a reference from the lines above it', () => {
     const lookup = createVariableLookup([
       file('A=first\nX=$A', 'a.env'),
       file('W=$A\nA=second\nA\nY=$A\nZ=$X\nN=1', 'b.env'),
@@ -109,7 +109,7 @@ describe('the env file as compose reads it', () => {
     ]);
   });
 
-  it('a chain of variables has an end', () => {
+  it('limits the length of a chain of variables', () => {
     const chain = (length: number) =>
       Array.from({ length }, (_, i) => (i === 0 ? 'V0=x' : `V${i}=$V${i - 1}`)).join('\n');
     expect(value(chain(200), 'V199')).toBe('x');
@@ -121,14 +121,14 @@ describe('the env file as compose reads it', () => {
     );
   });
 
-  it('what compose has from elsewhere wins, and has no place', () => {
+  it('prefers values from outside the files, which have no position', () => {
     const given = createSourceMappedText('given', '', -1, { via: 'variable', variable: 'A' });
     const found = createVariableLookup([file('A=1\nB=$A')], (name) => (name === 'A' ? given : null));
     expect(found('A')).toMatchObject({ text: 'given', origins: [{ offset: -1 }, {}, {}, {}, {}] });
     expect(found('B')?.text).toBe('given');
   });
 
-  it('a value knows where its characters are written', () => {
+  it('maps the characters of a value to their positions in the file', () => {
     const text = 'A=v1\nB="x\\t${A}\\$\\"" # c';
     const found = createVariableLookup([file(text)])('B');
     if (!found) throw new Error('not found');
@@ -145,7 +145,7 @@ describe('the env file as compose reads it', () => {
     ]);
   });
 
-  it('takes an exponential tower of references in no time', () => {
+  it('resolves exponentially nested references quickly, and limits the length of a value', () => {
     const text = Array.from({ length: 60 }, (_, i) =>
       i === 0 ? 'V0=x' : `V${i}=\${V${i - 1}:+}\${V${i - 1}}`,
     ).join('\n');
@@ -154,7 +154,7 @@ describe('the env file as compose reads it', () => {
   });
 });
 
-describe('setVariableEdit', () => {
+describe('createVariableEdit', () => {
   it.each([
     ['V=v1', 'V=v2', 1],
     ['A=1\nV=v1\nB=2\n', 'A=1\nV=v2\nB=2\n', 2],
@@ -171,13 +171,13 @@ describe('setVariableEdit', () => {
     ['A=1\r\n', 'A=1\r\nV=v2\r\n', 2],
     ['V', 'V\nV=v2\n', 2],
     ['A=1 # ends in a comment', 'A=1 # ends in a comment\nV=v2\n', 2],
-  ])('%j becomes %j', (text, after, line) => {
+  ])('changes %j to %j', (text, after, line) => {
     expect(set(text)).toEqual({ after, line });
     expect(value(after, 'V')).toBe('v2');
     expect(set(after).after).toBe(after);
   });
 
-  // compose 2.26.1 and 5.4.0 read these texts in the same way, in the env file of the project and in that of a service.
+  // compose 2.26.1 and 5.4.0 read these texts identically in the env files of a project and of a service.
   it.each([
     ['a b', '', "V='a b'\n"],
     ['a$b ${C} # d "e" `f` \\n', 'V=1 # c', 'V=\'a$b ${C} # d "e" `f` \\n\' # c'],

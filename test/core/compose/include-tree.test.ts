@@ -9,7 +9,7 @@ import {
 import type { ProjectFiles } from '../../../src/core/compose/project-files.ts';
 import { UpdateError } from '../../../src/core/errors/update-error.ts';
 
-/** Files by their paths from `/srv`: `linked` are those that links lead to, env files end in `env`. */
+/** Files by their paths in `/srv`. Other files refer to those in `linked`. Names of env files end in `env`. */
 function project(roots: Record<string, string>, linked: Record<string, string> = {}): ProjectFiles {
   const [own, others] = [roots, linked].map((texts) =>
     Object.entries(texts).map(([name, text]) => ({ path: `/srv/${name}`, text })),
@@ -26,10 +26,10 @@ function project(roots: Record<string, string>, linked: Record<string, string> =
 
 const services = 'services: {app: {image: svc}}';
 
-describe('the files that are named', () => {
+describe('the root files', () => {
   it.each<[string, Record<string, string>, Partial<ProjectFiles>, [path: string, base: string][]]>([
     ['one', { 'p/c.yaml': services }, {}, [['p/c.yaml', '/srv/p']]],
-  ])('%s', (_, texts, more, expected) => {
+  ])('are listed with their directories: %s', (_, texts, more, expected) => {
     const found = listRootSources({ ...project(texts), ...more });
     expect(found.map(({ file, base }) => [file.file.path, base])).toEqual(
       expected.map(([path, base]) => [`/srv/${path}`, base]),
@@ -41,7 +41,7 @@ describe('the files that are named', () => {
     ['in an env file', 'V', 'v1.4.2'],
     ['given from elsewhere, which wins', 'W', 'given'],
     ['nowhere, though every object has it', 'constructor', undefined],
-  ])('see a variable set %s', (_, name, value) => {
+  ])('have the value of a variable set %s', (_, name, value) => {
     const files = { ...project({ 'p/c.yaml': services, '.env': 'V=v1.4.2\nW=own' }), given: { W: 'given' } };
     expect(listRootSources(files)[0]?.variables(name)?.text).toBe(value);
   });
@@ -102,7 +102,7 @@ describe('the files of an include', () => {
       undefined,
       'root',
     ],
-  ])('%s', (_, include, env, expected, own, V) => {
+  ])('are found with their directory and variables: %s', (_, include, env, expected, own, V) => {
     const files = project({ 'p/c.yaml': `include: ${include}`, 'p/.env': env }, linked);
     const [root] = listRootSources(files);
     const [entry] = root?.file.includes ?? [];
@@ -119,7 +119,7 @@ describe('the files of an include', () => {
     }
   });
 
-  it('is an error that is told where it is not at hand', () => {
+  it('include an error with the line of the include if a file does not exist', () => {
     const files = project({ 'p/c.yaml': 'include:\n  - sub/a.yaml' });
     const [root] = listRootSources(files);
     const [entry] = root?.file.includes ?? [];
@@ -129,7 +129,7 @@ describe('the files of an include', () => {
   });
 });
 
-describe('all that is reached', () => {
+describe('the include tree', () => {
   interface Reached {
     layers: string[];
     composeFiles: string[];
@@ -143,7 +143,7 @@ describe('all that is reached', () => {
       {
         layers: ['p/c.yaml from p'],
         composeFiles: ['include p/a.yaml (c.yaml line 2)', 'include p/b.yaml (c.yaml line 2)'],
-        envFiles: ['env_file of include p/x.env (c.yaml line 3)'],
+        envFiles: ['env_file p/x.env (c.yaml line 3)'],
       },
     ],
     [
@@ -182,7 +182,7 @@ describe('all that is reached', () => {
         envFiles: ['env file of include p/.env (a.yaml line 1), optional'],
       },
     ],
-  ])('%s', (_, roots, linked, expected) => {
+  ])('contains all referenced files: %s', (_, roots, linked, expected) => {
     const { layers, composeFiles, envFiles } = resolveIncludeTree(project(roots, linked));
     const short = (path: string) => path.replace('/srv/', '');
     const told = ({ path, as, where, optional }: (typeof envFiles)[number]) =>
@@ -194,7 +194,7 @@ describe('all that is reached', () => {
     }).toEqual(expected);
   });
 
-  it('is an error where it has no end', () => {
+  it('is rejected if it is endless', () => {
     const files = project(
       { 'p/c.yaml': 'include: [{path: c.yaml, project_directory: sub}]' },
       { 'p/sub/c.yaml': services },
@@ -210,7 +210,7 @@ describe('all that is reached', () => {
   });
 });
 
-describe('servicesReading', () => {
+describe('findServicesByEnvFile', () => {
   it.each<[string, string, Record<string, string>, string[]]>([
     ['one path', 'services: {a: {env_file: .env}, b: {env_file: b.env}, c: {image: x}}', {}, ['a']],
     [
@@ -238,7 +238,7 @@ describe('servicesReading', () => {
       { 'p/sub/a.yaml': 'services: {x: {env_file: ../.env}}' },
       ['x'],
     ],
-  ])('finds the services by %s', (_, text, linked, expected) => {
+  ])('finds the services that read an env file through %s', (_, text, linked, expected) => {
     expect(findServicesByEnvFile(project({ 'p/c.yaml': text }, linked), ['/srv/p/.env']).sort()).toEqual(
       expected,
     );

@@ -18,7 +18,7 @@ const resolve = (text: string) =>
   interpolate(createSourceMappedText(text, 'compose.yaml', 0, { via: 'text' }), lookup, 'here');
 
 describe('interpolate', () => {
-  // What compose 2.26.1 and 2.40.3 make of the same: test/slow/env-file.test.ts asks them.
+  // test/slow/env-file.test.ts checks the same results with compose 2.26.1 and 2.40.3.
   it.each([
     ['plain', 'plain'],
     ['$A', 'va'],
@@ -35,7 +35,7 @@ describe('interpolate', () => {
     ['${A?e}', 'va'],
     ['${EMPTY?e}', ''],
     ['${A:?e}', 'va'],
-    // Compose 5.0.2 and later look at no default that is not taken; older ones reject these.
+    // Compose 5.0.2 and later do not evaluate an unused default; older versions reject these texts.
     ['${A:-${NONE?why}}', 'va'],
     ['${EMPTY:+${NONE?why}}', ''],
     ['${A?${1}}', 'va'],
@@ -59,7 +59,7 @@ describe('interpolate', () => {
     ['${NONE:-{}}x}', '{}}x'],
     ['${NONE:-a}\n}', 'a\n}'],
     ['$\u017f${\u212a:-k}', 'k'],
-  ])('%s is %s', (text, expected) => {
+  ])('resolves %s to %s', (text, expected) => {
     expect(resolve(text).text).toBe(expected);
   });
 
@@ -72,13 +72,13 @@ describe('interpolate', () => {
     ['${1}', 'here: ${1} is not a valid substitution'],
     ['${A!x}', 'here: ${A!x} is not a valid substitution'],
     ['${NONE:-a\nb}', 'here: ${NONE:-a\nb} is not a valid substitution'],
-    // Compose resolves the branch that it does not take as well.
+    // Compose also resolves the unused branch.
     ['${NONE:-'.repeat(200) + '}'.repeat(200), 'here: variables are nested more than 100 levels deep'],
-  ])('%s is an error', (text, message) => {
+  ])('rejects %s', (text, message) => {
     expect(() => resolve(text)).toThrow(expect.objectContaining({ code: 'compose-invalid', message }));
   });
 
-  it('names the variables that stand for nothing', () => {
+  it('lists the unset variables that resolve to an empty text', () => {
     expect(resolve('$NONE${ALSO}${A}${B:-$NOT}${FINE:-}').unset).toEqual(['NONE', 'ALSO']);
   });
 
@@ -100,12 +100,12 @@ describe('interpolate', () => {
     ['${NONE:-${A}b}', ['va variable A .env 100 102', 'b default NONE compose.yaml 12 13']],
     ['a$$b', ['a$b text  compose.yaml 0 4']],
     ['a${NONE}b', ['a text  compose.yaml 0 1', 'b text  compose.yaml 8 9']],
-  ])('%s comes from where it is written', (text, expected) => {
+  ])('maps the parts of %s to their sources', (text, expected) => {
     expect(parts(text)).toEqual(expected);
   });
 });
 
-describe('what a text needs', () => {
+describe('findUnsetRequiredVariables', () => {
   const setTo = (name: string) => values[name] ?? null;
 
   it.each<[string, string[]]>([
@@ -114,9 +114,9 @@ describe('what a text needs', () => {
     ['${X?} ${Y:?why} ${EMPTY:?}', ['X', 'Y', 'EMPTY']],
     ['$${X:?} $$${Y:?}', ['Y']],
     ['# ${ \n${X:?of\n several lines}', ['X']],
-    // Compose before 5.0.2 looks at what it does not take.
+    // Compose before 5.0.2 also evaluates the unused branch.
     ['${A:-${X:?}} ${NONE:+${Y?}}', ['X', 'Y']],
-  ])('before compose takes it: %s: %j', (text, expected) =>
+  ])('finds the unset variables without which compose rejects %s: %j', (text, expected) =>
     expect(findUnsetRequiredVariables(text, setTo)).toEqual(expected),
   );
 });

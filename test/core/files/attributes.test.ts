@@ -25,7 +25,7 @@ import { checkFileRights } from '../../../src/core/files/transaction/check-repla
 import { replaceFiles, restoreFiles } from '../../../src/core/files/transaction/replace-files.ts';
 
 const kernel = vi.hoisted(() => ({ says: null as number | null }));
-// No share and no FAT can be mounted here: the kernel's number for what a file is on is all that a test can have of them.
+// A test cannot mount SMB or FAT, so it replaces the number with which the kernel identifies the file system.
 vi.mock('node:fs/promises', async (original) => {
   const fs = await original<typeof import('node:fs/promises')>();
   const statfs = async (path: string) => {
@@ -37,7 +37,7 @@ vi.mock('node:fs/promises', async (original) => {
 
 const acl = 'system.posix_acl_access';
 
-/** An access-control list as Linux keeps it: a version, then tag, permissions and id of each entry. */
+/** An access-control list in the format of Linux: a version, then tag, permissions and id of each entry. */
 function list(...entries: readonly (readonly [tag: number, permissions: number, id?: number])[]): string {
   const bytes = Buffer.alloc(4 + 8 * entries.length);
   bytes.writeUInt32LE(2);
@@ -50,12 +50,12 @@ function list(...entries: readonly (readonly [tag: number, permissions: number, 
 }
 
 const [owner, user, group, namedGroup, mask, others] = [0x01, 0x02, 0x04, 0x08, 0x10, 0x20];
-/** Of a file with mode 0640, of which the group may read nothing. */
+/** The list of a file with mode 0640 that its group cannot read. */
 const oneReader = list([owner, 6], [user, 4, 1234], [group, 0], [mask, 4], [others, 0]);
-/** Of a directory, for the files that are made in it. */
+/** The default list of a directory, which new files inherit. */
 const openToAnother = list([owner, 7], [user, 7, 1235], [group, 5], [mask, 7], [others, 5]);
 
-it('reports beforehand which lists cannot be set on a new file', () => {
+it('reports in advance which access-control lists cannot be set on a new file', () => {
   const says = (attributes: Record<string, string>) => findAclLossReason(attributes);
   expect(says({})).toBeNull();
   expect(says({ 'user.note': '0sYQ==', [acl]: oneReader })).toBeNull();
@@ -67,7 +67,7 @@ it('reports beforehand which lists cannot be set on a new file', () => {
   expect(says({ [acl]: unreadableAclPlaceholder })).toMatch(/getfattr is not installed/);
 });
 
-describe("by the kernel's numbers for file systems (linux/magic.h)", () => {
+describe("a file system that is identified by the kernel's number (linux/magic.h)", () => {
   let file = '';
   beforeEach(async () => {
     file = join(await mkdtemp(join(tmpdir(), 'magic-')), '.env');
@@ -86,7 +86,7 @@ describe("by the kernel's numbers for file systems (linux/magic.h)", () => {
     ['exFAT', 0x2011bab0, { onSmb: false, noModes: true }],
     ['ext4', 0xef53, { onSmb: false, noModes: false }],
     ['NFS', 0x6969, { onSmb: false, noModes: false }],
-  ])('knows what keeps no rights, or does not show them: %s', async (_, type, expected) => {
+  ])('is classified by whether it stores and shows permissions: %s', async (_, type, expected) => {
     kernel.says = type;
     const warnings = await checkFileRights([file]);
     const onSmb = warnings.some((warning) => warning.startsWith(`${file} is on SMB, which hides the owner`));
@@ -94,10 +94,10 @@ describe("by the kernel's numbers for file systems (linux/magic.h)", () => {
   });
 });
 
-/** Where it is; empty where it is missing. */
+/** Path of the program; empty if it is not installed. */
 const setfattr = execFileSync('sh', ['-c', 'command -v setfattr || true'], { encoding: 'utf8' }).trim();
 
-describe.skipIf(setfattr === '')('on a file with an access-control list', () => {
+describe.skipIf(setfattr === '')('replacing a file with an access-control list', () => {
   let root = '';
   const at = (name: string) => join(root, name);
   const set = (name: string, attribute: string, value: string) =>
@@ -131,7 +131,7 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     'user.empty': '0s',
   };
 
-  it('gives new files and backups the rights of the old files, and removes inherited rights', async () => {
+  it('gives new files and backups the permissions of the old files, and removes inherited permissions', async () => {
     const warn = vi.fn();
     const records = await replaceFiles(changes(), { run: 'run', backup: at('backup/run'), warn });
     for (const name of ['.env', 'backup/run/.env']) {
@@ -140,7 +140,7 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     for (const name of ['plain', 'backup/run/plain']) {
       expect([await modeOf(name), await readAttributes(at(name))]).toEqual(['640', {}]);
     }
-    // The list of the directory is there, and lets nobody in: the group's bits are its mask.
+    // The list of the directory is inherited, but grants no access, because the group's bits are its mask.
     expect([await modeOf('new'), await modeOf('backup')]).toEqual(['600', '700']);
 
     expect(await restoreFiles(JSON.parse(JSON.stringify(records)))).toEqual([]);
@@ -149,7 +149,7 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     expect(warn).not.toHaveBeenCalled();
   });
 
-  it('renames the backup if the disk is full', async () => {
+  it('is undone by renaming the backup if the disk is full', async () => {
     const records = await replaceFiles(changes().slice(0, 1), { run: 'run', backup: at('backup') });
     const write = async () => {
       throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
@@ -158,7 +158,7 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     expect([await modeOf('.env'), await readAttributes(at('.env'))]).toEqual(['640', ofEnv]);
   });
 
-  /** In place of a program, before the true ones on the PATH. */
+  /** Replaces a program with a script that comes first on the PATH. */
   async function standIn(script: string, program = 'setfattr'): Promise<void> {
     await mkdir(at('bin'), { recursive: true });
     await writeFile(at(`bin/${program}`), `#!/bin/sh\n${script.replaceAll('REAL', setfattr)}\n`);
@@ -166,7 +166,7 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     vi.stubEnv('PATH', `${at('bin')}:${process.env.PATH}`);
   }
 
-  it('refuses if the list cannot be set, and lets no other user read the new file before', async () => {
+  it('is refused if the list cannot be set, and no other user can read the new file in the meantime', async () => {
     await standIn(
       `stat -c %a "$(eval echo \\$$#)" >>${root}/modes; echo 'setfattr: x: Operation not permitted' >&2; exit 1`,
     );
@@ -185,14 +185,14 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     expect((await readdir(root)).sort()).toEqual(['.env', 'bin', 'modes', 'plain']);
   });
 
-  it('refuses if the list differs after it was set', async () => {
+  it('is refused if the list differs after it was set', async () => {
     await standIn(`case "$*" in *${acl}*) ;; *) exec REAL "$@" ;; esac`);
     await expect(replaceFiles(changes(), { run: 'run', backup: null })).rejects.toMatchObject({
       message: expect.stringContaining('the file system returns a different value after it is set'),
     });
   });
 
-  it('reports other attributes that would be lost before the first file changes', async () => {
+  it('reports, before the first file changes, other attributes that would be lost', async () => {
     await standIn(
       `case "$*" in *user.note*) echo 'x: Permission denied' >&2; exit 1 ;; *) exec REAL "$@" ;; esac`,
     );
@@ -200,13 +200,13 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     const warn = (sentence: string) => told.push(`${sentence} (${execFileSync('cat', [at('.env')])})`);
     await replaceFiles(changes(), { run: 'run', backup: null, warn });
     expect(told).toEqual([
-      `${at('.env')} loses attributes that cannot be set in this container: user.note (A=1\n)`,
+      `${at('.env')} will lose these attributes, which cannot be set in this container: user.note (A=1\n)`,
     ]);
     const { 'user.note': _, ...rest } = ofEnv;
     expect(await readAttributes(at('.env'))).toEqual(rest);
   });
 
-  it('reports a hard link, which keeps the old content, before the first file changes', async () => {
+  it('reports, before the first file changes, a hard link that keeps the old content', async () => {
     await link(at('plain'), at('second'));
     const told = await checkFileRights([at('plain')]);
     expect(told).toEqual([`${at('plain')} has another hard link, which keeps the old content`]);
@@ -215,7 +215,7 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     expect(await checkFileRights([at('new')])).toEqual([]);
   });
 
-  it('uses ls without getfattr, and reports files for which ls is not enough', async () => {
+  it('uses ls if getfattr is missing, and reports files for which ls is insufficient', async () => {
     await mkdir(at('bin'));
     vi.stubEnv('PATH', at('bin'));
     const files = [at('.env'), at('plain'), at('new')];
@@ -224,7 +224,7 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
         `whether ${at('.env')} and ${at('plain')} have access-control lists, which would be lost`,
       ),
     ]);
-    // That of busybox shows no lists.
+    // The ls of busybox does not show access-control lists.
     await standIn(`[ "$1" = --version ] && echo 'BusyBox v1.37.0' || echo '-rw-r----- 1 0 0 4 plain'`, 'ls');
     vi.stubEnv('PATH', at('bin'));
     expect(await checkFileRights([at('plain')])).toEqual([
@@ -234,13 +234,13 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     await symlink('/bin/ls', at('bin/ls'));
     expect(await checkFileRights([at('plain')])).toEqual([]);
     await expect(checkFileRights(files)).rejects.toMatchObject({ code: 'rights-lost' });
-    // The directory would give the new file a list that nothing here can take from it.
+    // The new file would inherit the list of the directory, and no available program can remove it.
     const made = replaceFiles(changes().slice(1), { run: 'run', backup: null });
     await expect(made).rejects.toMatchObject({ code: 'rights-lost' });
     expect(await readFile(at('plain'), 'utf8')).toBe('B=1\n');
   });
 
-  it('finds no attributes on a file system without them, and ignores missing files', async () => {
+  it('finds no attributes on a file system without attributes, and rejects a missing file', async () => {
     expect(await readAttributes('/proc/self/status')).toEqual({});
     await expect(readAttributes(at('gone'))).rejects.toThrow(/cannot be read: .*No such file/);
     await standIn("echo 'getfattr: /x: Operation not supported' >&2; exit 1", 'getfattr');

@@ -1,13 +1,13 @@
 import { dirname } from 'node:path';
 import type { FileSystem, Owner } from '../../../src/core/files/file-system.ts';
 
-/** What happens at one operation of a process: an error without or with the effect, or the process's end. */
+/** A fault at one operation of a process: an error without or with its effect, or the end of the process. */
 export type Fault = 'fail' | 'fail-after' | 'stop-before' | 'stop-amid' | 'stop-after';
 
-/** What happens at the operation of this number, counted from 0. */
+/** Returns the fault at the operation with this number, counted from 0. */
 export type Faults = (operation: number) => Fault | undefined;
 
-/** Of what is in memory alone, what a power loss spares: a number from 0 to below 1 each time it is asked, 0 for nothing. */
+/** Random source for the unsynced data that survives a power loss: from 0 to below 1; with 0, nothing survives. */
 export type Luck = () => number;
 
 interface Inode {
@@ -16,13 +16,13 @@ interface Inode {
   owner: Owner;
   /** Bytes and owner are on the disk. */
   synced: boolean;
-  /** A sync has failed: the system takes the bytes for written, and no later sync writes them. */
+  /** A sync has failed: the system considers the bytes written, and no later sync writes them. */
   lost: boolean;
 }
 
 type Names = Map<string, Inode>;
 
-/** A change of names that is in memory, and on the disk once one of its directories has been synced. */
+/** A change of names in memory, which is written to the disk when one of its directories is synced. */
 interface Pending {
   directories: readonly string[];
   apply(names: Names): void;
@@ -44,12 +44,12 @@ function systemError(code: string, syscall: string, path: string): Error {
 }
 
 /**
- * A disk and the memory before it. Names and bytes that were written are seen by every process at once, and are lost in
- * a power loss unless a sync came before: of the file for its bytes, owner and mode, of the directory for its names.
- * Rename is atomic, and so is each other change of a name; in which order they reach the disk, nobody knows.
+ * A disk and its cache in memory. Every process sees written names and bytes at once. A power loss may discard them
+ * unless they were synced: the file for its bytes, owner and mode, the directory for its names. Each change of a name,
+ * such as a rename, is atomic. The order in which changes reach the disk is undefined.
  */
 export class FakeDisk {
-  /** Writing fails for lack of space. */
+  /** Writing fails because the disk is full. */
   full = false;
   #names: Names = new Map();
   #onDisk: Names = new Map();
@@ -73,7 +73,7 @@ export class FakeDisk {
     this.#onDisk.set(path, node);
   }
 
-  /** Every file there is, as a process sees it: `<uid>:<gid> <mode> <text>`. */
+  /** All files as a process sees them: `<uid>:<gid> <mode> <text>`. */
   contents(): Map<string, string> {
     const said = ({ bytes, owner }: Inode) => `${owner.uid}:${owner.gid} ${owner.mode.toString(8)} ${bytes}`;
     return new Map(
@@ -84,7 +84,7 @@ export class FakeDisk {
     );
   }
 
-  /** Ends what is in memory alone, but for what luck spares. */
+  /** Discards unsynced data, except for the part that `luck` spares. */
   losePower(luck: Luck): void {
     for (const change of this.#pending) if (luck() >= 0.5) change.apply(this.#onDisk);
     this.#pending = [];
@@ -114,7 +114,7 @@ export class FakeDisk {
     return parent;
   }
 
-  /** The door of one process. When it has stopped, each call fails and none has an effect. */
+  /** The file system of one process. After the process has stopped, every call fails without effect. */
   process(faults: Faults = () => undefined): FakeProcess {
     return new FakeProcess(faults, this);
   }
@@ -146,7 +146,7 @@ export class FakeDisk {
     }
   }
 
-  /** `amid`: half of it. */
+  /** `amid`: only half of the bytes are written. */
   write(path: string, bytes: string | Buffer, owner: Owner | null, mode: number, amid: boolean): string[] {
     const parent = this.#parent(path, 'open');
     if (this.#names.has(path)) throw systemError('EEXIST', 'open', path);
@@ -158,7 +158,7 @@ export class FakeDisk {
     return [];
   }
 
-  /** `failing`: it is about to say that it failed. */
+  /** `failing`: the caller will report that the sync failed. */
   sync(path: string, failing: boolean): void {
     const node = this.#names.get(path);
     if (!node) throw systemError('ENOENT', 'open', path);
@@ -189,7 +189,7 @@ export class FakeDisk {
     });
   }
 
-  /** The names of a directory, and what came before them in the directories that they share a change with. */
+  /** Syncs the names of a directory, and earlier changes in directories that share a change with it. */
   #syncNames(directory: string): void {
     const reached = new Set([directory]);
     const taken = new Set<Pending>();
@@ -205,10 +205,10 @@ export class FakeDisk {
 }
 
 export class FakeProcess implements FileSystem {
-  /** So many operations were begun. */
+  /** Number of started operations. */
   operations = 0;
   stopped = false;
-  /** Told before each operation happens. */
+  /** Called before each operation takes effect. */
   onOperation: () => void = () => {};
   readonly #faults: Faults;
   readonly #disk: FakeDisk;
@@ -243,7 +243,7 @@ export class FakeProcess implements FileSystem {
       () => this.#disk.sync(path, true),
     );
 
-  /** `part` is what is done of it where it fails or stops in the middle. */
+  /** `part` is the partial effect of an operation that fails or stops in the middle. */
   async #operate<T>(
     syscall: string,
     path: string,

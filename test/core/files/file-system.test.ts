@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-describe('disk', () => {
+describe('diskFileSystem', () => {
   it('treats impossible paths as missing', async () => {
     await writeFile(at('file'), 'x');
     for (const name of ['gone', 'gone/file', 'file/file', 'n'.repeat(300)]) {
@@ -48,20 +48,23 @@ describe('disk', () => {
     expect((await readdir(root)).sort()).toEqual(['file', 'link']);
   });
 
-  it.skipIf(process.getuid?.() !== 0)('refuses rights that the system takes and does not keep', async () => {
-    // Of a group that is none of the caller's, the kernel drops the set-group-id bit and says nothing.
-    await chown(root, 1000, 555);
-    await chmod(root, 0o2777);
-    const owner = { uid: 1000, gid: 555, mode: 0o2640 };
-    await diskFileSystem.write(at('kept'), 'x', owner, 0o2640);
-    const program = `import { diskFileSystem } from ${JSON.stringify(join(import.meta.dirname, '../../../src/core/files/file-system.ts'))};
+  it.skipIf(process.getuid?.() !== 0)(
+    'rejects permissions that the system accepts but does not store',
+    async () => {
+      // The kernel silently drops the set-group-id bit if the caller does not belong to the group.
+      await chown(root, 1000, 555);
+      await chmod(root, 0o2777);
+      const owner = { uid: 1000, gid: 555, mode: 0o2640 };
+      await diskFileSystem.write(at('kept'), 'x', owner, 0o2640);
+      const program = `import { diskFileSystem } from ${JSON.stringify(join(import.meta.dirname, '../../../src/core/files/file-system.ts'))};
       await diskFileSystem.write(process.argv[1], 'x', ${JSON.stringify(owner)}, 0o2640).catch((error) => console.log(error.message));`;
-    const run = ['--input-type=module-typescript', '--no-warnings', '--eval', program, at('lost')];
-    const { stdout } = await execa(process.execPath, run, { uid: 1000, gid: 1000 });
-    expect(stdout).toBe(
-      'the file system shows owner 1000, group 555, mode 640 after owner 1000, group 555, mode 2640 was set',
-    );
-  });
+      const run = ['--input-type=module-typescript', '--no-warnings', '--eval', program, at('lost')];
+      const { stdout } = await execa(process.execPath, run, { uid: 1000, gid: 1000 });
+      expect(stdout).toBe(
+        'the file system shows owner 1000, group 555, mode 640 after owner 1000, group 555, mode 2640 was set',
+      );
+    },
+  );
 
   it('removes files, links and empty directories', async () => {
     await diskFileSystem.makeDirectory(at('a/b'), 0o700);
@@ -73,7 +76,7 @@ describe('disk', () => {
   });
 });
 
-describe('writeWhole', () => {
+describe('replaceFileSafely', () => {
   it('replaces a file despite leftovers of an earlier attempt', async () => {
     await writeFile(at('journal.json'), 'old');
     await chmod(at('journal.json'), 0o644);
@@ -86,7 +89,7 @@ describe('writeWhole', () => {
     expect(await readdir(root)).toEqual(['journal.json']);
   });
 
-  it('keeps the old file and leaves no temporary file if it fails', async () => {
+  it('keeps the old file and leaves no temporary file if the replacement fails', async () => {
     await mkdir(at('taken/full'), { recursive: true });
     const temporary = at('other.new');
     await expect(

@@ -1,5 +1,5 @@
-// Says of files whether what takes their place keeps their rights, as root of a user namespace, and makes a file in each directory:
-// in-user-namespace.ts FILE… It begins once the map is written, which its parent says with a line.
+// Usage: in-user-namespace.ts PATH…, as root of a user namespace. Prints for each file whether a replacement keeps its
+// permissions, and creates a file in each directory. Starts when its parent has written the id map and sends a line.
 import { lstatSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';

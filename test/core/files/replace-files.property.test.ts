@@ -25,7 +25,7 @@ interface File {
   owner: Owner;
 }
 
-/** The rights of a file that was not there. */
+/** The permissions of a new file. */
 const made: Owner = { uid: 0, gid: 0, mode: 0o600 };
 
 const pathOf = ({ directory, name }: Pick<File, 'directory' | 'name'>) => join(directory, name);
@@ -45,7 +45,7 @@ const filesOf = (maxLength: number) =>
     { minLength: 1, maxLength, selector: pathOf },
   );
 
-/** Everything that is not the updater's own. */
+/** All files outside the updater's state directory. */
 const outside = (disk: FakeDisk) =>
   Object.fromEntries([...disk.contents()].filter(([path]) => !path.startsWith(`${state}/`)));
 
@@ -60,7 +60,7 @@ function diskWith(files: readonly File[], side: 'before' | 'after'): FakeDisk {
   return disk;
 }
 
-/** An instance before its update: what the update replaces, and all there is before and after. */
+/** An instance before its update: the replacements, and all files before and after the update. */
 function layOut(files: readonly File[], seed: number) {
   const replacements = files.map((file): FileReplacement => {
     const { isNew, before, after } = file;
@@ -72,7 +72,7 @@ function layOut(files: readonly File[], seed: number) {
 
 type Instance = ReturnType<typeof layOut>;
 
-/** A disk of this instance; its state directory was made just now, and is in memory alone. */
+/** A disk of this instance. Its state directory was just created and is not synced yet. */
 async function diskOf({ files }: Instance): Promise<FakeDisk> {
   const disk = diskWith(files, 'before');
   await disk.process().makeDirectory(state, 0o700);
@@ -80,7 +80,7 @@ async function diskOf({ files }: Instance): Promise<FakeDisk> {
 }
 
 interface Journal {
-  /** Files are being replaced; all of them are new; all of them are old again. */
+  /** `write`: files are being replaced; `done`: all files are new; `back`: all files are restored. */
   phase: 'write' | 'done' | 'back';
   files: readonly FileRecord[];
 }
@@ -93,7 +93,7 @@ async function readJournal(fs: FileSystem): Promise<Journal | null> {
   return bytes && JSON.parse(bytes.toString());
 }
 
-/** A run as far as its files go. */
+/** The part of a run that replaces files. */
 async function update(fs: FileSystem, { replacements }: Instance) {
   try {
     const files = await replaceFiles(replacements, {
@@ -105,18 +105,18 @@ async function update(fs: FileSystem, { replacements }: Instance) {
     });
     await note(fs, { phase: 'done', files });
   } catch (error) {
-    // Whoever is told that all is as before writes that down, and nobody recovers any more.
+    // After a complete restore, the run records the restore in the journal, so that no recovery follows.
     if (codeOf(error) === 'write-failed' && (await readJournal(fs)))
       await note(fs, { phase: 'back', files: [] });
     throw error;
   }
 }
 
-/** What the next process does first. */
+/** The first action of the next process. */
 async function recover(fs: FileSystem) {
   const found = await readJournal(fs);
   if (found?.phase !== 'write') {
-    // What is only in memory is not to be relied on.
+    // The journal may be only in memory.
     if (found) await fs.sync(state);
     return;
   }
@@ -126,7 +126,7 @@ async function recover(fs: FileSystem) {
 
 const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? error.code : error);
 
-/** Lets a process do its work; gives the code of its error. */
+/** Runs the work of a process, and returns the code of its error. */
 async function attempt(process: FakeProcess, work: (fs: FileSystem) => Promise<void>): Promise<unknown> {
   try {
     await work(process);
@@ -138,7 +138,7 @@ async function attempt(process: FakeProcess, work: (fs: FileSystem) => Promise<v
   }
 }
 
-/** All old, or all new where the journal says so, byte for byte and nothing beside them: now, and after a power loss. */
+/** Expects exactly the old files, or the new files if the journal is `done`: now, and after a power loss. */
 async function expectSettled(instance: Instance, disk: FakeDisk, where: string, luck: Luck) {
   const phase = (await readJournal(disk.process()))?.phase ?? 'none';
   expect(phase, where).not.toBe('write');
@@ -150,7 +150,7 @@ async function expectSettled(instance: Instance, disk: FakeDisk, where: string, 
 
 const nothingSpared: Luck = () => 0;
 
-/** Numbers that look random, the same for a seed each time. */
+/** Pseudo-random numbers that depend only on the seed. */
 function luckOf(seed: number): Luck {
   let at = (seed * 2654435761) % 2 ** 32;
   return () => {
@@ -159,12 +159,12 @@ function luckOf(seed: number): Luck {
   };
 }
 
-/** No power loss, the worst, and another. */
+/** No power loss, a power loss that spares nothing, and a random one. */
 const lucks = (seed: number): (Luck | null)[] => [null, nothingSpared, luckOf(seed)];
 
 const once = (operation: number, fault: Fault) => (n: number) => (n === operation ? fault : undefined);
 
-/** Tries every operation, until a process ends before it comes to that one. */
+/** Tries each operation number until a process finishes before it reaches that number. */
 async function forEveryOperation(tryOne: (operation: number) => Promise<FakeProcess>): Promise<number> {
   for (let n = 0; ; n++) if ((await tryOne(n)).operations <= n) return n;
 }
@@ -188,7 +188,7 @@ describe('replacing files as one transaction', () => {
           process = disk.process(once(n, fault));
           const code = await attempt(process, (fs) => update(fs, instance));
           const where = `${fault} at ${n}: ${code}`;
-          // An error of the system itself is one of the journal's last writing: the files are not to blame.
+          // EIO is an error of the last write of the journal, not of the files.
           expect(['good', 'write-failed', 'EIO'], where).toContain(code);
           if (code === 'EIO') await recover(disk.process());
           await expectSettled(instance, disk, where, n % 2 ? nothingSpared : luckOf(instance.seed + n));
@@ -232,7 +232,7 @@ describe('replacing files as one transaction', () => {
         const code = await attempt(process, (fs) => update(fs, instance));
         const where = `full from ${n}, failure at ${failing}: ${code}`;
         expect(['good', 'write-failed', 'EIO', 'ENOSPC'], where).toContain(code);
-        // Where the journal could not take the news, the next process reads in it that files are being replaced.
+        // If the journal could not be updated, the next process still finds the phase `write` in it.
         await attempt(disk.process(), recover);
         const { phase } = (await readJournal(disk.process())) ?? {};
         expect(outside(disk), where).toEqual(phase === 'done' ? instance.updated : instance.old);

@@ -25,7 +25,7 @@ describe('readTextFile', () => {
     ['a byte order mark and CRLF', '\ufeffservices: {}\r\n# ü 😀\r\n'],
     ['no byte at all', ''],
     ['as much as may be', '#'.repeat(5 * mebibyte)],
-  ])('gives the text as it stands: %s', async (_, text) => {
+  ])('returns the text unchanged: %s', async (_, text) => {
     await writeFile(path, text);
     const read = await readTextFile(path);
     expect({ ...read, text: read.text === text }).toEqual({ path, text: true });
@@ -57,15 +57,15 @@ describe('readTextFile', () => {
       'is a link to /no/such/folder/compose.yaml, which is not mounted into this container',
       'Add -v /no/such/folder:/no/such/folder to the docker run command.',
     ],
-  ])('refuses %s', async (_, make, code, message, advice) => {
+  ])('rejects %s', async (_, make, code, message, advice) => {
     await make();
     const refusal = { code, outcome: 'refused', message: `${path} ${message}`, advice };
     await expect(readTextFile(path)).rejects.toMatchObject(refusal);
   });
 });
 
-describe('readTextFileIfThere', () => {
-  it('gives null only for a missing file', async () => {
+describe('readTextFileIfExists', () => {
+  it('returns null only for a missing file', async () => {
     expect(await readTextFileIfExists(path)).toBeNull();
     await symlink('/no/such/folder/compose.yaml', path);
     await expect(readTextFileIfExists(path)).rejects.toMatchObject({ code: 'outside-mounts' });

@@ -11,7 +11,7 @@ import { mapIds } from '../../rig/id-maps.ts';
 
 const isRoot = process.getuid?.() === 0;
 const script = fileURLToPath(new URL('in-user-namespace.ts', import.meta.url));
-/** As a rootless engine maps them: its user is root inside, and those that are his follow. */
+/** The id map of a rootless engine: its user is root in the namespace, followed by the subordinate ids. */
 const map = '0 100000 1\n1 200000 65536\n';
 
 it.skipIf(!isRoot)(
@@ -20,7 +20,7 @@ it.skipIf(!isRoot)(
     const folder = await mkdtemp(join(tmpdir(), 'svc-strangers-'));
     onTestFinished(() => rm(folder, { recursive: true }));
     await chown(folder, 100_000, 100_000);
-    // On the host: of root, of a stranger, of the engine's user and a stranger's group, of nobody inside.
+    // Host ids: the engine's user, two unmapped owners, an unmapped group, two mapped owners (`nobody` is the last).
     const rows = [
       [100_000, 100_000, null],
       [0, 0, 'owner'],
@@ -28,7 +28,7 @@ it.skipIf(!isRoot)(
       [100_000, 1234, 'group'],
       [200_007, 200_007, null],
       [200_000 + 65_533, 200_000 + 65_533, null],
-      // Whether it could be given away cannot be tried: it would lose its bit.
+      // A trial change of the owner is impossible: the file would lose its set-user-id bit.
       [200_000 + 65_533, 200_000 + 65_533, 'owner', 0o4755],
     ] as const;
     const files = await Promise.all(
@@ -63,7 +63,7 @@ it.skipIf(!isRoot)(
     expect(modes).toEqual(rows.map(([, , , mode = 0o644]) => mode));
     const made = await Promise.all(directories.map(async (path) => (await stat(join(path, 'made'))).uid));
     expect(made).toEqual([100_000, 200_007]);
-    // Where all are mapped, nobody is a stranger, nor is nobody.
+    // If all ids are mapped, even the user `nobody` counts as mapped.
     await chown(files[0] ?? '', 65_534, 65_534);
     expect(await findUnmappedOwner(files[0] ?? '')).toBeNull();
   },

@@ -19,7 +19,7 @@ const bind = (source: string, destination: string, writable = true) => ({
 });
 
 describe('HostPaths', () => {
-  it('maps both ways by the deepest mount', () => {
+  it('maps paths in both directions by the deepest mount', () => {
     const paths = new HostPaths([
       bind('/opt', '/host'),
       bind('/opt/svc', '/compose', false),
@@ -61,7 +61,7 @@ describe('HostPaths', () => {
     expect(await readlink(join(root, 'srv/two'))).toBe(join(root, 'two'));
   });
 
-  it('refuses a path that exists here, with the mount to use', async () => {
+  it('rejects a path that already exists in the container, and reports which mount to use', async () => {
     await mkdir(join(root, 'compose'));
     await mkdir(join(root, 'opt'));
     await writeFile(join(root, 'opt/svc'), '');
@@ -73,11 +73,11 @@ describe('HostPaths', () => {
     expect((await lstat(join(root, 'opt/svc'))).isFile()).toBe(true);
   });
 
-  it('refuses what is not mounted', async () => {
+  it('rejects a path that is not mounted', async () => {
     await expect(linkPath(new HostPaths([]), '/srv/x')).rejects.toMatchObject({ code: 'outside-mounts' });
   });
 
-  it('recognises another spelling of a mounted directory', async () => {
+  it('recognises an alias of a mounted directory', async () => {
     await mkdir(join(root, 'compose'));
     const paths = new HostPaths([bind('/data/svc', join(root, 'compose'))]);
     paths.alias(join(root, 'link'), join(root, 'compose'));
@@ -96,6 +96,6 @@ it.each([
   ['/opt/svc2', '/opt/svc', false],
   ['/opt', '/opt/svc', false],
   ['/opt', '/', true],
-])('%s within %s: %s', (path, directory, expected) => {
+])('isWithin reports whether %s is within %s: %s', (path, directory, expected) => {
   expect(isWithin(path, directory)).toBe(expected);
 });

@@ -10,7 +10,7 @@ const event = (message: string, phase: Phase = 'done', level: LogLevel = 'error'
 const resultOf = (message: string, phase?: Phase) => new LegacyResultParser().resultOf(event(message, phase));
 const failed = { outcome: 'failed', code: null, detail: null, advice: null, facts: {} } as const;
 
-describe('the result in the last line of an updater without a field for it', () => {
+describe('a result parsed from the last line of an older updater', () => {
   it.each<[string, Partial<RunResult>]>([
     [
       'failed (pull-unknown): nothing was changed; v1.4.2 is still running. Next: See that v1.5.0 is published.',
@@ -43,13 +43,13 @@ describe('the result in the last line of an updater without a field for it', () 
       { code: 'x', message: 'v1.5.0 must be installed first; v1.5.0 must be installed first' },
     ],
     ['broken (broken): (it): is', { outcome: 'broken', code: 'broken', message: '(it): is' }],
-  ])('%s', (text, expected) => {
+  ])('is the result that was formatted: %s', (text, expected) => {
     const result = { ...failed, message: '', ...expected };
     expect(formatLastLine(result)).toBe(text);
     expect(resultOf(text)).toEqual(result);
   });
 
-  it.each(outcomes)('has the outcome %s, which is its first word', (outcome) => {
+  it.each(outcomes)('has the outcome %s if that is the first word of the line', (outcome) => {
     for (const message of [`${outcome} v1.4.2 → v1.5.0 in 11 s`, `${outcome}: nothing was changed`, outcome])
       expect(resultOf(message)?.outcome).toBe(outcome);
     expect(resultOf(outcome, 'verify')).toBeNull();
@@ -70,12 +70,12 @@ describe('the result in the last line of an updater without a field for it', () 
       'updated v1.4.2 → v1.5.0 in 11 s; docker compose ps shows it',
       'unchanged: v1.5.0 runs. Next: x',
     ].map((text): [string, string] => [text, text]),
-  ])('of "%s" has the whole message or is none', (text, message) => {
+  ])('has the whole line as its message, or is null: "%s"', (text, message) => {
     expect(resultOf(text)?.message ?? null).toBe(message);
     expect(resultOf(text)?.advice ?? null).toBeNull();
   });
 
-  it('has the last error before it', () => {
+  it('has the last error before the line as its detail', () => {
     const earlier = new LegacyResultParser();
     for (const [message, level] of [
       ['no such tag', 'error'],
@@ -90,7 +90,7 @@ describe('the result in the last line of an updater without a field for it', () 
   });
 });
 
-it('the last line stays on one line, and its parts are found for any path or name', () => {
+it('a last line contains no line breaks, and its parts can be parsed whatever their texts contain', () => {
   const end = { ...failed, code: 'pull-unknown' };
   const line = formatLastLine({ ...end, message: 'a\r\nb. Next: (c): d', advice: 'e\n f. Next: g' });
   expect(line).toBe('failed (pull-unknown): a b. next: (c): d. Next: e f. Next: g');

@@ -36,7 +36,7 @@ describe('the line protocol', () => {
     ],
     [event('lone \ud83d, pair 😀'), `${time} INFO  pull lone \\ud83d, pair 😀`],
     [event('  spaces  '), `${time} INFO  pull   spaces  `],
-  ])('%j', (value, line) => {
+  ])('formats and parses %j', (value, line) => {
     expect(formatLine(value)).toBe(line);
     expect(parseLine(line)).toEqual(value);
   });
@@ -49,7 +49,7 @@ describe('the line protocol', () => {
     `${time} DEBUG pull x`,
     '2026-13-41T10:42:07.123Z INFO  pull x',
     ` ${time} INFO  pull x`,
-  ])('is nobody else’s: %j', (line) => {
+  ])('ignores any other line: %j', (line) => {
     expect(parseLine(line)).toBeNull();
   });
 
@@ -72,7 +72,7 @@ describe('a line of JSON', () => {
     ['a warning, and fields of its own', json({ level: 40, file: '.env' }), { ...fetching, level: 'warn' }],
     ['an error', json({ level: 60 }), { ...fetching, level: 'error' }],
     ['with a percent that is none', json({ percent: 'all' }), fetching],
-  ])('%s', (_, text, told) => expect(parseJsonLine(text)?.event).toEqual(told));
+  ])('is parsed: %s', (_, text, told) => expect(parseJsonLine(text)?.event).toEqual(told));
 
   it.each([
     ['text', 'fetching'],
@@ -82,9 +82,9 @@ describe('a line of JSON', () => {
     ['no time', json({ time: 'now' })],
     ['no sentence', json({ msg: 1 })],
     ['no level', json({ level: 'info' })],
-  ])('not %s', (_, text) => expect(parseJsonLine(text)).toBeNull());
+  ])('is ignored: %s', (_, text) => expect(parseJsonLine(text)).toBeNull());
 
-  it('has additional fields', () => {
+  it('is parsed with its additional fields', () => {
     const fields = { level: 30, time, phase: 'save', msg: 'kept', restorePoint: { bytes: 1 } };
     expect(parseJsonLine(JSON.stringify(fields))?.fields).toEqual(fields);
   });

@@ -11,7 +11,7 @@ import {
 
 const release = (version: string): Release => ({ version, url: null, notes: null, publishedAt: null });
 
-/** What an instance is offered: the newest of its channel, where that is ahead of what runs. */
+/** The release offered to an instance: the newest of its channel, if it is newer than the running version. */
 function offered(running: string, channel: Channel, published: readonly string[]): string | null {
   const newest = findNewestRelease(channel, published.map(release));
   return newest && isNewerVersion(newest.version, running) ? newest.version : null;
@@ -28,12 +28,12 @@ describe('channelOf', () => {
     ['v1.6', null],
     ['v1.6.0\n', null],
     ['latest', null],
-  ])('%j: %s', (version, expected) => {
+  ])('of %j is %s', (version, expected) => {
     expect(channelOf(version)).toBe(expected);
   });
 });
 
-describe('the moves between channels', () => {
+describe('the newest release of a channel', () => {
   const all = ['v1.4.2', 'v1.5.0', 'v1.6.0-canary.2', 'v1.6.0-canary.10', 'v1.6.0-canary.9'];
 
   it.each<[string, string, Channel, readonly string[], string | null]>([
@@ -57,26 +57,29 @@ describe('the moves between channels', () => {
       null,
     ],
     ['its fix, where the release itself was missed', 'v1.6.0-canary.10', 'stable', ['v1.6.1'], 'v1.6.1'],
-    // What runs and what is published may be of any shape.
+    // Running and published versions in any format.
     ["a build of one's own", 'dev', 'stable', all, null],
     ["somebody's release candidate", 'v1.4.0-rc.1', 'stable', all, null],
     ['without its v', '1.4.2', 'stable', all, 'v1.5.0'],
     ['a variant of a canary', 'v1.6.0-canary.9-alpine', 'canary', all, 'v1.6.0-canary.10'],
     ['published as a variant', 'v1.4.2', 'stable', ['v1.5.0-alpine'], null],
     ['nothing published', 'v1.4.2', 'stable', [], null],
-  ])('%s: %s on %s', (_, running, channel, published, expected) => {
-    expect(offered(running, channel, published)).toBe(expected);
-    expect(offered(running, channel, published.toReversed())).toBe(expected);
-  });
+  ])(
+    'is offered if it is newer than the running version: %s: %s on %s',
+    (_, running, channel, published, expected) => {
+      expect(offered(running, channel, published)).toBe(expected);
+      expect(offered(running, channel, published.toReversed())).toBe(expected);
+    },
+  );
 });
 
-describe('isTarget', () => {
-  it.each(['v1.5.0', 'v1.5.0-canary.1', 'canary'])('%s is one', (text) =>
+describe('isRequestableTarget', () => {
+  it.each(['v1.5.0', 'v1.5.0-canary.1', 'canary'])('accepts %s', (text) =>
     expect(isRequestableTarget(text)).toBe(true),
   );
 
   it.each(['1.5.0', 'latest', 'v1.5', 'v1.5.0-alpine', 'v1.5.0\n', 'v99999999999999999999.0.0'])(
-    '%j is none',
+    'rejects %j',
     (text) => expect(isRequestableTarget(text)).toBe(false),
   );
 });
@@ -85,7 +88,7 @@ describe('targetFor', () => {
   it.each([
     ['v1.6.0', 'v1.6.0'],
     ['v1.6.0-canary.10', 'canary'],
-  ])('%s is reached by %s', (version, expected) => {
+  ])('returns for %s the target %s', (version, expected) => {
     expect(targetFor(version)).toBe(expected);
   });
 });

@@ -51,12 +51,12 @@ describe('isMajorChange', () => {
     ['4.2.0', '2025.1.0', true],
     ['31', '32', true],
     ['4.0.15.2941', '5.0.0.1', true],
-  ])('%s to %s: %s', (from, to, expected) => {
+  ])('from %s to %s is %s', (from, to, expected) => {
     expect(isMajorChange(from, to)).toBe(expected);
   });
 });
 
-describe('versions of other numbers', () => {
+describe('versions with a different number of parts', () => {
   it.each([
     ['2025.10', '2025.10.3', 0],
     ['2025.10.3', '2025.10', 0],
@@ -67,9 +67,10 @@ describe('versions of other numbers', () => {
     ['v1.6.0', '1.6.1', -1],
     ['v2025.08', '2025.10.1', -1],
     ['2', 'v1.9', 1],
-  ])('%s and %s, as far as both are told: %i', (a, b, expected) => {
+  ])('are compared by the parts that both versions have: %s and %s: %i', (a, b, expected) => {
     expect(Math.sign(compareSharedNumbers(a, b))).toBe(expected);
   });
 
-  it('are cut as they are written', () => expect(cutVersion('2025.08.4', 2)).toBe('2025.08'));
+  it('are shortened without reformatting their parts', () =>
+    expect(cutVersion('2025.08.4', 2)).toBe('2025.08'));
 });

@@ -7,7 +7,7 @@ import {
 } from '../../../src/core/release/pin-tag.ts';
 
 describe('parsePinTag', () => {
-  // As the products publish them: Home Assistant, authentik, Paperless-ngx, n8n, Nextcloud, Immich, Plausible, Gitea,
+  // Tags that products publish: Home Assistant, authentik, Paperless-ngx, n8n, Nextcloud, Immich, Plausible, Gitea,
   // Pi-hole, BookStack, WordPress, GitLab, Sonarr, SonarQube, Collabora.
   it.each([
     ['2025.8.4', '2025.8.4', '', ''],
@@ -19,18 +19,18 @@ describe('parsePinTag', () => {
     ['4.0.15.2941', '4.0.15.2941', '', ''],
     ['25.04.5.1.1', '25.04.5.1.1', '', ''],
     ['v1.6.0-canary.10-alpine', '1.6.0-canary.10', 'v', '-alpine'],
-  ])('%s is a release', (text, version, prefix, suffix) => {
+  ])('parses %s as a release', (text, version, prefix, suffix) => {
     expect(parsePinTag(text)).toEqual({ kind: 'release', text, version, prefix, suffix });
   });
 
-  // Umami, Firefly III, Zabbix, and one of several words.
+  // Umami, Firefly III, Zabbix, and a tag with several words.
   it.each([
     ['postgresql-v2.15.1', 'postgresql-', '2.15.1', 'v', ''],
     ['version-6.1.21', 'version-', '6.1.21', '', ''],
     ['server-cuda-1.2.3-rootless', 'server-cuda-', '1.2.3', '', '-rootless'],
-  ])('%s is a release behind a word', (text, lead, version, prefix, suffix) => {
+  ])('parses %s as a release after a word', (text, lead, version, prefix, suffix) => {
     expect(parsePinTag(text)).toEqual({ kind: 'release', text, lead, version, prefix, suffix });
-    // A label that says it is of the system as often as of the product.
+    // In a label, such a text refers to the base system as often as to the product.
     expect(parseVersionLabel(text)).toBeNull();
   });
 
@@ -40,23 +40,26 @@ describe('parsePinTag', () => {
     ['2025.10', '2025.10', '', ''],
     ['1.24-rootless', '1.24', '', '-rootless'],
     ['24.04', '24.04', '', ''],
-  ])('%s is a part of a version', (text, version, prefix, suffix) => {
+  ])('parses %s as a part of a version', (text, version, prefix, suffix) => {
     expect(parsePinTag(text)).toEqual({ kind: 'part', text, version, prefix, suffix });
   });
 
   it.each([
     ['release-10.11', 'release-', '10.11', '', ''],
     ['version-v6.1-alpine', 'version-', '6.1', 'v', '-alpine'],
-  ])('%s is a part of a version behind a word that says so', (text, lead, version, prefix, suffix) => {
-    expect(parsePinTag(text)).toEqual({ kind: 'part', text, lead, version, prefix, suffix });
-    expect(parseVersionLabel(text)).toBeNull();
-  });
+  ])(
+    'parses %s as a part of a version after a word that announces a version',
+    (text, lead, version, prefix, suffix) => {
+      expect(parsePinTag(text)).toEqual({ kind: 'part', text, lead, version, prefix, suffix });
+      expect(parseVersionLabel(text)).toBeNull();
+    },
+  );
 
   it.each([
     ['release', ''],
     ['release-cuda', '-cuda'],
     ['stable-apache', '-apache'],
-  ])('%s is a word', (text, suffix) => {
+  ])('parses %s as a word', (text, suffix) => {
     expect(parsePinTag(text)).toEqual({ kind: 'word', text, suffix });
   });
 
@@ -72,14 +75,14 @@ describe('parsePinTag', () => {
     'php8.3-apache',
     'Stable',
     '',
-  ])('"%s" is somebody\'s own', (text) => {
+  ])('parses "%s" as any other tag', (text) => {
     expect(parsePinTag(text)).toEqual({ kind: 'other', text });
   });
 
   it.each([
     'RELEASE.2025-10-15T17-29-55Z',
     '2025-10-15',
-    // SearXNG: whatever the commit begins with.
+    // SearXNG: the commit may begin with a letter or a digit.
     '2025.10.12-f00ba4e1d',
     '2025.10.12-12345678a',
     'main-2025.10.12',
@@ -96,24 +99,24 @@ describe('parsePinTag', () => {
     '1.2.3.4.5.6',
     '1a2b3c4d5e6f',
     '99999999999999999999.0.0',
-  ])('%s has no version', (text) => {
+  ])('parses %s as a tag without a version', (text) => {
     expect(parsePinTag(text)).toEqual({ kind: 'unversioned', text });
   });
 });
 
-describe('versionOfLabel', () => {
+describe('parseVersionLabel', () => {
   it.each([
     ['2025.8.4', '2025.8.4'],
     ['v2.2.0', '2.2.0'],
     ['1.24.6-rootless', '1.24.6'],
     ['1.6.0-canary.10', '1.6.0-canary.10'],
-    // Of the system that an image is made on.
+    // The version of the base system of an image.
     ['24.04', null],
     ['stable', null],
     ['2.1.0-ls47', null],
     ['', null],
     [undefined, null],
-  ])('%j: %j', (label, version) => {
+  ])('returns for %j the version %j', (label, version) => {
     expect(parseVersionLabel(label)).toBe(version);
   });
 });
@@ -128,11 +131,11 @@ it.each([
   ['2025-10-15', '2025'],
   ['postgresql-v2.16.0', '2.16.0'],
   ['version-6.1.21-ls12', '6.1.21'],
-  // Of two numbers behind a word nobody knows what they are of.
+  // Two numbers after a word may be the version of anything.
   ['alpine-3.20', 'alpine'],
   ['release-10.11', 'release'],
   ['', ''],
-])('%j states %j', (tag, version) => expect(versionTextOf(tag)).toBe(version));
+])('versionTextOf finds in %j the text %j', (tag, version) => expect(versionTextOf(tag)).toBe(version));
 
 it.each([
   ['postgresql-v2.15.1-alpine', '2.15.1'],
@@ -140,6 +143,6 @@ it.each([
   ['v2', '2'],
   ['release-cuda', 'release-cuda'],
   ['2.1.0-ls47', '2.1.0-ls47'],
-])('the version of %s is at %s', (tag, version) =>
+])('versionRange finds in %s the text %s', (tag, version) =>
   expect(tag.slice(...versionRange(parsePinTag(tag)))).toBe(version),
 );

@@ -18,13 +18,13 @@ const release = (text: string) => {
   return target;
 };
 
-/** The new tag, or the word for what becomes of the old one. */
+/** The new tag, or why the old tag is not updated. */
 const moved = (from: string, to: string): string => {
   const result = planTagUpdate(parsePinTag(from), goal(to));
   return result.kind === 'moved' ? `→ ${result.tag}` : result.kind;
 };
 
-describe('retag', () => {
+describe('planTagUpdate', () => {
   it.each([
     ['v1.4.2', 'v1.5.0', '→ v1.5.0'],
     ['v1.6.0-canary.2', 'v1.6.0', '→ v1.6.0'],
@@ -64,12 +64,12 @@ describe('retag', () => {
     ['2025.10.12-f00ba4e1d', '2025.11.3', 'unversioned'],
     ['RELEASE.2025-10-15T17-29-55Z', 'v1.0.0', 'unversioned'],
     ['2025-10-15', '2025.11.1', 'unversioned'],
-  ])('%s, with the target %s: %s', (from, to, expected) => {
+  ])('updates %s to the target %s: %s', (from, to, expected) => {
     expect(moved(from, to)).toBe(expected);
   });
 });
 
-describe('the tags that a release may be published by', () => {
+describe('the possible tags of a release', () => {
   it.each([
     ['latest', 'v1.5.0', ['v1.5.0', '1.5.0']],
     ['2', '2.5.1', ['2.5.1', 'v2.5.1']],
@@ -80,7 +80,7 @@ describe('the tags that a release may be published by', () => {
     ['release-10.11', '10.11.4', ['release-10.11.4', 'release-v10.11.4', '10.11.4', 'v10.11.4']],
     ['apache', '32.0.1', ['v32.0.1-apache', '32.0.1-apache', 'v32.0.1', '32.0.1']],
     ['apache', '32.0.1-fpm', ['v32.0.1-fpm', '32.0.1-fpm']],
-  ])('beside %s, of %s: %j', (tag, to, expected) => {
+  ])('are derived from the tag %s and the release %s: %j', (tag, to, expected) => {
     expect(listCompleteVersionTags(parsePinTag(tag), release(to))).toEqual(expected);
   });
 
@@ -88,13 +88,13 @@ describe('the tags that a release may be published by', () => {
     ['1.4.2-alpine3.20', ['1.5.0-alpine3.22', '1.5.0-alpine', '1.5.0']],
     ['2.7.4-p1', ['1.5.0-p2', '1.5.0-p0', '1.5.0']],
     ['v1.4.2-php8.2-fpm', ['v1.5.0-php8.3-fpm', 'v1.5.0-php-fpm', 'v1.5.0']],
-  ])('may have another variant than %s: %j', (tag, others) => {
+  ])('include other variants than that of %s: %j', (tag, others) => {
     const found = listPossibleTags(parsePinTag(tag), release('1.5.0'));
     expect(found).toEqual(expect.arrayContaining(others));
     expect(found.length).toBeLessThan(20);
   });
 
-  it('are whole first, then parts', () => {
+  it('are listed with complete versions first, then partial versions', () => {
     expect(listPossibleTags(parsePinTag('31.0.9-apache'), release('32'))).toEqual([
       '32.0.0-apache',
       'v32.0.0-apache',

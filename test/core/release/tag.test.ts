@@ -8,11 +8,11 @@ describe('parseTag', () => {
     ['v1.6.0-canary.10', '1.6.0-canary.10', 'v', ''],
     ['v1.2.3-canary.4-alpine', '1.2.3-canary.4', 'v', '-alpine'],
     ['1.2.3-armv7', '1.2.3', '', '-armv7'],
-  ])('%s is a release', (text, version, prefix, suffix) => {
+  ])('parses %s as a release', (text, version, prefix, suffix) => {
     expect(parseTag(text)).toEqual({ kind: 'release', text, version, prefix, suffix });
   });
 
-  it.each(['latest', 'canary'])('%s floats', (text) => {
+  it.each(['latest', 'canary'])('parses %s as a floating tag', (text) => {
     expect(parseTag(text)).toEqual({ kind: text, text });
   });
 
@@ -33,7 +33,7 @@ describe('parseTag', () => {
     'latest-alpine',
     'main',
     '99999999999999999999.0.0',
-  ])('"%s" is another tag', (text) => {
+  ])('parses "%s" as any other tag', (text) => {
     expect(parseTag(text)).toEqual({ kind: 'other', text });
   });
 });

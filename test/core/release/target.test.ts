@@ -8,7 +8,7 @@ describe('parseTarget', () => {
     ['4.0.16.2944', '4.0.16.2944', ''],
     ['2025.11', '2025.11', ''],
     ['32-apache', '32', '-apache'],
-  ])('%s is a release', (tag, version, suffix) => {
+  ])('parses %s as a release', (tag, version, suffix) => {
     expect(parseTarget(tag)).toEqual({ kind: 'release', version, tag, suffix });
   });
 
@@ -21,18 +21,18 @@ describe('parseTarget', () => {
       lead: 'postgresql-',
     }));
 
-  it('canary has rules of its own', () =>
+  it('parses canary as a kind of its own', () =>
     expect(parseTarget('canary')).toEqual({ kind: 'canary', tag: 'canary' }));
 
   it.each(['release', 'stable', 'latest', 'nightly', 'release-cuda', 'release-11', 'alpine-3.20'])(
-    '%s is a word',
+    'parses %s as a word',
     (tag) => {
       expect(parseTarget(tag)).toEqual({ kind: 'word', tag });
     },
   );
 
   it.each(['RELEASE.2025-10-15T17-29-55Z', '2025-10-15', '2.1.0-ls47', '2025.11.3-a1b2c3d4e'])(
-    '%s has no version',
+    'parses %s as a tag without a version',
     (tag) => {
       expect(parseTarget(tag)).toEqual({ kind: 'unversioned', tag });
     },
@@ -53,7 +53,7 @@ describe('parseTarget', () => {
     '2025.10.0-beta1',
     'v1.2.3+build',
     'a'.repeat(129),
-  ])('%j is none', (text) => {
+  ])('rejects %j', (text) => {
     expect(parseTarget(text)).toBeNull();
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createUnifiedDiff } from '../../../src/core/text/unified-diff.ts';
 
-describe('unifiedDiff', () => {
+describe('createUnifiedDiff', () => {
   it('shows a changed line with three lines of context', () => {
     const text = (version: string) => `1\n2\n3\n4\nSVC_VERSION=${version}\n6\n7\n8\n9\n`;
     expect(createUnifiedDiff('.env', text('v1.4.2'), text('v1.5.0'))).toEqual([
@@ -38,11 +38,11 @@ describe('unifiedDiff', () => {
       ],
     ],
     ['CRLF', 'a\r\n', 'b\r\n', ['--- a/f', '+++ b/f', '@@ -1 +1 @@', '-a\r', '+b\r']],
-  ])('%s', (_, before, after, diff) => {
+  ])('shows %s', (_, before, after, diff) => {
     expect(createUnifiedDiff('f', before, after)).toEqual(diff);
   });
 
-  it('shows no line that is the same in both, however many are not (docs/contract.md 6.10)', () => {
+  it('shows no unchanged lines without context, however many lines have changed (docs/contract.md 6.10)', () => {
     const text = (tag: string) =>
       Array.from({ length: 6_000 }, (_, i) => (i % 4 === 0 ? `image: svc:${tag}\n` : `${i}\n`)).join('');
     const diff = createUnifiedDiff('f', text('v1.4.2'), text('v1.5.0'), 0);

@@ -10,7 +10,7 @@ import type { InstanceOptions } from '../../rig/instance-options.ts';
 import type { UpdateResult, UpdaterOptions } from '../../rig/updater-run.ts';
 import { type Instance, leave } from './instance.ts';
 
-/** Runs the updater where it must not change a thing, and holds its words and its exit code against what is expected. */
+/** Runs the updater in a case in which it must change nothing, and checks its output and exit code. */
 export async function expectAttempt(
   instance: Instance,
   args: readonly string[],
@@ -28,7 +28,7 @@ export function expectWords(result: UpdateResult, expected: ExpectedWords): void
   expect(judgeWords(result, expected), result.log).toEqual([]);
 }
 
-/** An instance of a concurrent test's own, which has to say itself when it has ended. */
+/** An instance for a concurrent test, which passes its own `onTestFinished`. */
 export async function createInstanceFor(
   finished: (remove: () => Promise<void>) => void,
   options: InstanceOptions,
@@ -38,7 +38,7 @@ export async function createInstanceFor(
   return instance;
 }
 
-/** One instance for all tests of a `describe`; each must leave it as it was. */
+/** One instance for all tests of a `describe`. Each test must leave it unchanged. */
 export function shareInstance(options: InstanceOptions = {}): () => Instance {
   let instance: Instance | undefined;
   beforeAll(async () => {
@@ -54,8 +54,8 @@ export function shareInstance(options: InstanceOptions = {}): () => Instance {
 }
 
 /**
- * Keeps the files of a shared instance and puts them back when the test has ended, `data` excepted: app and worker
- * write there meanwhile, by files that come and go.
+ * Saves the files of a shared instance and restores them after the test, except `data`, in which app and worker write
+ * temporary files.
  */
 export async function keepFiles({ directory }: Instance): Promise<void> {
   const spare = `${directory}.spare`;

@@ -6,23 +6,23 @@ import { updaterImage } from '../../rig/updater-run.ts';
 
 export interface BumpResult {
   exitCode: number;
-  /** The whole output, as a person sees it. */
+  /** The complete output, as shown to a user. */
   log: string;
 }
 
 export interface BumpOptions {
-  /** On the host. */
+  /** Environment variables of the bundle; only used on the host. */
   env?: Record<string, string>;
   /** Further flags of `docker run`. */
   docker?: readonly string[];
 }
 
-/** Whose compose proves the bump: that of the image, or, where the bundle runs without it, the host's own. */
+/** Whose compose checks the bump: that of the image, or that of the host if the bundle runs without the image. */
 export type Where = 'image' | 'host';
 
 const bundle = new URL('../../../dist/agent.mjs', import.meta.url).pathname;
 
-/** `bump` in a directory, without an engine: the image gets no socket and no network. */
+/** Runs `bump` in a directory without an engine: the image gets no socket and no network. */
 export async function bump(
   directory: string,
   args: readonly string[],
@@ -30,7 +30,7 @@ export async function bump(
   { env = {}, docker = [] }: BumpOptions = {},
 ): Promise<BumpResult> {
   const image = ['run', '--rm', '--network', 'none', '-v', `${directory}:${directory}`, '-w', directory];
-  // Without the dashes Node takes --env-file for itself, wherever it stands.
+  // Without the dashes, Node would parse --env-file as its own option, wherever it appears.
   const result =
     where === 'image'
       ? await execa('docker', [...image, ...docker, updaterImage, 'bump', ...args], {
@@ -46,7 +46,7 @@ export async function bump(
   return { exitCode: result.exitCode ?? -1, log: result.all };
 }
 
-/** A directory of its own that is gone when `use` ends. */
+/** Calls `use` with a temporary directory, and removes the directory afterwards. */
 export async function inDirectory<T>(use: (directory: string) => Promise<T>): Promise<T> {
   const directory = await realpath(await mkdtemp(join(tmpdir(), 'svct-bump-')));
   try {

@@ -5,23 +5,23 @@ import { inject } from 'vitest';
 import { type Session, type Sitting, sit } from '../../client/terminal.ts';
 import type { ServerInstance } from '../../rig/server/server-instance.ts';
 
-/** What a command of the client has said, by itself, and done. */
+/** The separate outputs and the exit code of a client command. */
 export interface Said {
   out: string;
   err: string;
   exitCode: number | undefined;
 }
 
-/** A command of the client that is on, with its output in pipes. */
+/** A running client command whose output is piped. */
 export interface Typed {
   done: Promise<Said>;
-  /** Resolves once it has written such text. */
+  /** Resolves once the output matches. */
   says(text: RegExp): Promise<void>;
-  /** Ctrl-C. */
+  /** Sends SIGINT, like Ctrl-C. */
   interrupt(): void;
 }
 
-/** The client as it is shipped, in the hands of somebody who may do everything. */
+/** The client as shipped, used by a user with all rights. */
 export class Client {
   readonly #file: string;
   readonly #instance: ServerInstance;
@@ -31,7 +31,7 @@ export class Client {
     this.#instance = instance;
   }
 
-  /** Types a command, such as `status --json`, and waits for its end. */
+  /** Runs a command, such as `status --json`, until it exits. */
   run(words: string): Promise<Said> {
     return this.start(words).done;
   }
@@ -60,7 +60,7 @@ export class Client {
     return { done, says, interrupt: () => void child.kill('SIGINT') };
   }
 
-  /** Types a command on a terminal. */
+  /** Runs a command in a terminal. */
   sit(words: string, sitting: Omit<Sitting, 'command' | 'env'>): Promise<Session> {
     const env = this.#environment;
     return sit('', `instance ${words}`, { ...sitting, command: [this.#file], env });
@@ -73,7 +73,7 @@ export class Client {
   }
 }
 
-/** Builds what is shipped; gives the client's file. */
+/** Builds the shipped files and returns the path of the client. */
 export async function buildClient(): Promise<string> {
   const { directory } = inject('host');
   const script = fileURLToPath(new URL('../../../scripts/build.mjs', import.meta.url));

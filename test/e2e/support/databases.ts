@@ -6,7 +6,7 @@ import { postgresImage } from '../../rig/databases/postgres.ts';
 import { expectWords } from './attempt.ts';
 import { createInstance } from './instance.ts';
 
-/** A database server, as an instance's `db`. */
+/** A database server that is the service `db` of an instance. */
 interface Database {
   name: string;
   image(): Promise<string>;
@@ -44,7 +44,7 @@ const spoil =
 export const migrate =
   "ALTER TABLE orders ADD total int DEFAULT 7; INSERT INTO orders VALUES (4, 'four', 8);";
 
-/** An instance with that server as its `db`; `dump` is what the server's own program makes of the data. */
+/** An instance with this database as its `db`. `dump` returns a dump by the program of the database. */
 export async function startWith(database: Database, publish: string[]) {
   const image = await database.image();
   const instance = await createInstance({
@@ -76,10 +76,10 @@ export async function startWith(database: Database, publish: string[]) {
   return { instance, sql, dump, isUp };
 }
 
-/** What a bad release has done to the database is undone. */
+/** Checks that a rollback restores the data that a failed release changed. */
 export async function expectDataBack(database: Database): Promise<void> {
   const { instance, sql, dump, isUp } = await startWith(database, []);
-  // It is found to be bad once the test has spoiled the data.
+  // The ready command fails once the test has changed the data.
   const ready = ['sh', '-c', 'until [ -e /data/spoiled ]; do sleep 0.1; done; exit 3'];
   await instance.publish('v1.1.2', { labels: { 'svc.ready': JSON.stringify(ready) } });
   const before = await dump();

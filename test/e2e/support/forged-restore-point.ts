@@ -6,11 +6,11 @@ import type { UpdaterOptions } from '../../rig/updater-run.ts';
 import { alone, createInstance, type Instance } from './instance.ts';
 import { ownData, restoreOf } from './own-data.ts';
 
-/** Of the compose directory. */
+/** The user id of the owner of the compose directory. */
 export const owner = 1000;
 export const toNext = ['--target', 'v1.1.0', '--restore-point'];
 
-/** One that has been updated with a restore point, in a directory that is not root's. */
+/** An instance that was updated with a restore point, in a directory not owned by root. */
 export async function updatedInstance(options: UpdaterOptions = {}): Promise<Instance> {
   const instance = await createInstance({
     ...alone,
@@ -24,7 +24,7 @@ export async function updatedInstance(options: UpdaterOptions = {}): Promise<Ins
   return instance;
 }
 
-/** A restore point as a journal has it. */
+/** A restore point as stored in a journal. */
 export const savedIn = (
   directory: string,
   services: readonly string[] = [],

@@ -3,7 +3,7 @@ import { execa } from 'execa';
 import { expect } from 'vitest';
 import { fresh, inProject, type Layout, old, readTexts, textsOf } from '../../recorded/forms.ts';
 
-/** A bump moves the version and nothing else, as compose says before and after it. */
+/** Checks that a bump changes only the version, according to the output of compose before and after the bump. */
 export function expectMoved(
   layout: Layout,
   bump: (directory: string, root: string) => Promise<void>,
@@ -24,7 +24,7 @@ export function expectMoved(
   });
 }
 
-/** Compose's own answer, asked the way a person would. */
+/** The images according to docker compose, called like a user would call it. */
 async function imagesOf(
   directory: string,
   { args = [] }: Layout,

@@ -10,7 +10,7 @@ declare module 'vitest' {
   }
 }
 
-/** Once per run of the e2e tests: what they need is there, a registry of their own, nothing left afterwards. */
+/** Runs once for all e2e tests: checks requirements, starts a registry, and returns the clean-up. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await checkEngine();
   const { host, close } = await openTestHost();

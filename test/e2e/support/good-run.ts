@@ -5,7 +5,7 @@ import { type Look, look } from '../../judge/look.ts';
 import type { UpdateResult, UpdaterOptions } from '../../rig/updater-run.ts';
 import type { Instance } from './instance.ts';
 
-/** An update that must succeed: the instance and the log as expected. */
+/** Runs an update that must succeed, and checks the instance and the log. */
 export function updateWell(
   instance: Instance,
   args: readonly string[],
@@ -19,7 +19,7 @@ export function updateWell(
   ]);
 }
 
-/** A run that finds nothing to do: exit 0, `unchanged`, the very same containers and bytes. */
+/** Runs an update that must change nothing: exit code 0, `unchanged`, identical containers and files. */
 export function findUnchanged(
   instance: Instance,
   args: readonly string[],
@@ -45,7 +45,7 @@ async function runWell(
   return result;
 }
 
-/** The run's log is printed where the test fails. */
+/** Runs the updater and prints its log if the test fails. */
 export async function runUpdater(
   instance: Instance,
   args: readonly string[],

@@ -4,14 +4,14 @@ import type { InstanceOptions } from '../../rig/instance-options.ts';
 
 export type { Instance } from '../../rig/instance.ts';
 
-/** Only the two that an update moves, for tests in which it makes no difference that others stand beside them. */
+/** Only the two updated services, for tests that need no other services. */
 export const alone = { up: ['--no-deps', 'app', 'worker'] } satisfies InstanceOptions;
 
 const leaving: Promise<void>[] = [];
-// A file has ended when all its instances are gone; what cannot be removed fails it.
+// A test file finishes when all its instances are removed; a failed removal fails the file.
 afterAll(() => Promise.all(leaving));
 
-/** Removes the instance beside the next test. */
+/** Removes the instance while the next test runs. */
 export function leave(instance: Instance): void {
   const gone = instance.dispose();
   gone.catch(() => {});
@@ -19,8 +19,9 @@ export function leave(instance: Instance): void {
 }
 
 /**
- * A running instance of the test's own, removed when the test has ended, however it ended.
- * @param onFinished from the context of a concurrent test; without it, vitest may remove the instance after another test
+ * A running instance for one test, removed after the test in any case.
+ * @param onFinished from the context of a concurrent test; without it, vitest may remove the instance after another
+ * test
  */
 export async function createInstance(
   options: InstanceOptions = {},

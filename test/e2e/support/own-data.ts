@@ -9,7 +9,7 @@ import type { UpdateResult, UpdaterOptions, UpdaterRun } from '../../rig/updater
 import { createInstance, type Instance } from './instance.ts';
 import { holdTools } from './pause-helper.ts';
 
-/** The plain instance, but for the folder of the app's that its database has mounted, too: nobody else writes in it. */
+/** The plain instance without the data directory of the app in the database: no other service writes there. */
 export const ownData = (c: LayoutContext): Layout => ({
   files: {
     'compose.yaml': composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts, ...c.text }).replace(
@@ -21,7 +21,7 @@ export const ownData = (c: LayoutContext): Layout => ({
   flags: [],
 });
 
-/** App, worker and a database; the app's data has a note. */
+/** An instance with app, worker and database, and a note in the data of the app. */
 export async function createWithData(
   options: InstanceOptions = {},
   onFinished?: Parameters<typeof createInstance>[1],
@@ -34,7 +34,7 @@ export async function createWithData(
 
 export const allUp = { app: 'running', worker: 'running', db: 'running' };
 
-/** `running` or `exited`, by service. */
+/** The state of each service: `running` or `exited`. */
 export const statesOf = async (instance: Instance): Promise<Record<string, string>> =>
   Object.fromEntries(
     Object.values(await instance.containers()).map(({ service, status }) => [service, status]),
@@ -42,14 +42,14 @@ export const statesOf = async (instance: Instance): Promise<Record<string, strin
 
 export const restoreOf = ({ directory }: Instance): string => join(directory, '.svc-updater', 'restore');
 
-/** The folders of its restore points. */
+/** The directories of the restore points of an instance. */
 export const pointsOf = (instance: Instance, directory = restoreOf(instance)): Promise<string[]> =>
   readdir(directory).then(
     (names) => names.sort().map((name) => join(directory, name)),
     () => [],
   );
 
-/** The tags that protect images of its restore points. */
+/** The tags that protect the images of the restore points of an instance. */
 export const heldImages = async ({ project }: Instance): Promise<string[]> =>
   (await listImages('svc-updater-restore-point'))
     .flatMap(({ tags }) => tags)
@@ -58,12 +58,12 @@ export const heldImages = async ({ project }: Instance): Promise<string[]> =>
 export interface HeldRun {
   args: readonly string[];
   options?: UpdaterOptions;
-  /** What is held: the k-th tools container that does this. */
+  /** Verb of the helper container that is held, from the k-th on. */
   verb: Parameters<typeof holdTools>[1];
   k?: number;
 }
 
-/** Runs the updater, which is held at that tools container until something is done. */
+/** Runs the updater, holds it at this helper container, calls `act`, and lets it continue. */
 export async function during(
   instance: Instance,
   { args, options = {}, verb, k = 1 }: HeldRun,
@@ -79,7 +79,7 @@ export async function during(
   return run.done;
 }
 
-/** Everything is as it was, and nothing is left of a restore point. */
+/** Checks that the instance is unchanged and no restore point is left. */
 export async function expectAsBefore(instance: Instance, log: string): Promise<void> {
   await instance.waitUntilHealthy();
   expect(await statesOf(instance), log).toEqual(allUp);
@@ -90,21 +90,21 @@ export async function expectAsBefore(instance: Instance, log: string): Promise<v
   expect(await instance.read('data/note')).toBe('of v1.0.0\n');
 }
 
-/** It is updated, and its restore point has the data as it was when everything was stopped. */
+/** Checks that the instance is updated, and that its restore point has the data from after all services stopped. */
 export async function expectSavedAndUpdated(instance: Instance, log: string): Promise<void> {
   await instance.waitUntilHealthy();
   expect(await statesOf(instance), log).toEqual(allUp);
   expect(await instance.version(), log).toBe('v1.1.0');
   const points = await pointsOf(instance);
   expect(points, log).toHaveLength(1);
-  // Of app, database and updater.
+  // The images of app, database and updater.
   expect(await heldImages(instance), log).toHaveLength(3);
   const copy = join(points[0] ?? '', '1-app', '0');
   expect(await readFile(join(copy, 'note'), 'utf8')).toBe('of v1.0.0\n');
   expect(await readFile(join(copy, 'boots'), 'utf8')).not.toContain('v1.1.0');
 }
 
-/** Everything runs as before a bad release v1.1.1 that had been rolled back, with its data. */
+/** Checks that all services run with their old data after the failed release v1.1.1 was rolled back. */
 export async function expectRestored(instance: Instance, log: string): Promise<void> {
   await instance.waitUntilHealthy();
   expect(await statesOf(instance), log).toEqual(allUp);

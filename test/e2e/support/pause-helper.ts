@@ -9,14 +9,14 @@ import type { Instance } from './instance.ts';
 interface HeldTools {
   /** For `update(args, { socket })`. */
   socket: string;
-  /** Resolves when that container is about to start, or to copy what has changed: it does not until `go`. */
+  /** Resolves when the held container is about to start, or to copy the changes. It waits until `go` is called. */
   reached: Promise<void>;
   go(): void;
 }
 
 let count = 0;
 
-/** Holds the tools containers of a run that do this, from the k-th on: several may copy at the same time. */
+/** Holds the helper containers of a run with this verb, from the k-th on: several may copy at the same time. */
 export async function holdTools(
   { directory, project }: Instance,
   verb: HelperVerb,
@@ -40,7 +40,7 @@ export async function holdTools(
   };
   const idIn = (asked: string, what: string) =>
     new RegExp(`^POST (?:/v[\\d.]+)?/containers/(\\w+)/${what}`).exec(asked)?.[1];
-  // The container of the cold copy is started while services stop, and begins when it is told to.
+  // The container of the cold copy starts while services stop, and waits for input before it copies.
   if (verb === 'cold') {
     engine.holdInput((asked) => {
       const id = idIn(asked, 'attach');

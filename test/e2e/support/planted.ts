@@ -1,7 +1,7 @@
 import { composeText } from '../../rig/compose-text.ts';
 import type { Layout, LayoutContext } from '../../rig/layout.ts';
 
-/** A secret in each place that docs/contract.md 6.6 names, by where it stands. No line of any log may have one. */
+/** A secret in each place that docs/contract.md 6.6 lists. No log line may contain one. */
 export const planted = {
   // The project's env files.
   singleQuotes: 'correct horse battery',
@@ -44,27 +44,27 @@ export const planted = {
   inlineConfigValue: 'behind-an-equals-sign',
   secretFromVariable: 'secret-by-way-of-a-variable',
   configFile: 'in-a-file-of-a-config',
-  // Nobody asked for these places, people use them all the same.
+  // Places that are not meant for secrets but are used for them.
   buildArgument: 'baked-into-an-image',
   label: 'stuck-on-a-container',
   option: 'told-as-an-option',
   hyphenOption: 'told-behind-a-hyphen',
   extension: 'kept-in-an-extension',
   composeComment: 'noted-beside-the-image',
-  // The logins of config.json.
+  // The credentials of config.json.
   login: 'login-at-the-registry',
 } as const;
 
-/** Shown all the same: the name of a service, and a key that only sounds secret. */
+/** Values that are not masked: the name of a service, and a key that only sounds secret. */
 export const shown = { POSTGRES_DB: 'tunnel', MONKEY: 'george' };
 
-/** As a shell had it when the instance was started; no file says it. */
+/** Set in the shell that started the instance; no file contains it. */
 export const shell = { FROM_SHELL: planted.fromShell };
 
 export const configJson = (registry: string): string =>
   JSON.stringify({ auths: { [registry]: { auth: Buffer.from(`kim:${planted.login}`).toString('base64') } } });
 
-/** An instance with a secret wherever one can be. */
+/** A layout with a secret in every possible place. */
 export function plantedLayout(c: LayoutContext): Layout {
   const text = composeText({
     head: `x-settings: { API_TOKEN: ${planted.extension} }\n`,
@@ -145,14 +145,14 @@ DATABASE_URL=postgres://svc:${planted.inUrl}@db/svc
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
-/** How a program may print a value. */
+/** The forms in which a program may print a value. */
 function formsOf(value: string): string[] {
   const json = (text: string) => JSON.stringify(text).slice(1, -1);
   const forms = [
     ...[value, json(value), value.replaceAll('$', '$$$$'), value.replaceAll("'", "'\\''"), base64(value)],
     ...[encodeURIComponent(value), encodeURIComponent(value).replaceAll('%20', '+')],
   ];
-  // Of one that is shorter, too few characters of its own are left.
+  // In base64, a shorter value leaves too few characters of its own.
   if (value.length >= 8) {
     forms.push(...['svc', 'user', 'admin'].map((user) => base64(`${user}:${value}\n`)));
     forms.push(Buffer.from(`${value}?>~`).toString('base64url'));
@@ -160,10 +160,10 @@ function formsOf(value: string): string[] {
   return [...new Set(forms)];
 }
 
-/** What no program can know, and so none prints: only a difference of the files could show it. */
+/** Secrets in comments, which no program reads: only a diff of the files could contain them. */
 const inComments: readonly string[] = [planted.behindVersion, planted.aboveVersion, planted.composeComment];
 
-/** Every secret in every form, in few lines: an unwell container's last 50 lines are shown. */
+/** Every secret in every form, in few lines, because the last 50 lines of an unhealthy container are logged. */
 export function everything(): string {
   const values = Object.values(planted).filter((value) => !inComments.includes(value));
   const forms = values.flatMap(formsOf).map((form) => `<${form}>`);
@@ -171,7 +171,7 @@ export function everything(): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Where the secrets stand that are in a text, in any form: `plain: eightlet`. */
+/** The secrets in a text, in any form, with their place: `plain: eightlet`. */
 export const foundIn = (text: string): string[] =>
   Object.entries(planted).flatMap(([place, value]) =>
     formsOf(value)

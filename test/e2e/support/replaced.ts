@@ -7,8 +7,9 @@ const actions = ['kill', 'die', 'start'] as const;
 type Replaced = Record<(typeof actions)[number], number>;
 
 /**
- * When the container of that name is replaced, from here on, as the engine tells it: the old container was told to stop
- * (`kill`) and ended (`die`), and the new one started. The engine tells of each of them only afterwards.
+ * The times at which the container with this name is replaced from now on, as reported by the engine: the old container
+ * gets a signal (`kill`) and exits (`die`), and the new container starts. The engine reports each event only
+ * afterwards.
  */
 export async function watchReplaced(name: string): Promise<{ stop(): Promise<Replaced> }> {
   const times = new Map<string, number>();

@@ -14,7 +14,7 @@ import { leave } from './instance.ts';
 
 export type { ServerInstance } from '../../rig/server/server-instance.ts';
 
-/** An instance whose app is a server with the library in it, removed when the test has ended. */
+/** An instance whose app is a server with the library, removed after the test. */
 export async function createServerInstance(options: ServerOptions = {}): Promise<ServerInstance> {
   const instance = await startServerInstance(inject('host'), options);
   onTestFinished(() => leave(instance));
@@ -24,7 +24,7 @@ export async function createServerInstance(options: ServerOptions = {}): Promise
 /** The name that the server gives its updater. */
 export const updaterOf = (instance: ServerInstance): string => `${instance.name}-svc-updater`;
 
-/** The engine's whole answer about a container; null where there is none. */
+/** The complete inspection of a container; null if it does not exist. */
 // biome-ignore lint/suspicious/noExplicitAny: as the engine says it
 export async function inspect(name: string): Promise<any> {
   const { status, body } = await askEngine('GET', `/containers/${name}/json`);
@@ -36,7 +36,7 @@ export async function removeContainer(name: string): Promise<void> {
   if (status !== 204 && status !== 404) throw new Error(`DELETE ${name}: ${status} ${body}`);
 }
 
-/** A request to one of several servers, as the admin, past what stands before them. */
+/** Sends a request as the admin to one of several servers, not through the load balancer. */
 export async function askReplica(
   { project }: ServerInstance,
   number: number,
@@ -53,12 +53,13 @@ interface Followed {
   events: EventSourceMessage[];
   runs: Run[];
   lines: ProgressEvent[];
-  /** How often the connection was made anew. */
+  /** The number of reconnections. */
   reconnections: number;
 }
 
 /**
- * Follows the run by the event stream to its end, as a browser does: coming back with the last id while the server is away.
+ * Follows the event stream of the run to its end like a browser: reconnects with the last id while the server is
+ * unavailable.
  * @param onEvent called with each event
  */
 export async function follow(
@@ -79,7 +80,7 @@ export async function follow(
         onEvent(event);
       }
     } catch {
-      // Away, or cut off: the next try tells.
+      // The server is unavailable or the connection was lost: the next iteration reconnects.
     }
     if (events.at(-1)?.id?.endsWith(':end')) {
       const data = (name: string) =>
@@ -91,7 +92,7 @@ export async function follow(
   }
 }
 
-/** The status once it is as wanted. Nothing of it is older than a second or two. */
+/** Waits for a status that matches. The status is at most two seconds old. */
 export async function waitForStatus(
   instance: ServerInstance,
   wanted: (status: Status) => boolean,
@@ -106,7 +107,7 @@ export async function waitForStatus(
   }
 }
 
-/** The last run once it has ended, the hold is released and the end is told. */
+/** Waits until the last run has ended, the hold is released and the outcome is reported. */
 export async function waitForEnd(instance: ServerInstance): Promise<Run> {
   const { run } = await waitForStatus(instance, (status) => status.run?.endedAt != null);
   const until = Date.now() + 60_000;
@@ -114,7 +115,7 @@ export async function waitForEnd(instance: ServerInstance): Promise<Run> {
     if (Date.now() > until) throw new Error('the hold is not released');
     await sleep(50);
   }
-  // The queue goes on first.
+  // The queue is resumed before the outcome is reported.
   while (
     !(await instance.ended()).some((told) => told.run.id === run?.id && told.run.endedAt === run.endedAt)
   ) {
@@ -125,8 +126,8 @@ export async function waitForEnd(instance: ServerInstance): Promise<Run> {
 }
 
 /**
- * Facts about a queue that was not held from before anything of a run was done until its end, or was not let go on soon
- * after it. A call for what is so already changes nothing.
+ * Errors if the queue was not held from before the first action of a run until its end, or was not resumed soon
+ * afterwards. Repeated calls change nothing.
  */
 export function judgeHold(holds: readonly HoldEntry[], { startedAt, endedAt }: Run): string[] {
   const [from, to] = [Date.parse(startedAt), Date.parse(endedAt ?? '')];
@@ -140,7 +141,8 @@ export function judgeHold(holds: readonly HoldEntry[], { startedAt, endedAt }: R
     ...(during[0]?.action === 'hold' ? [] : ['not held first of all']),
     ...during.filter(({ action }) => action === 'resume').map(said),
     ...(released === undefined ? ['never released'] : []),
-    // A server looks every ten seconds, and the machine may be busy. One that cannot look resumes after three minutes.
+    // A server polls every ten seconds, and the machine may be busy. A server that cannot poll resumes after three
+    // minutes.
     ...(released !== undefined && released.at - to > 60_000 ? [`late: ${said(released)}`] : []),
   ];
 }

@@ -3,22 +3,22 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Locator, Page } from 'playwright-core';
 
-/** Seconds that something may take to be seen: an update beside other tests is slow. */
+/** Maximum time in seconds until something is visible: an update is slow while other tests run. */
 const patience = 120;
 
-/** Where a person can look at what was on the screen; git ignores it. */
+/** Directory of the screenshots; git ignores it. */
 const pictures = fileURLToPath(new URL('../../../.cache/screens/', import.meta.url));
 
 interface Sight {
-  /** What the picture is called. */
+  /** The name of the screenshot. */
   picture?: string;
 }
 
-/** Somebody at a browser of their own. */
+/** A user with a separate browser context. */
 export class Visitor {
   readonly page: Page;
   readonly #name: string;
-  /** What the browser complained of: a script that fails, or something that the page's policy forbids. */
+  /** Errors in the browser: a script that fails, or a violation of the content security policy. */
   readonly complaints: string[] = [];
 
   private constructor(name: string, page: Page) {
@@ -26,7 +26,7 @@ export class Visitor {
     this.page = page;
     page.on('pageerror', ({ message }) => this.complaints.push(message));
     page.on('console', (line) => {
-      // While svc is away its answers are errors, which is what they should be.
+      // While svc is unavailable, its responses are expected to be errors.
       const isAnswer = /^Failed to load resource/.test(line.text());
       if (line.type() === 'error' && !isAnswer) this.complaints.push(line.text());
     });
@@ -38,13 +38,13 @@ export class Visitor {
     return new Visitor(name, await context.newPage());
   }
 
-  /** Waits until it can be seen, and keeps a picture of it where one is named. */
+  /** Waits until the text is visible, and takes a screenshot if `picture` is set. */
   async sees(text: string | RegExp, { picture }: Sight = {}): Promise<void> {
     await this.#shown(this.page.getByText(text), `${text}`);
     if (picture !== undefined) await this.picture(picture);
   }
 
-  /** A button, by what it is called for those who do not see it. */
+  /** Waits for a button, found by its accessible name. */
   async seesButton(name: string | RegExp, { picture }: Sight = {}): Promise<void> {
     await this.#shown(this.button(name), `a button ${name}`);
     if (picture !== undefined) await this.picture(picture);
@@ -59,7 +59,7 @@ export class Visitor {
     return this.page.getByRole('button', { name, exact: typeof name === 'string' });
   }
 
-  /** By the button with that word, in the dialog or in what the notice tells once. */
+  /** Presses the button `Close` in the dialog or in the toast of the notice. */
   async close(what: 'dialog' | 'notice' = 'dialog'): Promise<void> {
     const place = what === 'dialog' ? 'dialog[open]' : 'svc-update-notice';
     const button = this.page.locator(place).getByText('Close', { exact: true });
@@ -70,7 +70,7 @@ export class Visitor {
     const found = locator.filter({ visible: true }).first();
     await found.waitFor({ timeout: patience * 1000 }).catch(async (cause) => {
       await this.picture('missing');
-      // The elements' text is in their shadows, which the page's own text does not have.
+      // The text of the elements is in shadow roots, not in the text of the page.
       const said = await Promise.all([
         this.page.locator('body').allInnerTexts(),
         this.page

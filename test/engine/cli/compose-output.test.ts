@@ -42,7 +42,7 @@ it('reads the error events of compose 5', () => {
   ).toEqual(['Image svc:v9 no such tag']);
 });
 
-it('reads the lines of its logger and plain ones', () => {
+it('reads lines of the logger and plain lines', () => {
   expect(
     parseComposeMessages(
       'time="2026-11-21T10:00:00Z" level=warning msg="The \\"X\\" variable is not set. Defaulting to a blank string."\nyaml: line 3: mapping values are not allowed\n\n{"id":',
@@ -54,7 +54,7 @@ it('reads the lines of its logger and plain ones', () => {
   ]);
 });
 
-// One service's failure cancels the calls of the others.
+// The failure of one service cancels the calls for the other services.
 const cause = 'Error response from daemon: Bind for 127.0.0.1:80 failed: port is already allocated';
 const lost = 'error during connect: Post "http://%2Frun%2Fdocker.sock/v1.54/containers/1/start": ';
 
@@ -83,7 +83,7 @@ it.each<[name: string, lines: object[], messages: string[]]>([
   ],
   ['and nothing else', [{ error: true, message: 'context canceled' }], ['context canceled']],
   ['as an engine does that went away', [{ error: true, message: `${lost}EOF` }], [`${lost}EOF`]],
-])('tells the cause of calls that were cancelled: %s', (_, lines, messages) => {
+])('reports the cause of cancelled calls: %s', (_, lines, messages) => {
   expect(parseComposeMessages(lines.map(event).join('\n'))).toEqual(messages);
 });
 
@@ -96,7 +96,7 @@ it.each<[printed: string, isLost: boolean]>([
   ['failed to connect to the docker API at unix:///run/docker.sock: connect: connection refused', true],
   ['read unix @->/run/docker.sock: read: connection reset by peer', true],
   ['unexpected EOF', true],
-  // What the engine itself could not reach is in its answer.
+  // Connections that the engine itself could not open are reported in its response.
   ...[
     'failed to initialize logging driver: dial tcp 127.0.0.1:24224: connect: connection refused',
     'failed to initialize logging driver: dial tcp: lookup logs on 127.0.0.53:53: no such host',
@@ -116,6 +116,6 @@ it.each<[printed: string, isLost: boolean]>([
   ['failed to do request: Head "https://10.0.0.7/v2/": dial tcp 10.0.0.7:443: connection refused', false],
   [`Error response from daemon: Get "https://10.0.0.7/v2/": EOF\n${lost}EOF`, true],
   ['Cannot connect to the Docker daemon at unix:///run/docker.sock. Is the docker daemon running?', true],
-])('%s is an engine that went away: %s', (printed, isLost) => {
+])('%s means a lost connection to the engine: %s', (printed, isLost) => {
   expect(isConnectionLost(printed)).toBe(isLost);
 });

@@ -16,7 +16,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** A compose that answers one question so, and the same without the values of env files so. */
+/** A compose that runs `answers`, or `answersWithout` if it must not read env files. */
 async function composeThat(answers: string, answersWithout: string) {
   const script = [
     `echo "$*" >>${directory}/asked`,
@@ -53,17 +53,17 @@ it.each([
   expect(await asked()).toHaveLength(count);
 });
 
-it('ignores them if compose 5 cannot read an env file', async () => {
+it('ignores the values of env files if compose 5 cannot read an env file', async () => {
   const { compose } = await composeThat(missing, model('{}'));
   expect((await compose.config()).services).toEqual({ app: {} });
 });
 
-it('reports the error of a compose that requires them', async () => {
+it('reports the error of compose if an env file is required', async () => {
   const { compose } = await composeThat(missing, missing);
   await expect(compose.config()).rejects.toThrow('/opt/svc/db.env not found');
 });
 
-it('asks a compose before 2.35 only once', async () => {
+it('tries --no-env-resolution only once with a compose before 2.35', async () => {
   const unknown = 'echo "unknown flag: --no-env-resolution" >&2; exit 16';
   const { compose } = await composeThat(missing, unknown);
   for (const count of [2, 3]) {
@@ -75,7 +75,7 @@ it('asks a compose before 2.35 only once', async () => {
 it.each([
   ['of a dependency', 'helper', 0],
   ['of the service itself', 'app', 1],
-])('asks for no models %s', async (_, user, exitCode) => {
+])('removes the models of dependencies from the configuration: models %s', async (_, user, exitCode) => {
   const needs = `case "$*" in *svc-updater-models-*) cat "$(echo "$*" | sed 's/.*--file \\(.*override.yaml\\).*/\\1/')" >${directory}/override; exit 0;; esac; echo "'models' support requires Docker Model plugin" >&2; exit 1`;
   const services = `echo '{"name":"svc","services":{"app":{},"${user}":{"models":{"small":null}}}}'`;
   const { compose } = await composeThat(
@@ -112,7 +112,7 @@ it.each([
     ['COMPOSE_COMPATIBILITY=false'],
   ],
   ['no such thing where names are the old ones', { asksForNames: true, oldNames: ['app'] }, []],
-])('has in its environment, when it replaces a container, %s', async (_, names, more) => {
+])('sets in the environment of compose, to replace a container, %s', async (_, names, more) => {
   vi.stubEnv('SVC_VERSION', 'v9.9.9');
   const { engine } = await composeThat("tr '\\0' '\\n' </proc/$$/environ", 'true');
   const project = { name: 'svc', directory, files: [], envFiles: [], ...names };

@@ -25,7 +25,7 @@ afterAll(() => rm(directory, { recursive: true, force: true }));
 const engineAt = (host: string, tls: string[] = [], signal?: AbortSignal): Engine =>
   new Engine({ host, tls, configDirectory: directory }, { home: '/', ...(signal && { signal }) });
 
-/** A request that is not repeated for a status. */
+/** A request that is not repeated after an error status. */
 const get = (engine: Engine, more: CallOptions = {}) =>
   engine.request('inspectSwarm', { query: { a: '1' }, ...more });
 
@@ -54,7 +54,7 @@ describe('the engine', () => {
     ]);
   });
 
-  it('uses a version that the engine supports, and asks again after the engine was replaced', async () => {
+  it('uses an API version that the engine supports, and requests it again after the engine was replaced', async () => {
     const said = { Version: '29.8.1', Os: 'linux', Arch: 'amd64', ApiVersion: '1.56', MinAPIVersion: '1.40' };
     const seen: string[] = [];
     const host = await startEngine(({ url = '' }, to) => {
@@ -69,7 +69,7 @@ describe('the engine', () => {
     const engine = engineAt(host);
     const api = { oldest: '1.40', newest: '1.56' };
     expect(await engine.getFacts()).toEqual({ version: '29.8.1', platform: 'linux/amd64', api });
-    // Its answer has the shape that it was asked for, whatever it could speak besides.
+    // The response has the requested API version, even if the engine supports a newer one.
     expect((await get(engine.quiet())).apiVersion).toBe('1.51');
     said.ApiVersion = '1.41';
     expect((await get(engine)).apiVersion).toBe('1.41');
@@ -138,7 +138,7 @@ describe('the engine', () => {
     expect((await get(endless, { limit: 1000, cut: true })).body).toHaveLength(1000);
   });
 
-  /** Requests for the version are probes, besides the first one. */
+  /** Counts version requests after the first one as probes. */
   async function startCounted(answer: RequestListener): Promise<{ host: string; probes(): number }> {
     let versions = 0;
     const host = await startEngine((from, to) => {
@@ -149,7 +149,7 @@ describe('the engine', () => {
     return { host, probes: () => versions - 1 };
   }
 
-  it('ends with the signal', async () => {
+  it('cancels a request at the signal, and sends none afterwards', async () => {
     const asked = Promise.withResolvers<void>();
     let requests = 0;
     const { host, probes } = await startCounted(() => {
@@ -166,7 +166,7 @@ describe('the engine', () => {
     expect([requests, probes()]).toEqual([1, 0]);
   });
 
-  it('waits for an engine that stopped answering, then repeats the request', async () => {
+  it('waits for an engine that stopped responding, then repeats the request', async () => {
     let asked = 0;
     const { host, probes } = await startCounted((from, to) => {
       asked++;
@@ -228,7 +228,7 @@ describe('the engine', () => {
     expect(requests).toBe(1);
   });
 
-  it('gives up if the connection is lost each time', async () => {
+  it('gives up if the connection is lost three times', async () => {
     let isAway = false;
     let lost = 0;
     const { host } = await startCounted((from, to) => {
@@ -267,7 +267,7 @@ describe('the engine', () => {
     await sent;
   });
 
-  it('logs a second outage after a cancelled call waited for the first one', async () => {
+  it('logs a second outage after a call was cancelled during the first outage', async () => {
     let isAway = false;
     const host = await startEngine((from, to) => {
       if (isAway) from.socket.destroy();
@@ -291,7 +291,7 @@ describe('the engine', () => {
     isAway = false;
     await waiting;
     const [away, back] = [
-      'the engine stopped answering; waiting up to 60 s for it',
+      'the engine stopped responding; waiting up to 60 s for it',
       'the engine answers again; continuing',
     ];
     expect(log).toEqual([away, back, away, back]);
@@ -348,23 +348,26 @@ describe('engineTarget', () => {
       ['--tls'],
       { tls: true, prefix: '', options: { hostname: 'docker', port: 2376, rejectUnauthorized: false } },
     ],
-  ])('%s %j', (host, tls, expected) => {
+  ])('parses %s with the options %j', (host, tls, expected) => {
     expect(engineTarget(host, tls)).toEqual(expected);
   });
 
   it.each([
-    ['ssh://root@host', "the engine's address ssh://***@host has an unsupported scheme"],
-    ['npipe:////./pipe/docker', "the engine's address npipe:////./pipe/docker has an unsupported scheme"],
-    ['docker:2375', "the engine's address docker:2375 has an unsupported scheme"],
-    ['tcp://', "the engine's address tcp:// has an unsupported scheme"],
-  ])('%s is refused', (host, message) => {
+    ['ssh://root@host', "the engine's address ssh://***@host is not a valid unix:// or tcp:// address"],
+    [
+      'npipe:////./pipe/docker',
+      "the engine's address npipe:////./pipe/docker is not a valid unix:// or tcp:// address",
+    ],
+    ['docker:2375', "the engine's address docker:2375 is not a valid unix:// or tcp:// address"],
+    ['tcp://', "the engine's address tcp:// is not a valid unix:// or tcp:// address"],
+  ])('rejects %s', (host, message) => {
     expect(() => engineAt(host).target).toThrow(
       expect.objectContaining({ code: 'engine-unavailable', message: expect.stringContaining(message) }),
     );
   });
 });
 
-describe('takeBlueprints', () => {
+describe('takeSnapshots', () => {
   const id = 'a'.repeat(64);
   const inspection = {
     ...{
@@ -384,7 +387,7 @@ describe('takeBlueprints', () => {
     '/big': tar([{ name: 'big', kind: 'file', content: Buffer.alloc(1024 * 1024 + 1) }]),
   };
 
-  it('includes copied files and reports those that it cannot read', async () => {
+  it('includes copied files and lists copied files that it cannot read', async () => {
     const asked: string[] = [];
     const host = await startPlainEngine((from, to) => {
       const url = new URL(from.url ?? '', 'http://engine');

@@ -7,19 +7,19 @@ const advice = (stderr: string) =>
 it.each([
   ['network proxy_front declared as external, but could not be found', 'docker network create proxy_front'],
   ['external volume "media" not found', 'docker volume create media'],
-])('says how to make what is not there: %s', (message, command) => {
-  expect(advice(message)).toContain(`(${command})`);
-  // Which accepts the file as it is.
+])('suggests a command that creates the missing network or volume: %s', (message, command) => {
+  expect(advice(message)).toContain(`Create it with ${command} or `);
+  // docker compose config accepts the file.
   expect(advice(message)).not.toContain('config');
 });
 
-it('does not blame the file for an error of the engine', () => {
+it('does not attribute an error of the engine to the file', () => {
   const printed =
     'Error response from daemon: get data: error in driver "nfs": dial unix /run/nfs.sock: connection refused';
   expect(advice(printed)).toBe('Fix the cause that the engine reports, then run {command} again.');
 });
 
-it('does not blame the file for the missing plugin of models', () => {
+it('does not attribute a missing docker-model plugin to the file', () => {
   const stderr = "'models' support requires Docker Model plugin";
   const { code, message, advice } = createRejectionError({
     exitCode: 1,
@@ -29,12 +29,12 @@ it('does not blame the file for the missing plugin of models', () => {
   } as never);
   expect(code).toBe('outside-mounts');
   expect(message).toBe(
-    'compose needs its plugin docker-model for models, and the container of the updater does not have it',
+    'compose needs the docker-model plugin for models, but the updater container does not have it',
   );
   expect(advice).toContain('/docker-model:/usr/local/libexec/docker/cli-plugins/docker-model:ro ');
 });
 
-it('does not blame the file for an answer of the recorder', () => {
+it('does not attribute a response of the recorder to the file', () => {
   const stderr = `Error response from daemon: ${notExecutedText} POST /images/create (acme/assets)`;
   const { code, message } = createRejectionError({
     exitCode: 1,
@@ -48,7 +48,7 @@ it('does not blame the file for an answer of the recorder', () => {
   );
 });
 
-it('gives advice for a compose that cannot merge an included service', () => {
+it('gives advice if compose cannot merge an included service', () => {
   expect(advice('services.app conflicts with imported resource')).toMatch(
     /^This version of compose cannot merge .* Move its settings to compose\.override\.yaml, /,
   );

@@ -9,11 +9,14 @@ it.each([
     ['ab', 'c'],
   ],
   [[Buffer.from('ä').subarray(0, 1), Buffer.from('ä').subarray(1)], ['ä']],
-])('gives the lines of %j, also a last one without its end', async (chunks, expected) => {
-  const lines: string[] = [];
-  const stream = createLineStream((line) => lines.push(line));
-  for (const chunk of chunks) stream.write(chunk);
-  stream.end();
-  await finished(stream);
-  expect(lines).toEqual(expected);
-});
+])(
+  'createLineStream returns the lines of %j, even if the last line has no line break',
+  async (chunks, expected) => {
+    const lines: string[] = [];
+    const stream = createLineStream((line) => lines.push(line));
+    for (const chunk of chunks) stream.write(chunk);
+    stream.end();
+    await finished(stream);
+    expect(lines).toEqual(expected);
+  },
+);

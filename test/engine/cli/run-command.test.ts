@@ -10,7 +10,7 @@ const options = { env, deadlineMs: 10_000 };
 const sh = (script: string, more: Partial<Parameters<typeof runCommand>[2]> = {}) =>
   runCommand('sh', ['-c', script], { ...options, ...more });
 
-/** A process that has ended may wait as a zombie for whoever takes its exit code. */
+/** Whether a process is running; a zombie has already exited. */
 const isAlive = (pid: number) =>
   readFile(`/proc/${pid}/stat`, 'utf8').then(
     (stat) => !/\) Z /.test(stat),
@@ -18,7 +18,7 @@ const isAlive = (pid: number) =>
   );
 
 describe('runCommand', () => {
-  it('gives output and exit code without throwing', async () => {
+  it('returns output and exit code without throwing', async () => {
     expect(await sh('echo out; echo err >&2; exit 3')).toEqual({
       exitCode: 3,
       stdout: 'out\n',
@@ -35,7 +35,7 @@ describe('runCommand', () => {
   });
 
   it.each([Number.POSITIVE_INFINITY, 2 ** 32])(
-    'is not cut off by a deadline of %d ms',
+    'does not interrupt a command at a deadline of %d ms',
     async (deadlineMs) => {
       expect(await sh('sleep 0.2; echo done', { deadlineMs })).toMatchObject({
         stdout: 'done\n',
@@ -44,7 +44,7 @@ describe('runCommand', () => {
     },
   );
 
-  it('does not pass on its environment', async () => {
+  it('does not pass the environment of its process to the command', async () => {
     process.env.SVC_VERSION = 'v9.9.9';
     const { stdout } = await sh('env', { env: { ...env, PWD: '/' } });
     delete process.env.SVC_VERSION;
@@ -55,13 +55,13 @@ describe('runCommand', () => {
     expect((await sh('read answer || echo none')).stdout).toBe('none\n');
   });
 
-  it('ends a command and its children at the deadline', async () => {
+  it('kills a command and its children at the deadline', async () => {
     const result = await sh('sleep 60 & echo $!; wait', { deadlineMs: 300 });
     expect(result).toMatchObject({ timedOut: true, aborted: false });
     await expect.poll(() => isAlive(Number(result.stdout))).toBe(false);
   });
 
-  it('ends a command at the signal, even at a late one', async () => {
+  it('kills a command at the signal, even if it was aborted before the start', async () => {
     const controller = new AbortController();
     const running = sh('sleep 60', { signal: controller.signal });
     setTimeout(() => controller.abort(), 100);
@@ -69,7 +69,7 @@ describe('runCommand', () => {
     expect(await sh('sleep 60', { signal: controller.signal })).toMatchObject({ aborted: true });
   });
 
-  it('shields a command from Ctrl-C of its caller', async () => {
+  it('runs a command in its own process group, which Ctrl-C does not reach', async () => {
     const { stdout } = await sh('ps -o pgid= -p $$ 2>/dev/null || cut -d" " -f5 /proc/$$/stat');
     const own = (await sh(`cut -d" " -f5 /proc/${process.pid}/stat`)).stdout;
     expect(Number(stdout)).not.toBe(Number(own));
@@ -87,10 +87,10 @@ describe('runCommand', () => {
     expect(result.stderr.endsWith('line 1000')).toBe(true);
   });
 
-  // More than a string can hold.
+  // Longer than the maximum length of a string.
   const endless = 'head -c 600000000 /dev/zero';
 
-  it.each([undefined, () => {}])('cuts a line of standard error that never ends', async (onStderrLine) => {
+  it.each([undefined, () => {}])('truncates an endless line of standard error', async (onStderrLine) => {
     const command = `${endless} >&2; echo >&2; echo last >&2; exit 3`;
     const result = await sh(command, { onStderrLine, deadlineMs: 60_000 });
     expect(result).toMatchObject({ exitCode: 3, stdout: '' });
@@ -106,7 +106,7 @@ describe('runCommand', () => {
     });
   });
 
-  it('reads on if a line of the output never ends', async () => {
+  it('truncates an endless line of the output and reads the next line', async () => {
     const lines: number[] = [];
     const output = createLineStream((line) => lines.push(line.length));
     expect(await sh(`${endless}; echo; echo last`, { output })).toMatchObject({ exitCode: 0 });

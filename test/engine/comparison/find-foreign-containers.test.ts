@@ -18,7 +18,7 @@ interface Said {
   status?: string;
 }
 
-/** `app-1`, of the service before the dash. */
+/** A container such as `app-1`; its service is the part before the hyphen. */
 const one = (
   name: string,
   { directory = '/opt/svc', files = '/opt/svc/a.yaml', env, image, number, status = 'running' }: Said = {},
@@ -48,7 +48,7 @@ const byHand: KnownInstance = {
   isHalfReplaced: false,
 };
 const told = { ...byHand, claims: new Set([composeOriginOf(app)]), serverId: app.id };
-/** In the midst of an update that gives its containers an env file. */
+/** Journal of an interrupted update that adds an env file to its containers. */
 const journal = expectedComposeOriginFor({
   directory: '/opt/svc',
   files: ['/opt/svc/a.yaml'],
@@ -75,7 +75,9 @@ describe('containers that belong to the instance', () => {
     ['what can be of no service', [app, one('$(x)-1'), one('$(x)-2', evil)], byHand],
     ['halves of an update', [app, one('app-2', { env: '/opt/.env' })], killed],
     ['what has replaced the server', [one('app-1', { env: '/opt/.env' })], serverGone],
-  ])('%s', (_, containers, known) => expect(findForeignContainers(containers, known)).toBeNull());
+  ])('are accepted: %s', (_, containers, known) =>
+    expect(findForeignContainers(containers, known)).toBeNull(),
+  );
 });
 
 describe('containers that may not belong to the instance', () => {
@@ -110,7 +112,7 @@ describe('containers that may not belong to the instance', () => {
       ['app-9'],
       'image of another repository',
     ],
-  ])('%s', (_, containers, known, names, by) => {
+  ])('are reported: %s', (_, containers, known, names, by) => {
     const found = findForeignContainers(containers, known);
     expect(found?.message).toContain(by);
     expect(found?.advice).toMatch(
@@ -125,7 +127,7 @@ describe('containers that may not belong to the instance', () => {
     ['files', evil, 'different compose files'],
     ['env files', { env: '/opt/svc/data/evil.env' }, 'different env files'],
     ['images', { image: 'localhost:5000/mallory/x:v1.0.0' }, 'images of different repositories'],
-  ])('suggests a command if it is not certain which belong to the instance: %s', (_, said, by) => {
+  ])('are reported with a command to remove one of two containers with different %s', (_, said, by) => {
     for (const containers of [
       [app, one('app-9', said), one('worker-1')],
       [one('app-9', said), app, one('db-1')],
@@ -152,28 +154,30 @@ describe('containers of one service with one number', () => {
     ['neither runs', 'svc_app_1', 'exited', 'old', 'created'],
     ['only the renamed one runs', 'old', 'running', 'svc-app-1', 'exited'],
     ['container_name is set', 'cloud', 'running', 'old', 'exited'],
-  ])('names the left-over if %s', (_, kept, keptStatus, left, leftStatus) => {
+  ])('are reported with the name of the leftover if %s', (_, kept, keptStatus, left, leftStatus) => {
     const both = [numbered(left, leftStatus), numbered(kept, keptStatus)];
     const found = findForeignContainers(both, byHand);
-    expect(found?.message).toContain(`another updater has probably left ${left}`);
+    expect(found?.message).toContain(`another updater has probably left ${left} behind`);
     expect(found?.advice).toBe(
       `Make sure that ${kept} is the container to keep. To remove the other, run docker rm -f ${left}. Then run {command} again.`,
     );
   });
 
-  it('removes none if it is not clear which one is left over', () => {
+  it('are reported without a choice if the leftover cannot be identified', () => {
     const found = findForeignContainers([numbered('a', 'running'), numbered('b', 'running')], byHand);
-    expect(found?.message).toMatch(/ a \(app-a.* b \(app-b.*another updater has probably left one of them$/);
+    expect(found?.message).toMatch(
+      / a \(app-a.* b \(app-b.*another updater has probably left one of them behind$/,
+    );
     expect(found?.advice).toBe('Remove all but one of them with docker rm -f, then run {command} again.');
   });
 
-  it('may be halves of an update', () => {
+  it('are accepted during an interrupted update', () => {
     const both = [numbered('a', 'running'), numbered('b', 'running')];
     expect(findForeignContainers(both, { ...byHand, isHalfReplaced: true })).toBeNull();
   });
 });
 
-it('finds the containers that were started from the same files as most others', () => {
+it('majorityOfContainers finds the largest group of containers that were started from the same files', () => {
   const own = [app, one('db-1')];
   expect(
     majorityOfContainers([one('x-1', evil), ...own, one('y-1', { directory: '/srv' })], '/opt/svc'),

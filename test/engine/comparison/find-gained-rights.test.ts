@@ -16,7 +16,7 @@ const volumes: Record<string, Json> = {
   memory: { type: 'tmpfs', device: 'tmpfs', o: 'size=1m' },
 };
 
-/** By the host's half of a definition, `User` besides. */
+/** Rights gained between two host configurations, which may also contain `User`. */
 const gained = ({ User: userNow = '1000', ...now }: Json, { User = '1000', ...then }: Json): string[] =>
   findGainedRights(
     containerDefinitionOf({ Config: { User: userNow }, HostConfig: now }),
@@ -36,7 +36,7 @@ const bind = (Source: string, Target: string, ReadOnly = false) => ({
 const volume = (Source: string, more: Json = {}) => ({ Type: 'volume', Source, Target: '/v', ...more });
 const disk = { PathOnHost: '/dev/sda', PathInContainer: '/dev/x', CgroupPermissions: 'rw' };
 
-describe('gainedRights', () => {
+describe('findGainedRights', () => {
   it.each<[string, Json, Json, string[]]>([
     ['privileges', {}, { Privileged: true }, ['privileged | privileged: true']],
     [
@@ -68,34 +68,59 @@ describe('gainedRights', () => {
       { Devices: [disk] },
       ['devices | device /dev/sda'],
     ],
-    ['a rule', {}, { DeviceCgroupRules: ['b *:* rwm'] }, ['device_cgroup_rules | devices by the rule b *:*']],
+    [
+      'a rule',
+      {},
+      { DeviceCgroupRules: ['b *:* rwm'] },
+      ['device_cgroup_rules | devices that match the rule b *:*'],
+    ],
     [
       'a graphics card',
       { DeviceRequests: null },
       { DeviceRequests: [{ Driver: 'nvidia', Count: -1, Capabilities: [['gpu']] }] },
       ['gpus | devices of nvidia -1 gpu'],
     ],
-    ['the root', {}, { Mounts: [bind('/', '/host')] }, ['volumes | / of the host at /host']],
-    ['the root in `Binds`', {}, { Binds: ['/:/host:ro'] }, ['volumes | / of the host at /host (read-only)']],
+    ['the root', {}, { Mounts: [bind('/', '/host')] }, ['volumes | host path / mounted at /host']],
+    [
+      'the root in `Binds`',
+      {},
+      { Binds: ['/:/host:ro'] },
+      ['volumes | host path / mounted at /host (read-only)'],
+    ],
     [
       'the socket',
       {},
       { Binds: ['/var/run/docker.sock:/run/docker.sock:rw'] },
-      ['volumes | /var/run/docker.sock of the host at /run/docker.sock'],
+      ['volumes | host path /var/run/docker.sock mounted at /run/docker.sock'],
     ],
-    ['a way out', {}, { Binds: ['/srv/app/../../etc:/etc/x'] }, ['volumes | /etc of the host at /etc/x']],
-    ['what begins alike', {}, { Binds: ['/srv/app2:/x'] }, ['volumes | /srv/app2 of the host at /x']],
-    ['to write', { Binds: ['/etc:/x:ro'] }, { Binds: ['/etc:/x'] }, ['volumes | /etc of the host at /x']],
+    [
+      'a way out',
+      {},
+      { Binds: ['/srv/app/../../etc:/etc/x'] },
+      ['volumes | host path /etc mounted at /etc/x'],
+    ],
+    ['what begins alike', {}, { Binds: ['/srv/app2:/x'] }, ['volumes | host path /srv/app2 mounted at /x']],
+    [
+      'to write',
+      { Binds: ['/etc:/x:ro'] },
+      { Binds: ['/etc:/x'] },
+      ['volumes | host path /etc mounted at /x'],
+    ],
     [
       'what lies in a mount, as a link may',
       { Binds: ['/mnt:/x'] },
       { Binds: ['/mnt/a:/x'] },
-      ['volumes | /mnt/a of the host at /x'],
+      ['volumes | host path /mnt/a mounted at /x'],
     ],
-    ['what is above', { Binds: ['/mnt/a:/x'] }, { Binds: ['/mnt:/x'] }, ['volumes | /mnt of the host at /x']],
-    ['a volume of the root', {}, { Mounts: [volume('root')] }, ['volumes | / of the host at /v']],
-    ['a disk', {}, { Mounts: [volume('disk')] }, ['volumes | volume disk of /dev/sda1 of the host at /v']],
-    ['a layer', {}, { Binds: ['over:/v'] }, ['volumes | volume over of overlay of the host at /v']],
+    [
+      'what is above',
+      { Binds: ['/mnt/a:/x'] },
+      { Binds: ['/mnt:/x'] },
+      ['volumes | host path /mnt mounted at /x'],
+    ],
+    ['a volume of the root', {}, { Mounts: [volume('root')] }, ['volumes | host path / mounted at /v']],
+    ['a disk', {}, { Mounts: [volume('disk')] }, ['volumes | volume disk (device /dev/sda1) mounted at /v']],
+    ['a layer', {}, { Binds: ['over:/v'] }, ['volumes | volume over (device overlay) mounted at /v']],
     [
       'a volume with options of its own',
       {},
@@ -104,7 +129,7 @@ describe('gainedRights', () => {
           volume('new', { VolumeOptions: { DriverConfig: { Options: { o: 'bind', device: '/etc' } } } }),
         ],
       },
-      ['volumes | /etc of the host at /v'],
+      ['volumes | host path /etc mounted at /v'],
     ],
     ["another's mounts", {}, { VolumesFrom: ['abc:ro'] }, ['volumes_from | the mounts of abc:ro']],
     [
@@ -140,9 +165,9 @@ describe('gainedRights', () => {
     ['root', { User: '1000:1000' }, { User: '' }, ['user | user root']],
     ['a group', {}, { GroupAdd: ['999'] }, ['group_add | group 999']],
     ["root's group", {}, { User: '1000:0' }, ['group_add | group 0']],
-  ])('names %s', (_, now, then, expected) => {
+  ])('reports %s', (_, now, then, expected) => {
     expect(gained(now, then)).toEqual(expected);
-    // Whoever has it gains nothing.
+    // A right that the container already has is not gained.
     expect(gained(then, then)).toEqual([]);
   });
 
@@ -183,7 +208,7 @@ describe('gainedRights', () => {
     ['a group of the user that it is', { User: '1000' }, { User: '1000:1000' }],
     ['groups of root', { User: 'root' }, { User: '0:0', GroupAdd: ['999'] }],
     ['what is only less guarded', { ReadonlyRootfs: true, SecurityOpt: ['no-new-privileges'] }, {}],
-  ])('lets %s be', (_, now, then) => {
+  ])('ignores %s', (_, now, then) => {
     expect(gained(now, then)).toEqual([]);
   });
 });

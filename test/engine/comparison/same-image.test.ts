@@ -6,7 +6,7 @@ import {
   isSameImage,
 } from '../../../src/engine/comparison/same-image.ts';
 
-// Ids and manifests as engines of each kind tell them: with the containerd store the id is the index's digest.
+// Ids and manifests as reported with both image stores: with the containerd store, the id is the digest of the index.
 const image = (id: string, ...manifests: string[]) => ({ id, manifests });
 const use = (imageId: string, imageManifest: string | null = null) => ({ imageId, imageManifest });
 const noted = (image: string | null, version = '2.40.3-3') => ({
@@ -14,7 +14,7 @@ const noted = (image: string | null, version = '2.40.3-3') => ({
   'com.docker.compose.version': version,
 });
 
-describe('runsImage', () => {
+describe('isContainerOfImage', () => {
   it.each<
     [
       what: string,
@@ -30,18 +30,18 @@ describe('runsImage', () => {
     ['a manifest is told of one of the two alone', use('index-1', 'amd64'), image('index-2'), false],
     ['an image that is not here', use('index-1', 'amd64'), null, false],
     ['none', use('', ''), undefined, false],
-  ])('%s: %j, %j', (_, container, other, expected) => {
+  ])('compares a container with an image: %s: %j, %j', (_, container, other, expected) => {
     expect(isContainerOfImage(container, other)).toBe(expected);
   });
 });
 
-describe('runSameImage', () => {
+describe('hasSameImage', () => {
   it.each<[Parameters<typeof use>, Parameters<typeof use>, boolean]>([
     [['index-1', 'amd64'], ['index-2', 'amd64'], true],
     [['index-1', 'amd64'], ['index-2', 'other'], false],
     [['config'], ['other'], false],
     [['index-1'], ['index-2', 'amd64'], false],
-  ])('%j and %j', (one, other, expected) => {
+  ])('compares %j and %j', (one, other, expected) => {
     expect(hasSameImage(use(...one), use(...other))).toBe(expected);
     expect(hasSameImage(use(...other), use(...one))).toBe(expected);
   });
@@ -51,9 +51,11 @@ it.each<[ReturnType<typeof image>, ReturnType<typeof image>, boolean]>([
   [image('index-1', 'amd64'), image('index-2', 'amd64', 'arm64'), true],
   [image('index-1', 'amd64', 'arm64'), image('index-2', 'amd64', 'other'), false],
   [image('config'), image('other'), false],
-])('isSameImage: %j and %j', (one, other, expected) => expect(isSameImage(one, other)).toBe(expected));
+])('isSameImage compares %j and %j', (one, other, expected) =>
+  expect(isSameImage(one, other)).toBe(expected),
+);
 
-describe('keepsContainer', () => {
+describe('canKeepContainer', () => {
   const [pulled, running] = [image('index-2', 'amd64'), use('index-1', 'amd64')];
 
   it.each<[what: string, Parameters<typeof canKeepContainer>[0], boolean]>([
@@ -72,7 +74,7 @@ describe('keepsContainer', () => {
       { ...use('index-1', 'old'), labels: noted('amd64', '5.4.0') },
       false,
     ],
-  ])('%s', (_, container, expected) => {
+  ])('checks a container %s', (_, container, expected) => {
     expect(canKeepContainer(container, pulled)).toBe(expected);
   });
 });

@@ -25,16 +25,16 @@ async function streams() {
   return { engine, stream, answer, asked: () => url, times: () => opened.length };
 }
 
-/** Timers run only when the test says so; what comes over a socket comes all the same. */
+/** Replaces timers by fake timers; sockets still work. */
 function stopTheClock(): void {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
 }
 
-/** Longer than a test may take: whoever waits that long has not been woken. */
+/** Longer than the timeout of a test. */
 const forever = 60_000;
 
-/** Whether somebody is woken by no more than the passing of this time. */
+/** Whether a waiting caller is woken within this time without an event. */
 async function wakesWithin(news: ReturnType<typeof listenForEvents>, ms: number): Promise<boolean> {
   let woken = false;
   const next = news.next(forever).then(() => {
@@ -47,7 +47,7 @@ async function wakesWithin(news: ReturnType<typeof listenForEvents>, ms: number)
   return was;
 }
 
-describe('listen', () => {
+describe('listenForEvents', () => {
   it('wakes waiting callers for events that change these containers', async () => {
     const { engine, stream, asked } = await streams();
     const news = listenForEvents(engine, { container: ['a1', 'b2'] });
@@ -77,7 +77,7 @@ describe('listen', () => {
     news.close();
   });
 
-  it('looks every two seconds if the engine sends events', async () => {
+  it('wakes every two seconds while the event stream is open', async () => {
     const { engine } = await streams();
     const news = listenForEvents(engine, { label: ['p=x'] });
     await news.next(forever);
@@ -87,7 +87,7 @@ describe('listen', () => {
     news.close();
   });
 
-  it('looks when the stream begins or is interrupted, and listens again', async () => {
+  it('wakes when the stream opens or is interrupted, and reopens it', async () => {
     const { engine, stream, times } = await streams();
     stopTheClock();
     const news = listenForEvents(engine, { label: ['p=x'] });
@@ -103,7 +103,7 @@ describe('listen', () => {
     news.close();
   });
 
-  it.each([403, 500])('looks four times a second if the engine answers %d', async (status) => {
+  it.each([403, 500])('wakes four times a second if the engine responds with status %d', async (status) => {
     const { engine, answer, stream, times } = await streams();
     answer(status);
     stopTheClock();
@@ -115,7 +115,7 @@ describe('listen', () => {
     news.close();
   });
 
-  it('does not fail if no engine answers', async () => {
+  it('does not fail if no engine responds', async () => {
     const address = { host: 'unix:///nonexistent/docker.sock', tls: [], configDirectory: '/nonexistent' };
     const news = listenForEvents(new Engine(address, { home: '/' }), { container: ['a1'] });
     await news.next(50);
@@ -123,18 +123,18 @@ describe('listen', () => {
   });
 });
 
-it('lists the containers that are being stopped', async () => {
+it('watchStops lists the containers that are being stopped', async () => {
   const { engine, stream, asked } = await streams();
   const stops = watchStops(engine, ['a1', 'b2', 'c3']);
   const to = await stream();
-  // Events come as the network cuts them.
+  // The network may split events.
   const text = ['a1', 'b2', 'c3'].map((id) => event('kill', id)).join('') + event('die', 'b2');
   for (const part of [text.slice(0, 30), text.slice(30), '<html>\n']) {
     to.write(part);
     await sleep(20);
   }
   await expect.poll(() => stops.underWay()).toEqual(['a1', 'c3']);
-  // What comes of an answer that breaks off would be unhandled by then.
+  // Time for a possible unhandled rejection after the interrupted response.
   to.destroy();
   await sleep(50);
   expect(stops.underWay()).toEqual(['a1', 'c3']);
@@ -145,7 +145,7 @@ it('lists the containers that are being stopped', async () => {
 
 const event = (Action: string, ID: string) => `${JSON.stringify({ Action, Actor: { ID } })}\n`;
 
-it('lists no stops if no engine answers', async () => {
+it('watchStops lists no stops if no engine responds', async () => {
   const address = { host: 'unix:///nonexistent/s', tls: [], configDirectory: '/' };
   const stops = watchStops(new Engine(address, { home: '/' }), ['a']);
   await sleep(50);

@@ -28,7 +28,7 @@ describe('readContainerFile', () => {
     ['nothing', tar([]), 'not-a-file'],
     ['an archive that breaks off', tar([file('text\n')]).subarray(0, 514), 'too-big'],
     ['no such path', null, 'missing'],
-  ])('%s', async (_, archive, expected) => {
+  ])('reads %s', async (_, archive, expected) => {
     expect(await read(archive)).toBe(expected);
   });
 });
@@ -47,7 +47,7 @@ describe('hasEntries', () => {
     ],
     ['a directory whose own header fills what is read', Buffer.alloc(100_000, 'x'), true],
     ['no such path', null, false],
-  ])('%s', async (_, archive, expected) => {
+  ])('checks %s', async (_, archive, expected) => {
     const engine = await engineThat((_, to) => {
       if (archive === null) to.writeHead(404).end('{"message":"Could not find the file"}');
       else to.end(archive);

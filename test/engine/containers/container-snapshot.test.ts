@@ -6,7 +6,7 @@ import type { Json } from '../../../src/engine/objects/json.ts';
 const id = '0123456789ab'.padEnd(64, 'c');
 const volume = 'f'.repeat(64);
 
-/** The blueprint of a plain container's inspection with these parts. */
+/** Snapshot of a minimal container with these additional parts. */
 function blueprint(
   parts: { config?: Json; host?: Json; mounts?: Json[]; networks?: Json; raw?: Json },
   apiVersion?: string,
@@ -31,8 +31,8 @@ const mounted = (Destination: string, more: Json = {}): Json => ({
   ...more,
 });
 
-describe('blueprintOf', () => {
-  it('is plain JSON and contains the container', () => {
+describe('buildSnapshot', () => {
+  it('returns the container as plain JSON', () => {
     const made = blueprint({ raw: { ImageManifestDescriptor: null } });
     expect(made).toEqual({
       ...{ id, name: 'svc-app-1', imageId: 'sha256:abc', imageReference: 'svc:v1', platform: null },
@@ -48,7 +48,7 @@ describe('blueprintOf', () => {
     [{ os: 'linux', architecture: 'arm64', variant: 'v8' }, 'linux/arm64/v8'],
     [{ os: 'linux', architecture: 'amd64' }, 'linux/amd64'],
     [undefined, null],
-  ])('knows the platform of an image with several: %j', (platform, expected) => {
+  ])('includes the platform of an image with several platforms: %j', (platform, expected) => {
     expect(blueprint({ raw: { ImageManifestDescriptor: { platform } } }).platform).toBe(expected);
   });
 
@@ -62,7 +62,7 @@ describe('blueprintOf', () => {
       { NetworkMode: `container:${volume}` },
       {},
     ],
-  ])('host name: %s', (_, config, host, kept) => {
+  ])('includes the host name only if it was set for this container: %s', (_, config, host, kept) => {
     expect(blueprint({ config, host }).config).toEqual({ Image: 'svc:v1', Labels: { a: 'b' }, ...kept });
   });
 
@@ -93,7 +93,7 @@ describe('blueprintOf', () => {
       null,
       [{ Type: 'tmpfs', Target: '/t' }],
     ],
-  ])('volume: %s', (_, host, mounts, binds, mountsAgain) => {
+  ])('mounts the same volumes again: %s', (_, host, mounts, binds, mountsAgain) => {
     expect(blueprint({ host, mounts }).hostConfig).toMatchObject({ Binds: binds, Mounts: mountsAgain });
   });
 
@@ -138,14 +138,14 @@ describe('blueprintOf', () => {
       '1.52',
     ],
     ['of a stopped container', { networks: { z: { MacAddress: '', IPAddress: '' } } }, { z: {} }],
-  ])('networks: %s', (_, parts, networks, apiVersion = '1.45') => {
+  ])('includes the configured settings of networks: %s', (_, parts, networks, apiVersion = '1.45') => {
     const made = blueprint(parts, apiVersion);
     expect(made.networks).toEqual(networks);
     expect(made.config).not.toHaveProperty('MacAddress');
   });
 });
 
-describe('copiedPaths', () => {
+describe('listCopiedPaths', () => {
   it.each<[service: unknown, paths: string[]]>([
     [undefined, []],
     [{ configs: null }, []],
@@ -166,7 +166,7 @@ describe('copiedPaths', () => {
       },
       ['/run/secrets/a', '/run/secrets/b', '/c', '/run/secrets/e'],
     ],
-  ])('%j', (service, paths) => {
+  ])('lists the paths of configs and secrets: %j', (service, paths) => {
     expect(listCopiedPaths(service)).toEqual(paths);
   });
 });

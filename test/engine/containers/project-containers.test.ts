@@ -14,12 +14,12 @@ const listed: Record<string, Record<string, string>> = {
   'svc-app-2': { ...own, [number]: '2', [oneOff]: 'False' },
   'svc-app-1': { ...own, [number]: '1', [oneOff]: 'False' },
   'svc-app-run-1a2b': { ...own, [oneOff]: 'True' },
-  // Compose 5.3, and later ones, which keep it where the hook failed.
+  // Compose 5.3 and later; these keep the container of a failed hook.
   'svc-app-hook': { ...own },
   'svc-app-hook-0': { ...own, [number]: '1', [oneOff]: 'False', [hook]: 'pre_start' },
 };
 
-it('lists only the containers of the services, by number', async () => {
+it('listProjectContainers lists only the containers of services, sorted by number', async () => {
   const engine = await engineThat((from, to) => {
     const name = /^\/containers\/([^/]+)\/json$/.exec((from.url ?? '').replace(/\?.*/, ''))?.[1];
     if (name === undefined) {
@@ -32,7 +32,7 @@ it('lists only the containers of the services, by number', async () => {
   expect(leftovers).toEqual([]);
 });
 
-it('inspects only updated and changed containers again', async () => {
+it('listProjectContainers inspects only updated and changed containers again', async () => {
   const inspected: string[] = [];
   const raw = (id: string, of: string, status = 'running') => ({
     ...{ Id: id, Names: [`/${id}`], State: status },
@@ -64,7 +64,7 @@ it('inspects only updated and changed containers again', async () => {
   expect(found.containers.find(({ id }) => id === 'db-1')).toBe(containers[1]);
 });
 
-it('treats a temporary container as a leftover if its place is taken', () => {
+it('separateLeftovers treats a temporary container as a leftover if another container has its number', () => {
   const old = container('app-1', { id: '0123456789abcdef' });
   const other = container('app-1', { id: 'another' });
   const made = container('app-1', { id: 'made', status: 'created', name: '0123456789ab_svc-app-1' });
@@ -91,7 +91,7 @@ it.each<[string, Record<string, string>, string[]]>([
   ['one of its own beside old ones', { 'app-1': 'my-app', 'db-1': 'my_svc_db_1' }, ['app', 'db']],
   ["one of its own beside today's", { 'app-1': 'my_app', 'db-1': 'my_svc-db-1' }, []],
   ['not yet given', { 'app-1': '0123456789ab_my_svc_app_1' }, ['app']],
-])('names are %s', (_, names, expected) => {
+])('findServicesWithUnderscoreNames checks names that are %s', (_, names, expected) => {
   expect(
     findServicesWithUnderscoreNames(Object.entries(names).map(([place, name]) => called(place, name))),
   ).toEqual(expected);

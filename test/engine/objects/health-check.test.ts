@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { toHealthCheck } from '../../../src/engine/objects/health-check.ts';
 
-// As Engine 29.8 reports them.
+// Results as reported by engine 29.8.
 const result = (ExitCode: number, Output = '') => ({ ExitCode, Output });
 const gone = result(
   -1,
@@ -10,7 +10,7 @@ const gone = result(
 const slow = result(-1, 'Health check exceeded timeout (1s)');
 const refused = result(1, "wget: can't connect to remote host: Connection refused\n");
 
-describe('readHealthCheck', () => {
+describe('toHealthCheck', () => {
   it.each<[results: string, log: object[], cannotRun: boolean]>([
     ['none yet', [], false],
     ['a program that is missing', [gone, gone], true],
@@ -30,7 +30,7 @@ describe('readHealthCheck', () => {
     ['a check that failed in silence', [result(1)], false],
     ['a program that went missing', [refused, gone], false],
     ['success', [result(0, '/bin/sh: jq: not found\n')], false],
-  ])('tells whether a check cannot run: %s', (_, log, cannotRun) => {
+  ])('detects whether a check cannot run: %s', (_, log, cannotRun) => {
     expect(toHealthCheck({}, log).cannotRun).toBe(cannotRun);
   });
 
@@ -47,7 +47,7 @@ describe('readHealthCheck', () => {
     expect(toHealthCheck({}, log).failing).toBe(failing);
   });
 
-  it('adds the start period and as many tries as it takes', () => {
+  it('computes the time until a decision from the start period and all retries', () => {
     const [second, given] = [1e9, { Test: ['CMD', 'x'] }];
     expect(toHealthCheck(given, null).decidedMs).toBe(180_000);
     const own = { Interval: 600 * second, Timeout: 5 * second, Retries: 2, StartPeriod: 60 * second };

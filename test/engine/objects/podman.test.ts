@@ -8,7 +8,7 @@ import { engineThat } from '../http-engine.ts';
 const id = '63e37df2b694da04d9cb172cba83a8f5b28609fc0a1034acb680aec20421d992';
 const volume = '96a1ab005597cbe149f392bc37139c9167af2483bb0974ade808b6216eabdd19';
 
-/** What podman 5.4.2 tells of a worker that compose has made, as far as it differs from what Docker's engine tells. */
+/** Inspection of a worker by podman 5.4.2: the fields that differ from those of Docker's engine. */
 const told = {
   Id: id,
   State: { Status: 'running' },
@@ -34,7 +34,7 @@ const host = (raw: Json) => toDockerFormat(raw).HostConfig as Json;
 const withHost = (more: Json) => ({ ...told, HostConfig: { ...told.HostConfig, ...more } });
 
 describe('a container reported by podman', () => {
-  it('uses the terms of the Docker engine', () => {
+  it("is converted to the format of Docker's engine", () => {
     expect(toDockerFormat(told)).toMatchObject({
       Config: { StopSignal: 'SIGTERM', StopTimeout: 10 },
       HostConfig: {
@@ -56,16 +56,16 @@ describe('a container reported by podman', () => {
     ['a bind that is shared', { Binds: ['/a:/b:rw,rshared,rbind'] }, { Binds: ['/a:/b:rw,rshared'] }],
     ['a bind without set-uid', { Binds: ['/a:/b:rw,nosuid,rbind'] }, { Binds: ['/a:/b:rw,nosuid'] }],
     ['an annotation', { Annotations: { 'com.example': 'x' } }, { Annotations: { 'com.example': 'x' } }],
-  ])("keeps an owner's own: %s", (_, more, kept) => {
+  ])('keeps a setting of its owner: %s', (_, more, kept) => {
     expect(host(withHost(more))).toMatchObject(kept);
   });
 
-  it('keeps the stop signal and the time to stop', () => {
+  it('keeps the stop signal and the stop timeout', () => {
     const config = { ...told.Config, StopSignal: '2', StopTimeout: 60 };
     expect(toDockerFormat({ ...told, Config: config })).toMatchObject({
       Config: { StopSignal: 'SIGINT', StopTimeout: 60 },
     });
-    // As 4.3 tells of a container that was given none.
+    // Podman 4.3 reports 0 for a container without a stop timeout.
     const none = toDockerFormat({ ...told, Config: { ...config, StopTimeout: 0 } });
     expect(toContainer(none).stopTimeout).toBe(10);
   });
@@ -89,7 +89,7 @@ describe('the defaults of podman', () => {
     ['HOME=/root', {}, true],
     ['HOME=/srv', {}, false],
     ['B=2', {}, false],
-  ])('%s with %j: %s', (entry, more, isOwn) => {
+  ])('include %s with %j: %s', (entry, more, isOwn) => {
     expect(added([entry], more)).toEqual(isOwn ? [entry] : []);
   });
 
@@ -99,7 +99,7 @@ describe('the defaults of podman', () => {
     ]);
   });
 
-  it('include times for a health check', () => {
+  it('include the interval and retries of a health check', () => {
     const health = (Healthcheck: Json) => addPodmanDefaults({ Healthcheck }, running).Healthcheck;
     expect(health({ Test: ['CMD', 'true'], Timeout: 3_000_000_000 })).toEqual({
       Test: ['CMD', 'true'],
@@ -110,7 +110,7 @@ describe('the defaults of podman', () => {
     expect(health({})).toEqual({});
   });
 
-  it('include ten seconds to stop, unless the files set a time', () => {
+  it('include a stop timeout of ten seconds, unless the files set one', () => {
     const stop = (planned: Json, now: Json) => addPodmanDefaults(planned, { ...running, ...now }).StopTimeout;
     expect(stop({}, {})).toBe(10);
     expect(stop({ StopTimeout: 60 }, {})).toBe(60);
@@ -118,12 +118,12 @@ describe('the defaults of podman', () => {
   });
 });
 
-it('are used if the engine identifies itself as podman', () => {
+it('isPodman is true if the engine identifies itself as podman', () => {
   expect(isPodman({ Components: [{ Name: 'Podman Engine', Version: '4.3.1' }] })).toBe(true);
   expect(isPodman({ Components: [{ Name: 'Engine', Version: '29.8.1' }] })).toBe(false);
 });
 
-it('podman reports a stopped container as exited', () => {
+it('a container that podman reports as stopped has the status exited', () => {
   expect(toContainer({ ...told, State: { Status: 'stopped' } }).status).toBe('exited');
   expect(toListedContainer({ Id: id, State: 'stopped' })).toMatchObject({
     status: 'exited',
@@ -131,7 +131,7 @@ it('podman reports a stopped container as exited', () => {
   });
 });
 
-it('podman lists its own container in the mount table', () => {
+it('parseOwnTraces reads the id of the container from a mount table of podman', () => {
   const root = `/containers/storage/overlay-containers/${id}/userdata/hostname`;
   const table = `61 58 0:24 ${root} /etc/hostname rw,nosuid - tmpfs tmpfs rw`;
   expect(parseOwnTraces(table, 'chosen', {}).id).toBe(id);

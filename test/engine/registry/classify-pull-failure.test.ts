@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { classifyPullFailure } from '../../../src/engine/registry/classify-pull-failure.ts';
 
-// What the engine, containerd and registries really print.
+// Recorded messages of the engine, containerd and registries.
 it.each([
   ['manifest for 127.0.0.1:5000/big:2 not found: manifest unknown: manifest unknown', 'pull-unknown', false],
   [
@@ -34,7 +34,7 @@ it.each([
     false,
   ],
   ['something nobody has seen yet', 'pull-failed', false],
-])('%s is %s', (text, code, transient) => {
+])('classifyPullFailure returns for %s the code %s', (text, code, transient) => {
   const failure = classifyPullFailure(text);
   expect(failure.code).toBe(code);
   expect(failure.again !== 'never').toBe(transient);
@@ -43,12 +43,11 @@ it.each([
 const repository = '127.0.0.1:5000/acme/svc';
 const digest = `sha256:${'40'.repeat(32)}`;
 
-// The same of an engine with the containerd store (29.8.1), as compose 5.4 prints it. The first words are `details` of its
-// error event, or stand alone where the pull had begun.
+// Messages of an engine with the containerd store (29.8.1), as printed by compose 5.4.
 const denied = 'the registry denied access (wrong or missing credentials)';
 const limits = 'the registry limits requests (429, too many requests)';
 const brokeOff = 'the connection to the registry was interrupted';
-const fails = 'the registry failed (5xx)';
+const fails = 'the registry reported a server error (5xx)';
 const resolving = (tag: string) => `failed to resolve reference "${repository}:${tag}": `;
 const answering = 'Error response from daemon: ';
 const head = (tag: string) =>
@@ -60,7 +59,7 @@ it.each<[text: string, code: string, again: string, sentence: string]>([
     'failed to connect to the docker API at unix:///var/run/docker.sock: connect: connection refused',
     'pull-unreachable',
     'often',
-    'the engine stopped answering',
+    'the engine stopped responding',
   ],
   [
     `${answering}${resolving('v1')}pull access denied, repository does not exist or may require authorization: authorization failed: no basic auth credentials`,
@@ -68,7 +67,7 @@ it.each<[text: string, code: string, again: string, sentence: string]>([
     'never',
     denied,
   ],
-  // In words that nobody could think of.
+  // An unknown text of a registry.
   [`${answering}error from registry: ask Anna for a key`, 'pull-denied', 'never', denied],
   [`${head('v1.403.0')}429 Too Many Requests`, 'pull-unreachable', 'patiently', limits],
   [
@@ -92,7 +91,7 @@ it.each<[text: string, code: string, again: string, sentence: string]>([
   ...[
     `${copying}could not fetch content descriptor ${digest} (application/vnd.docker.container.image.v1+json) from remote: not found`,
     `${copying}content at https://${blob} not found: not found`,
-    // Of an engine without that store.
+    // An engine without the containerd store.
     'error pulling image configuration: download failed after attempts=1: unknown blob',
   ].map((text): [string, string, string, string] => [
     text,
@@ -104,7 +103,7 @@ it.each<[text: string, code: string, again: string, sentence: string]>([
   ['short read: expected 401 bytes but got 403: unexpected EOF', 'pull-unreachable', 'often', brokeOff],
   [`${head('v1')}520 A status of its own`, 'pull-unreachable', 'often', fails],
   ['error from registry: we are at lunch', 'pull-failed', 'often', 'the registry returned an error'],
-])('%s is %s, tried again %s', (text, code, again, sentence) => {
+])('classifyPullFailure returns for %s the code %s, repeated %s', (text, code, again, sentence) => {
   const references = ['v1', 'v1.403.0'].map((tag) => `${repository}:${tag}`);
   expect(classifyPullFailure(text, references)).toMatchObject({ code, again, sentence });
 });
@@ -125,11 +124,11 @@ it.each<[reference: string, said: string, code: string]>([
     'registry.example/forbidden/svc: tls: failed to verify certificate: x509: certificate signed by unknown authority',
     'pull-unreachable',
   ],
-])('of %s the name says nothing: %s', (reference, said, code) => {
+])('classifyPullFailure ignores the name %s: %s', (reference, said, code) => {
   expect(classifyPullFailure(said, [reference]).code).toBe(code);
 });
 
-it('uses the status that the engine answers with', () => {
+it('classifyPullFailure uses the status of the response', () => {
   const words = 'error from registry: ask Anna for a key';
   expect(classifyPullFailure(words, [], 403)).toMatchObject({ code: 'pull-denied', again: 'never' });
   expect(classifyPullFailure(words, [], 500)).toMatchObject({ code: 'pull-failed', again: 'often' });

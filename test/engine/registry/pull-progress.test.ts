@@ -75,7 +75,7 @@ it('ignores other lines', () => {
   expect(new PullMeter().read('{"id":')).toBeNull();
 });
 
-it('gives no percentage before the size of every layer is known', () => {
+it('returns no percentage before the size of every layer is known', () => {
   const meter = new PullMeter();
   for (const id of ['small', 'large', 'there']) meter.read(line(id, 'Pulling fs layer'));
   expect(meter.read(line('there', 'Already exists'))).toBeNull();
@@ -100,7 +100,7 @@ it.each<[string, boolean, string[]]>([
   ],
   ["Docker's, of what is here", true, ['Pulling from acme/svc', 'Status: Image is up to date for it']],
   ["another engine's", true, ['Trying to pull', 'Download complete']],
-])('knows whether a pull is over, from %s: %s', (_, isOver, words) => {
+])('detects whether a pull has ended, from %s: %s', (_, isOver, words) => {
   const meter = new PullMeter();
   for (const status of words) meter.add({ status });
   expect(meter.hasEnded).toBe(isOver);

@@ -19,7 +19,7 @@ const config = JSON.stringify({
   },
 });
 
-describe('the login for an image', () => {
+describe('the credentials for an image', () => {
   it.each<[string, object | null]>([
     ['acme/svc', { username: 'hub', password: 'secret', serveraddress: 'https://index.docker.io/v1/' }],
     ['svc', { username: 'hub', password: 'secret', serveraddress: 'https://index.docker.io/v1/' }],
@@ -34,17 +34,17 @@ describe('the login for an image', () => {
     ['helper.example/svc', null],
     ['registry.example/svc', null],
     ['other.example/svc', null],
-  ])('%s', (repository, login) => {
+  ])('are found by registry: %s', (repository, login) => {
     expect(parseRegistryCredentials(config, repository)).toEqual(login);
   });
 
   it.each(['', 'nonsense', 'null', '[]', '{"auths":null}', '{"auths":{"ghcr.io":null}}'])(
-    'is none in %j',
+    'are null in %j',
     (text) => expect(parseRegistryCredentials(text, 'ghcr.io/acme/svc')).toBeNull(),
   );
 });
 
-it('reads the registry login from the credentials of the server', async () => {
+it('readRegistryCredentials reads the credentials from a file, and returns null without a file', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'registry-login-'));
   onTestFinished(() => rm(directory, { recursive: true }));
   const file = join(directory, 'config.json');

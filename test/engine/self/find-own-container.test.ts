@@ -7,7 +7,7 @@ const server = 'b'.repeat(64);
 const twin = 'd'.repeat(64);
 const docker = '/var/lib/docker';
 
-/** A mount table as Docker makes it: of a container in the network of the one whose files it has in /etc. */
+/** Mount table by Docker: a container in the network of container `etc` has that container's files in /etc. */
 function table(etc: string, { layer = '', mounts = {} as Record<string, string> } = {}): string {
   const lines = [
     `117 67 0:50 / / rw,relatime master:3 - overlay overlay rw,lowerdir=${docker}/overlay2/l/X,upperdir=${layer},workdir=${layer}/../work`,
@@ -47,7 +47,7 @@ const container = (id: string, changes: Changes = {}): Container =>
     ...(changes.layer && { GraphDriver: { Data: { UpperDir: changes.layer } } }),
   });
 
-/** What is found, and how often was asked. */
+/** The id of the own container, and the number of list requests. */
 async function found(
   all: readonly Container[],
   mountTable: string,
@@ -67,7 +67,7 @@ async function found(
   return { id: own?.id ?? null, lists };
 }
 
-describe('the own container of a process', () => {
+describe('parseOwnTraces', () => {
   it('reads the id, the layer and the mounts from the mount table', () => {
     const traces = parseOwnTraces(
       table(server, { layer: '/l/1/diff', mounts: { '/da\\040ta': '/srv/x' } }),
@@ -78,7 +78,7 @@ describe('the own container of a process', () => {
     expect(traces.mounts.get('/da ta')).toBe('/srv/x');
   });
 
-  it('uses the host name if there is no such table', () => {
+  it('uses the host name if the mount table is empty', () => {
     expect(parseOwnTraces('', 'h', {})).toMatchObject({ id: null, name: 'h', layer: null });
   });
 
@@ -89,20 +89,20 @@ describe('the own container of a process', () => {
   });
 });
 
-describe('the own container', () => {
-  it('is found by the mount table alone if the layer matches', async () => {
+describe('findOwnContainer', () => {
+  it('finds the container by the mount table alone if the layer matches', async () => {
     const all = [container(server, { layer: '/l/1/diff' })];
     expect(await found(all, table(server, { layer: '/l/1/diff' }))).toEqual({ id: server, lists: 0 });
   });
 
-  it('is null if the engine has no such container', async () => {
+  it('returns null if the engine does not have the container', async () => {
     expect((await found([], table(server))).id).toBeNull();
   });
 
   it.each([
     ['by its layer', '/l/2/diff', '/l/2/diff'],
     ['by its layer where the options of its mount were too long', '/l/2/diff', '2/diff'],
-  ])("is found in another one's network, %s", async (_, upper, seen) => {
+  ])('finds the container in the network of another container %s', async (_, upper, seen) => {
     const all = [
       container(vpn, { layer: '/l/1/diff' }),
       container(twin, { network: `container:${vpn}`, layer: '/l/3/diff' }),
@@ -151,9 +151,12 @@ describe('the own container', () => {
       {},
       null,
     ],
-  ])("is found in another one's network without a layer, %s", async (_, others, env, expected) => {
-    const all = [container(vpn), ...others];
-    const mounts = { '/data': '/opt/svc/data', '/run/docker.sock': '/docker.sock' };
-    expect((await found(all, table(vpn, { mounts }), env)).id).toBe(expected);
-  });
+  ])(
+    'finds the container in the network of another container without a layer, %s',
+    async (_, others, env, expected) => {
+      const all = [container(vpn), ...others];
+      const mounts = { '/data': '/opt/svc/data', '/run/docker.sock': '/docker.sock' };
+      expect((await found(all, table(vpn, { mounts }), env)).id).toBe(expected);
+    },
+  );
 });

@@ -16,7 +16,7 @@ import { engineThat } from '../http-engine.ts';
 
 type Answer = [status: number, body: unknown] | 'hangs';
 
-/** Gives these answers one after the other, the last one again and again. */
+/** Returns these responses in order, then repeats the last one. */
 async function answering(...answers: Answer[]): Promise<{ engine: Engine; asked: string[] }> {
   const asked: string[] = [];
   const engine = await engineThat((from, to) => {
@@ -42,13 +42,13 @@ describe('a Swarm without a leader', () => {
     ['an answer that came too late for it', late],
     ['one that says so', leaderless],
     ['one of a manager that looks for it', says(503, 'rpc error: code = Unknown desc = raft: stopped')],
-  ])('is asked again after %s', async (_, answer) => {
+  ])('receives the request again after %s', async (_, answer) => {
     const { engine, asked } = await answering(answer, answer, [200, []]);
     expect(await listServices(engine, {})).toEqual([]);
     expect(asked).toHaveLength(3);
   });
 
-  it('is asked again after a request that hangs', async () => {
+  it('receives the request again after a request that hangs', async () => {
     const { engine, asked } = await answering('hangs', [200, []]);
     expect(await listServices(engine, {})).toEqual([]);
     expect(asked).toHaveLength(2);
@@ -64,13 +64,13 @@ describe('a Swarm without a leader', () => {
         'This node is not a swarm manager. Use "docker swarm init" or "docker swarm join" to connect this node to swarm and try again.',
       ),
     ],
-  ])('is not asked again after %s', async (_, answer) => {
+  ])('does not receive the request again after %s', async (_, answer) => {
     const { engine, asked } = await answering(answer);
     await expect(listServices(engine, {})).rejects.toMatchObject({ code: 'engine-unavailable' });
     expect(asked).toHaveLength(1);
   });
 
-  it('may have carried out a repeated write, so the caller reads it again', async () => {
+  it('may already have executed a repeated write, so the caller reads the object again', async () => {
     const { engine, asked } = await answering(late, sequence);
     expect(await updateService(engine, service, {}, {})).toBe('moved');
     expect(asked).toEqual(Array(2).fill('POST /services/s/update?version=7'));
@@ -85,7 +85,7 @@ describe('writes', () => {
   it.each<[Answer, 'written' | 'moved']>([
     [[200, {}], 'written'],
     [sequence, 'moved'],
-  ])('%j: %s', async (answer, done) => {
+  ])('return for the response %j: %s', async (answer, done) => {
     expect(await updateService((await answering(answer)).engine, service, {}, {})).toBe(done);
     expect(await relabelConfig((await answering(answer)).engine, config, {})).toBe(done);
   });
@@ -125,7 +125,7 @@ describe('queries', () => {
     expect(await findConfig(engine, 'svc-updater.sv')).toBeNull();
   });
 
-  it('send no request for the tasks of no service', async () => {
+  it('send no request for tasks if the list of services is empty', async () => {
     const { engine, asked } = await answering([200, []]);
     expect([await listTasks(engine, []), asked]).toEqual([[], []]);
     await listTasks(engine, ['a', 'b']);
@@ -148,7 +148,7 @@ describe('queries', () => {
       { node: 'n1', history: 5 },
     ],
     ['a worker', [says(503, 'This node is not a swarm manager.')], null],
-  ])('swarmPlace of %s', async (_, answers, place) => {
+  ])('read the Swarm membership of %s', async (_, answers, place) => {
     expect(await readSwarmMembership((await answering(...answers)).engine)).toEqual(place);
   });
 });

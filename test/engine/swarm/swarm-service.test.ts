@@ -11,14 +11,14 @@ import {
   toSwarmTask,
 } from '../../../src/engine/swarm/swarm-service.ts';
 
-describe('the API of a Swarm', () => {
+describe('a response of the Swarm API', () => {
   const spec = {
     Name: 'svc_app',
     Labels: { 'com.docker.stack.namespace': 'svc', n: 1 },
     TaskTemplate: { ContainerSpec: { Image: 'acme/svc:v1@sha256:a' } },
   };
 
-  it('a service', () => {
+  it('is parsed as a service', () => {
     const raw = { ID: 'a', Version: { Index: 7 }, Spec: spec };
     const is = { id: 'a', name: 'svc_app', stack: 'svc', version: 7, spec };
     expect(toSwarmService(raw)).toEqual({ ...is, previous: null, updateState: '' });
@@ -34,11 +34,11 @@ describe('the API of a Swarm', () => {
     [{ Global: {} }, null, false],
     [{ ReplicatedJob: { MaxConcurrent: 1 } }, null, true],
     [{ GlobalJob: {} }, null, true],
-  ])('mode %j: %j replicas, job %s', (Mode, replicas, job) => {
+  ])('with mode %j is parsed as: %j replicas, job %s', (Mode, replicas, job) => {
     expect([replicasOf({ Mode }), isJob({ Mode })]).toEqual([replicas, job]);
   });
 
-  it('empty fields', () => {
+  it('may have no optional fields', () => {
     expect([
       serviceImageOf({}),
       serviceLabelsOf({}),

@@ -29,7 +29,7 @@ const bad = 'v1.3.0';
 const unsigned = 'v1.1.1';
 const recalled = 'v1.4.0';
 const fixed = 'v1.4.1';
-/** A person is watching who may want to click and to look around. */
+/** Whether a person may be watching, clicking and looking around. */
 const isWatched = mode === 'run' && process.stdin.isTTY && process.stdout.isTTY && !process.env.CI;
 
 const interruption = new AbortController();

@@ -18,7 +18,10 @@ const traces = { name, directory, registry };
 const file = fileURLToPath(new URL('../../../docs/images/update.gif', import.meta.url));
 const size = { width: 860, height: 560 };
 const [good, bad] = ['v1.1.0', 'v1.3.0'];
-/** Milliseconds. Only the important frames are shown in real time; waiting is shortened, so that all of it takes about ten seconds. */
+/**
+ * Milliseconds. Important frames are shown in real time; waiting is shortened, so that everything takes about ten
+ * seconds.
+ */
 const shown = { important: 1000, shortest: 120, together: 11_000 };
 const largestBytes = 1_500_000;
 
@@ -90,7 +93,7 @@ async function offered(page: Page, version: string): Promise<void> {
   }
 }
 
-/** Takes pictures of a page until it is stopped, and keeps those that differ from the one before. */
+/** Takes pictures of a page until it is stopped, and keeps pictures that differ from the previous picture. */
 function record(page: Page) {
   const frames: Frame[] = [];
   let state: 'on' | 'paused' | 'off' = 'on';
@@ -134,7 +137,7 @@ function record(page: Page) {
   };
 }
 
-/** The frames in a shorter time: those that would be shown for too short a time are dropped. */
+/** Shortens the frames, and drops frames that would be shown for too short a time. */
 function shortened(frames: readonly Frame[]): Frame[] {
   const sum = (some: readonly Frame[]) => some.reduce((all, { delay }) => all + delay, 0);
   const important = sum(frames.filter(({ isImportant }) => isImportant));
@@ -152,7 +155,7 @@ function shortened(frames: readonly Frame[]): Frame[] {
   return kept;
 }
 
-/** An animated GIF. Of each frame only the pixels that differ from the one before are stored. */
+/** An animated GIF. A frame contains only the pixels that differ from the previous frame. */
 function encode(frames: readonly Frame[]): Uint8Array {
   const { GIFEncoder, quantize, applyPalette } = gifenc;
   const encoder = GIFEncoder();

@@ -58,7 +58,10 @@ async function download(name: string, directory: string): Promise<void> {
   }
 }
 
-/** A metapackage's own, such as `postgresql-15` for `postgresql` and `python3.11` for `python3`, its client, and all libraries; of what they ask else, nothing. */
+/**
+ * Packages of a metapackage (such as `postgresql-15` for `postgresql`), its client, and all libraries; no other
+ * dependencies.
+ */
 async function packagesFor(name: string, directory: string): Promise<string[]> {
   const kinds = ['recommends', 'suggests', 'conflicts', 'breaks', 'replaces', 'enhances'];
   const flags = ['--recurse', ...kinds.map((kind) => `--no-${kind}`)];

@@ -55,7 +55,10 @@ function svcLayers(): Promise<Layer[]> {
   return svc;
 }
 
-/** Shared layers in the same order in every image, starting with those of other test images, so that they are unpacked once. */
+/**
+ * Shared layers in the same order in every image, beginning with layers of other test images: an engine unpacks them
+ * once.
+ */
 const programLayers = () => [baseLayer(), nodeLayer()];
 
 /** The platform as one file, its assets for browsers, and the published update elements. */

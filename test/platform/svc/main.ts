@@ -1,5 +1,5 @@
-// svc, a small self-hosted platform, in one program: the app (dashboard and updates), the worker, and the worker as the agent
-// of a build server on another machine. The updater runs it, too: `ready` and `preflight`. The first argument selects the role.
+// svc, a small self-hosted platform in one program: the app (dashboard and updates), the worker, and the agent of a
+// build server on another machine. The updater runs `ready` and `preflight`. The first argument selects the role.
 import { runAgent } from './agent.ts';
 import { runApp } from './app.ts';
 import { runPreflight, runReady } from './checks.ts';

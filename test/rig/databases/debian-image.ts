@@ -8,18 +8,18 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 /** A stand-in for the public image of a database: the same variables, volume and entry point, from Debian packages. */
 export interface DebianImage {
-  /** Name and version in its tag. */
+  /** Name and version, used in its tag. */
   name: string;
   suite: 'bookworm' | 'trixie';
-  /** Separated by spaces: the server, its clients, and their libraries. */
+  /** The server, its clients and their libraries, separated by spaces. */
   packages: string;
   /** The entry script, in this folder. */
   entry: string;
-  /** Bash, run in the unpacked root `$root`. */
+  /** A Bash script, run in the unpacked root `$root`. */
   prepare?: string;
   /** Lines of `/etc/passwd`; a group of the same name is created. */
   user: string;
-  /** Further lines of a Dockerfile. */
+  /** Additional lines of a Dockerfile. */
   changes: readonly string[];
 }
 
@@ -55,7 +55,7 @@ tar --create --numeric-owner --owner=0 --group=0 --sort=name --directory "$root"
 
 const made = new Map<string, Promise<string>>();
 
-/** Creates the image on the engine unless it is there, and gives its name. */
+/** Creates the image on the engine if it is missing, and returns its name. */
 export function debianImage(recipe: DebianImage): Promise<string> {
   const image = made.get(recipe.name) ?? makeImage(recipe);
   made.set(recipe.name, image);

@@ -1,6 +1,6 @@
 import { debianImage } from './debian-image.ts';
 
-/** OpenLDAP 2.5 with its configuration in the database, and an LMDB file of 1 GB that is almost all holes. */
+/** OpenLDAP 2.5 with its configuration in the database, and an LMDB file of 1 GB that is mostly sparse. */
 export const openldapImage = (): Promise<string> =>
   debianImage({
     name: 'openldap:2.5',

@@ -2,7 +2,7 @@ import { debianImage } from './debian-image.ts';
 
 export type PostgresMajor = 15 | 17;
 
-/** The Debian release that has it, and its names for the libraries that differ. */
+/** The Debian release with that version, and the names of libraries that differ. */
 const suites = {
   15: {
     suite: 'bookworm',

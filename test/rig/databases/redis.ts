@@ -1,6 +1,6 @@
 import { debianImage } from './debian-image.ts';
 
-/** Redis 7.0 that keeps its configuration in the volume, so that CONFIG REWRITE lasts. */
+/** Redis 7.0 with its configuration in the volume, so that CONFIG REWRITE is permanent. */
 export const redisImage = (): Promise<string> =>
   debianImage({
     name: 'redis:7.0',

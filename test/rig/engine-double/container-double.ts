@@ -4,30 +4,30 @@ import { onSignal, play, type Script } from './script.ts';
 
 export interface LogEntry {
   text: string;
-  /** 1 is the standard output, 2 the one for errors. */
+  /** 1 is the standard output, 2 the error output. */
   output: 1 | 2;
 }
 
 export interface ContainerOptions {
   spec: ContainerSpec;
   imageId: string;
-  /** What is mounted in it, where that is more than its spec says. */
+  /** Mounts of the container, if it has more than its spec lists. */
   mounts?: readonly { Source: string; Destination: string; RW: boolean }[];
-  /** For its nth start; one that is started more often is led by hand. */
+  /** The script of each start; after the last one, the test controls the container. */
   scripts?: readonly Script[];
-  /** Before the engine starts one again; then twice as long each time. */
+  /** The pause before the first restart; it is doubled for each further restart. */
   restartPauseMs?: number;
-  /** Where it stands for good. */
+  /** Called when the container is removed. */
   onGone(container: ContainerDouble): void;
-  /** Told when it begins to run, also again. */
+  /** Called at each start, including restarts. */
   onBegin?(container: ContainerDouble): void;
 }
 
 const never = '0001-01-01T00:00:00Z';
-/** As the engine waits. */
+/** The engine's pause. */
 const usualPauseMs = 100;
 
-/** A container that runs nothing: a script says what it says and how it ends, or the test does. */
+/** A container without a process: a script, or the test, determines its output and exit. */
 export class ContainerDouble {
   readonly id = randomBytes(32).toString('hex');
   readonly createdAt = nanoseconds();
@@ -35,7 +35,7 @@ export class ContainerDouble {
   readonly imageId: string;
   readonly mounts: readonly { Source: string; Destination: string; RW: boolean }[];
   readonly log: LogEntry[] = [];
-  /** Archives that were unpacked in it, with its status at that moment. */
+  /** Archives unpacked in the container, with its status at that moment. */
   readonly archives: { folder: string; body: string; status: string }[] = [];
   name: string;
   status: 'created' | 'running' | 'restarting' | 'exited' = 'created';
@@ -44,12 +44,12 @@ export class ContainerDouble {
   startedAt = never;
   finishedAt = never;
   isGone = false;
-  /** What a signal does to what runs in it. */
+  /** The effect of a signal on the process. */
   onSignal: (container: ContainerDouble, signal: string) => void = onSignal;
   readonly #options: ContainerOptions;
   readonly #followers = new Set<(entry: LogEntry | null) => void>();
   #starts = 0;
-  /** Changes with every start and end, so that a script knows when it is over. */
+  /** Changes with every start and exit, so that a script detects its end. */
   #life = 0;
   #isToStop = false;
   #waiting: NodeJS.Timeout | undefined;
@@ -66,21 +66,21 @@ export class ContainerDouble {
     return this.status === 'running';
   }
 
-  /** Running, or between two runs. */
+  /** Running, or waiting for a restart. */
   get isUp(): boolean {
     return this.status === 'running' || this.status === 'restarting';
   }
 
-  /** As an operator or the library starts it. */
+  /** Starts it, like an operator or the library. */
   start(): void {
     this.restartCount = 0;
     this.#begin();
   }
 
-  /** One line, or what else the process has written at once. */
+  /** Writes one line, or any text that the process writes at once. */
   say(line: string, output: 1 | 2 = 1): void {
     if (!this.isRunning) throw new Error(`${this.name} is ${this.status} and cannot say anything`);
-    // The engine keeps a message for every line.
+    // The engine stores a message for every line.
     for (const text of line.replace(/\n?$/, '\n').match(/[^\n]*\n/g) ?? []) {
       const entry = { text, output };
       this.log.push(entry);
@@ -88,7 +88,7 @@ export class ContainerDouble {
     }
   }
 
-  /** Its process ends; by its policy the engine may start it again. */
+  /** Exits the process; the engine may restart it by its policy. */
   exit(code: number): void {
     if (!this.isRunning) throw new Error(`${this.name} is ${this.status} and cannot end`);
     this.#life += 1;
@@ -104,7 +104,7 @@ export class ContainerDouble {
     this.#waiting = setTimeout(() => this.#begin(), pauseMs);
   }
 
-  /** As `docker kill` and `docker stop` do it; whoever does so does not want it to start again. */
+  /** Like `docker kill` and `docker stop`: the engine does not restart the container. */
   kill(signal: string): void {
     this.#isToStop = true;
     if (this.status === 'restarting') {
@@ -114,7 +114,7 @@ export class ContainerDouble {
     else this.onSignal(this, signal);
   }
 
-  /** Removed by somebody, and its log with it. */
+  /** Another process removes the container, with its log. */
   vanish(): void {
     this.#life += 1;
     clearTimeout(this.#waiting);
@@ -124,7 +124,7 @@ export class ContainerDouble {
     this.#options.onGone(this);
   }
 
-  /** Gives what is in the log and what comes; null is its end. Nothing comes where it does not run. */
+  /** Reports existing and future log entries; null is the end. There are no future entries if it is not running. */
   follow(tell: (entry: LogEntry | null) => void): () => void {
     for (const entry of this.log) tell(entry);
     if (this.isRunning) this.#followers.add(tell);
@@ -132,7 +132,7 @@ export class ContainerDouble {
     return () => void this.#followers.delete(tell);
   }
 
-  /** Resolves when this start of it is over, whatever ends it. */
+  /** Whether the container is still in that life: it has not exited or started since. */
   isInLife(life: number): boolean {
     return life === this.#life;
   }

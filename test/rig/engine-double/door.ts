@@ -3,15 +3,15 @@ import { createServer, type Server, type Socket } from 'node:net';
 import type { FaultPlan } from './faults.ts';
 import { Reply } from './reply.ts';
 
-/** A request as it came in. */
+/** A received request. */
 export interface Asked {
   method: string;
-  /** Without the version, as it was sent: a name in it is still encoded. */
+  /** Without the version, as sent: names in it are still encoded. */
   path: string;
   query: URLSearchParams;
   body: string;
   headers: ReadonlyMap<string, string>;
-  /** `GET /v1.45/containers/x/json?…`, which faults are matched against. */
+  /** `GET /v1.45/containers/x/json?…`, which faults match. */
   line: string;
   /** The name of the door. */
   door: string;
@@ -22,11 +22,11 @@ export interface DoorOptions {
   path: string;
   faults: FaultPlan;
   answer(asked: Asked, reply: Reply): void;
-  /** Told of each request before it is answered. */
+  /** Called for each request before the response. */
   onRequest(asked: Asked): void;
 }
 
-/** A socket of the engine. A server has one of its own, so that it can be cut off alone. */
+/** A socket of the engine. Each server has its own, so that it can be disconnected separately. */
 export class Door {
   readonly #options: DoorOptions;
   readonly #connections = new Set<Socket>();
@@ -47,14 +47,14 @@ export class Door {
   async open(): Promise<void> {
     const { path } = this.#options;
     const server = createServer({ allowHalfOpen: true }, (socket) => this.#serve(socket));
-    // Node removes the file that it has made, and not one of another name: a door can be closed and its file stay.
+    // Node removes the socket file under its original name only: the renamed file may remain after closing.
     const made = `${path}.made`;
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(made, resolve));
     await rename(made, path);
     this.#server = server;
   }
 
-  /** Nobody listens any more; a file that stays refuses, one that is gone is not found. */
+  /** Stops listening: connections to a remaining file are refused, and a removed file is not found. */
   async close({ file }: { file: 'stays' | 'goes' }): Promise<void> {
     const server = this.#server;
     this.#server = null;
@@ -82,7 +82,7 @@ export class Door {
       come = Buffer.concat([come, chunk]);
       wake.resolve();
     });
-    // A client that has said all and hangs up takes nothing more.
+    // A client that has sent everything and closes its side reads nothing more.
     socket.on('end', () => socket.destroy());
     socket.on('close', () => wake.resolve());
     while (!socket.destroyed) {
@@ -111,13 +111,13 @@ export class Door {
   }
 }
 
-/** As HAProxy refuses what it is not to let through. */
+/** The rejection page of HAProxy. */
 const proxyPage = `<html><body><h1>403 Forbidden</h1>
 Request forbidden by administrative rules.
 </body></html>
 `;
 
-/** The first request of what has come, and how many bytes it has; null while it is not whole. */
+/** The first request in the received bytes, and its size; null while it is incomplete. */
 function readRequest(come: Buffer, door: string): { asked: Asked; size: number } | null {
   const headEnd = come.indexOf('\r\n\r\n');
   if (headEnd < 0) return null;

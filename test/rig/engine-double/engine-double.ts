@@ -1,5 +1,5 @@
-// An engine for moments that a real one cannot be made to have. What it answers, and how its containers live, was
-// recorded from a real one; what goes wrong with that is planned by the test.
+// An engine for moments that a real engine cannot be forced into. Its responses, and the life of its containers, were
+// recorded from a real engine; tests plan the faults.
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ import { type ServerDouble, type ServerOptions, serverSpec } from './server.ts';
 
 const mainDoor = 'main';
 
-/** What this process may take for the name of the container that it runs in, wherever the tests run. */
+/** Names that this process may take for its own container's, wherever the tests run. */
 async function ownNames(): Promise<string[]> {
   const mounts = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   return [...(/\b[0-9a-f]{64}\b/g.exec(mounts) ?? []), hostname()];
@@ -24,7 +24,7 @@ async function ownNames(): Promise<string[]> {
 
 export class EngineDouble {
   readonly images = new Images();
-  /** Every request so far: `GET /v1.45/containers/svc-updater/json`. */
+  /** All requests so far: `GET /v1.45/containers/svc-updater/json`. */
   readonly requests: { line: string; door: string }[] = [];
   readonly #directory: string;
   readonly #doors = new Map<string, Door>();
@@ -33,7 +33,7 @@ export class EngineDouble {
   readonly #state: EngineState;
   readonly #watching = new Set<(container: ContainerDouble) => void>();
   #scripts: readonly Script[] = [];
-  /** Of containers that are made from here on: how long one that has failed waits for its next start. */
+  /** For new containers: the pause before a failed container is restarted. */
   restartPauseMs = 100;
 
   private constructor(directory: string, ownNames: readonly string[]) {
@@ -55,7 +55,7 @@ export class EngineDouble {
     return engine;
   }
 
-  /** A socket that no server has mounted. */
+  /** A socket that is not mounted in any server. */
   get path(): string {
     return this.#door(mainDoor).path;
   }
@@ -64,14 +64,17 @@ export class EngineDouble {
     return this.#state.containers;
   }
 
-  /** The container that was made last and is no server's. */
+  /** The newest container that is not a server's. */
   get updater(): ContainerDouble {
     const found = this.containers.findLast((each) => this.isUpdater(each));
     if (!found) throw new Error('nobody has made a container');
     return found;
   }
 
-  /** Whether it is none of a server's, nor what a server has tried mounts with, fetched ahead by, or asked for a rollback offer or a report. */
+  /**
+   * Whether a container is an updater: not a server, and not one that a server uses to test mounts, prefetch, or get a
+   * rollback preview or a report.
+   */
   isUpdater(container: ContainerDouble): boolean {
     const isProbe = container.spec.Labels?.['svc-updater.probe'] !== undefined;
     const [command, option] = container.spec.Cmd ?? [];
@@ -80,12 +83,12 @@ export class EngineDouble {
     return !isProbe && !isAsked && !isAhead && ![...this.#servers.values()].includes(container);
   }
 
-  /** What containers that are made from here on do at their first start, their second, and so on. */
+  /** The scripts of new containers, one for each start. */
   updaterDoes(...starts: readonly Script[]): void {
     this.#scripts = starts;
   }
 
-  /** Told of every container that begins to run, also again. */
+  /** Calls the function at each start of a container, including restarts. */
   onStart(tell: (container: ContainerDouble) => void): void {
     this.#watching.add(tell);
   }
@@ -98,7 +101,7 @@ export class EngineDouble {
     );
   }
 
-  /** A container that somebody makes by hand. */
+  /** Creates a container like an operator. */
   create(spec: ContainerSpec, imageId = this.images.add(spec.Image).id): ContainerDouble {
     return this.#add(spec, { imageId, scripts: this.#scripts });
   }
@@ -136,12 +139,12 @@ export class EngineDouble {
     return this.#faults.add(fault);
   }
 
-  /** Every fault is over, and what hangs goes on. */
+  /** Ends all faults; hanging requests continue. */
   clearFaults(): void {
     this.#faults.clear();
   }
 
-  /** Nobody listens, at that door or at any; containers live on. */
+  /** Stops listening at one door or at all; containers keep running. */
   async down({ file = 'stays', door }: { file?: 'stays' | 'goes'; door?: string } = {}): Promise<void> {
     await Promise.all(this.#doorsOf(door).map((each) => each.close({ file })));
   }

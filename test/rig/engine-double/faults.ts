@@ -1,38 +1,38 @@
-/** What goes wrong with the answer to one request; `at` is a number of bytes, 0 by default. */
+/** A fault of the response to one request; `at` is a number of bytes, 0 by default. */
 export type FaultKind =
-  /** The connection breaks at `at`. */
+  /** The connection is closed at `at`. */
   | { kind: 'cut'; at?: number }
-  /** No byte comes from `at` on, until it is released. */
+  /** No byte is sent from `at` on, until the fault is released. */
   | { kind: 'hang'; at?: number }
-  /** Every byte comes by itself. */
+  /** Every byte is sent separately. */
   | { kind: 'trickle' }
-  /** The engine refuses in its own way. */
+  /** The engine rejects the request in its usual form. */
   | { kind: 'refuse'; status?: number; message?: string }
-  /** Something between refuses, in a language of its own. */
+  /** A proxy rejects the request with a page of its own. */
   | { kind: 'page'; status?: number }
-  /** The first half of the body, sent as if it were the whole. */
+  /** The first half of the body, sent as if it were complete. */
   | { kind: 'half' };
 
 export type Fault = FaultKind & {
-  /** Of `GET /v1.45/containers/svc-updater/json`. */
+  /** Pattern for requests such as `GET /v1.45/containers/svc-updater/json`. */
   match: RegExp;
-  /** Which of the matching requests from here on, the first being 1. */
+  /** The first affected request, among future matching requests; 1 by default. */
   nth?: number;
-  /** How many from there on; one. */
+  /** Number of affected requests; 1 by default. */
   times?: number;
 };
 
 export interface FaultHandle {
-  /** How many requests it has met. */
+  /** Number of requests affected so far. */
   readonly hits: number;
-  /** What hangs goes on, and the fault is over. */
+  /** Ends the fault; hanging requests continue. */
   release(): void;
 }
 
-/** A fault as it meets one request. */
+/** The fault of one request. */
 export interface Strike {
   fault: Fault;
-  /** Told once for each request that hangs: what to do when it is released. */
+  /** Called once for each hanging request, with the function to call on release. */
   held(goOn: () => void): void;
 }
 
@@ -49,7 +49,7 @@ export class FaultPlan {
     for (const planned of this.#planned.splice(0)) planned.release();
   }
 
-  /** The fault that meets a request; where several would, the first one that was planned. */
+  /** The fault of a request; if there are several, the one planned first. */
   meet(line: string): Strike | null {
     const met = this.#planned.filter((planned) => planned.meets(line));
     return met[0]?.strike() ?? null;

@@ -11,12 +11,12 @@ export interface ImageDouble {
 
 const digestOf = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`;
 
-/** The images that the engine has, and those that it could pull. */
+/** The local images of the engine, and the images that it can pull. */
 export class Images {
   readonly local: ImageDouble[] = [];
   readonly #published = new Map<string, ImageDouble>();
 
-  /** What is published can be pulled, by its tag and by its digest, which is given back. */
+  /** Makes an image available for pulls by tag and by digest. Returns the digest. */
   publish(reference: string): string {
     const digest = digestOf(`manifest of ${reference}`);
     const [repository] = split(reference);
@@ -31,7 +31,7 @@ export class Images {
     return digest;
   }
 
-  /** An image that the engine has already. */
+  /** Adds a local image. */
   add(reference: string): ImageDouble {
     this.publish(reference);
     return this.#keep(reference) as ImageDouble;
@@ -47,12 +47,12 @@ export class Images {
     );
   }
 
-  /** The digest that a reference has in its registry; null where it has none. */
+  /** The digest of a reference in its registry; null if it has none. */
   digestOf(reference: string): string | null {
     return this.#published.get(withTag(reference))?.digests[0]?.split('@')[1] ?? null;
   }
 
-  /** Makes it local, and says so as the engine does, line by line. Null where nothing of that name is published. */
+  /** Pulls an image, and returns the engine's progress lines. Null if no image with that name is published. */
   pull(repository: string, tag: string): Record<string, unknown>[] | null {
     const reference = tag.startsWith('sha256:') ? `${repository}@${tag}` : `${repository}:${tag}`;
     const published = this.#published.get(reference);
@@ -76,7 +76,7 @@ export class Images {
   }
 }
 
-/** Two layers, as a small image had them. */
+/** Two layers, as recorded for a small image. */
 const layerLines: Record<string, unknown>[] = [
   { status: 'Pulling fs layer', progressDetail: {}, id: '16717d998c68' },
   { status: 'Pulling fs layer', progressDetail: {}, id: '4f93bba00d64' },

@@ -2,26 +2,26 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Strike } from './faults.ts';
 
-/** Go sends longer ones in chunks, as it does not wait for their end to tell their length. */
+/** Go sends longer responses in chunks, because their length is not known when it begins to send. */
 const longestMeasured = 2048;
 
 export interface ReplyOptions {
   socket: Socket;
   strike: Strike | null;
-  /** As the client has asked for it. */
+  /** Whether the client has requested to keep the connection open. */
   keepsOpen: boolean;
 }
 
-/** One answer of the engine, as far as the fault that has met its request lets it come. */
+/** A response of the engine, limited by the fault of its request. */
 export class Reply {
   readonly #options: ReplyOptions;
   #bytes: Buffer = Buffer.alloc(0);
-  /** With room for more, so that a long log is not copied for each of its lines. */
+  /** Larger than needed, so that a long log is not copied for each of its lines. */
   #room: Buffer = Buffer.alloc(longestMeasured);
   #sent = 0;
   readonly #chunks: Buffer[] = [];
   #isOver = false;
-  /** What was to stop it has, or has been called off. */
+  /** Whether the fault has stopped the response, or was released. */
   #fate: 'open' | 'stopped' | 'released' = 'open';
   #isTrickling = false;
   readonly #finished = Promise.withResolvers<void>();
@@ -31,7 +31,7 @@ export class Reply {
     options.socket.once('close', () => this.#finished.resolve());
   }
 
-  /** Resolves when its last byte is out, or the connection has gone. */
+  /** Resolves when the last byte is sent, or the connection is closed. */
   get finished(): Promise<void> {
     return this.#finished.promise;
   }
@@ -40,7 +40,7 @@ export class Reply {
     this.whole(status, `${JSON.stringify(value)}\n`, 'application/json');
   }
 
-  /** In the words and the shape in which the engine refuses. */
+  /** Rejects a request with the engine's message and format. */
   refuse(status: number, message: string): void {
     this.json(status, { message });
   }
@@ -58,20 +58,20 @@ export class Reply {
     }
   }
 
-  /** Without a body, as 204 and 304 are. */
+  /** A response without a body, as for 204 and 304. */
   empty(status: number): void {
     this.#head(status, {});
     this.end();
   }
 
-  /** Begins an answer that comes in chunks. */
+  /** Begins a chunked response. */
   open(status: number, type: string): void {
     this.#head(status, { 'Content-Type': type, 'Transfer-Encoding': 'chunked' });
   }
 
   chunk(bytes: Buffer | string): void {
     const chunk = inChunk(Buffer.from(bytes));
-    // How much the half is, is known at the end.
+    // The size of the half is known only at the end.
     if (this.#half) this.#chunks.push(chunk);
     else this.#send(chunk);
   }
@@ -116,7 +116,7 @@ export class Reply {
     this.pump();
   }
 
-  /** Sends what may be sent by now. */
+  /** Sends all bytes that may be sent now. */
   pump(): void {
     const { socket, strike } = this.#options;
     if (this.#isTrickling || this.#fate === 'stopped' || socket.destroyed) return;

@@ -5,18 +5,18 @@ import type { Images } from './images.ts';
 import type { Reply } from './reply.ts';
 import { distribution, imageInspection, inspection, listed, versionAnswer } from './shapes.ts';
 
-/** What requests change and tell of. */
+/** State that requests read and change. */
 export interface EngineState {
   images: Images;
-  /** In the order in which they were made. */
+  /** In order of creation. */
   containers: ContainerDouble[];
-  /** By id, a part of it, or name; at a server's door also by what that takes for its own name. */
+  /** Finds a container by id, part of the id, or name; at a server's door also by the server's own host name. */
   find(name: string, door: string): ContainerDouble | null;
   create(spec: ContainerSpec, imageId: string): ContainerDouble;
   remove(container: ContainerDouble): void;
 }
 
-/** What is refused, in the engine's words. */
+/** A rejected request, with the engine's message. */
 class Refused extends Error {
   readonly status: number;
 
@@ -45,7 +45,7 @@ const routes: readonly [method: string, path: RegExp, handler: Handler][] = [
   ['GET', /^\/distribution\/(.+)\/json$/, ask],
 ];
 
-/** Does what is asked, and answers. */
+/** Executes a request and sends the response. */
 export function answer(state: EngineState, asked: Asked, reply: Reply): void {
   try {
     carryOut(state, asked, reply);
@@ -62,7 +62,7 @@ function carryOut(state: EngineState, asked: Asked, reply: Reply): void {
   handler(state, asked, reply);
 }
 
-/** What stands in the path between the kind of thing and what is asked of it. */
+/** The part of the path between the type of object and the operation. */
 const nameIn = ({ path }: Asked): string =>
   decodeURIComponent(
     path.replace(/^\/[^/]+\//, '').replace(/\/(?:json|logs|start|archive|kill|rename)$/, ''),
@@ -92,7 +92,7 @@ function list({ containers }: EngineState, { query }: Asked, reply: Reply): void
     .filter((each) => label.every((wanted) => has(each, wanted)))
     .filter((each) => status.length === 0 || status.includes(each.status))
     .filter((each) => name.length === 0 || name.some((part) => each.name.includes(part)));
-  // The newest first.
+  // Newest first.
   reply.json(
     200,
     found.toReversed().map((each) => listed(each)),

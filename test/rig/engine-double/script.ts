@@ -4,12 +4,12 @@ import { formatLine, parseLine } from '../../../src/core/progress/log-line.ts';
 import { formatLastLine } from '../../../src/core/progress/run-result.ts';
 import type { ContainerDouble } from './container-double.ts';
 
-/** What an updater does next. */
+/** The next action of an updater. */
 export type Step =
-  /** A line as it stands, or one of the protocol. */
+  /** A raw line, or a line of the protocol. */
   | { say: string | Saying }
   | { pause: number }
-  /** Goes on when that is settled. */
+  /** Continues when the promise is settled. */
   | { until: Promise<unknown> }
   | { exit: number };
 
@@ -23,11 +23,11 @@ export interface Saying {
   time?: Date;
 }
 
-/** A line of the protocol, said now. */
+/** A line of the protocol, with the current time. */
 export const lineOf = ({ level = 'info', time = new Date(), ...rest }: Saying): string =>
   formatLine({ ...rest, level, time: time.toISOString() });
 
-/** Does one step after the other, for as long as the container lives that life. */
+/** Executes the steps in order while the container is in the same run. */
 export async function play(script: Script, container: ContainerDouble, lives: () => boolean): Promise<void> {
   for (const step of script) {
     if ('pause' in step) await sleep(step.pause);
@@ -42,7 +42,7 @@ const said = (phase: Phase, message: string, percent?: number): Step => ({
   say: { phase, message, ...(percent !== undefined && { percent }) },
 });
 
-/** What an updater says that does what it was asked to, up to but without its last line. */
+/** The output of a successful updater without its last line. */
 export const workOf = (from: string, to: string): Script => [
   said('inspect', 'svc-updater 1.0.0, engine 26.1.5, compose 2.40.3; project svc in /srv/svc'),
   said(
@@ -60,14 +60,14 @@ export const workOf = (from: string, to: string): Script => [
   said('verify', `app healthy after 0.9 s, worker healthy after 0.5 s; app and worker run ${to}`),
 ];
 
-/** The same to its end. */
+/** The output of a successful updater. */
 export const goodRun = (from: string, to: string): Script => [
   ...workOf(from, to),
   said('done', `updated ${from} → ${to} in 4 s`),
   { exit: 0 },
 ];
 
-/** An update that ends otherwise, after what it has done until then. */
+/** A run with another outcome, after the given steps. */
 export const badRun = (before: Script, outcome: 'refused' | 'failed' | 'broken', code: string): Script => {
   const state =
     outcome === 'broken'
@@ -78,7 +78,9 @@ export const badRun = (before: Script, outcome: 'refused' | 'failed' | 'broken',
   return [...before, { say: { phase: 'done', level: 'error', message } }, { exit }];
 };
 
-/** What the real updater does: it ends where nothing is changed yet, and says so where it is too late. */
+/**
+ * Handles a signal like the real updater: exits if nothing is changed yet, and otherwise prints that it is too late.
+ */
 export function onSignal(container: ContainerDouble, signal: string): void {
   if (signal !== 'SIGTERM' && signal !== 'SIGINT') return;
   const phase = container.log.map(({ text }) => parseLine(text)).findLast((event) => event !== null)?.phase;

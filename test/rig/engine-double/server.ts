@@ -2,25 +2,25 @@ import type { ContainerSpec } from '../../../src/engine/api-objects.ts';
 import type { ContainerDouble } from './container-double.ts';
 
 export interface ServerOptions {
-  /** Of its container, and of its door. */
+  /** The name of its container and of its door. */
   name?: string;
   labels?: Record<string, string>;
   env?: string[];
   isRunning?: boolean;
-  /** A directory that is mounted in it, for its store. */
+  /** A directory mounted in the server for its store. */
   data?: string;
 }
 
-/** A server's container, and the socket that is mounted in it. */
+/** A server's container, and the socket mounted in it. */
 export interface ServerDouble {
   container: ContainerDouble;
-  /** For the server's option: whoever asks there for the container that it lives in is told of this one. */
+  /** For the server's option: at this socket, the server finds this container as its own. */
   socketPath: string;
   /** For `fault`, `down` and `up`. */
   door: string;
 }
 
-/** As compose has made it. */
+/** As created by compose. */
 export function serverSpec({
   name = 'svc-app-1',
   labels = {},

@@ -1,4 +1,4 @@
-// What an engine 26.1.5 has answered, with the values of the double in it; long lists that nobody reads are cut down.
+// Responses of an engine 26.1.5, with the values of the double; long lists that are not read are shortened.
 
 import type { ContainerDouble } from './container-double.ts';
 import type { ImageDouble } from './images.ts';
@@ -39,7 +39,7 @@ function stateOf({ status, isUp, isRunning, exitCode, startedAt, finishedAt }: C
   };
 }
 
-/** Mounts that were asked for, and those of a server. */
+/** Requested mounts, and those of a server. */
 function mountsOf({ spec, mounts }: ContainerDouble) {
   const asked = (spec.HostConfig?.Mounts ?? []).map(({ Source, Target, ReadOnly = false }) => ({
     Source,
@@ -85,7 +85,7 @@ export function inspection(container: ContainerDouble) {
       NetworkMode: mode,
       RestartPolicy: RestartPolicy ?? { Name: 'no', MaximumRetryCount: 0 },
       ...host,
-      // A mount that may be written says nothing of it.
+      // A writable mount has no field `ReadOnly`.
       Mounts: Mounts?.map(({ ReadOnly, ...mount }) => (ReadOnly ? { ...mount, ReadOnly } : mount)) ?? null,
     },
     GraphDriver: {
@@ -111,7 +111,7 @@ export function inspection(container: ContainerDouble) {
   };
 }
 
-/** One of `GET /containers/json` */
+/** An entry of `GET /containers/json` */
 export function listed(container: ContainerDouble) {
   const { id, name, spec, status, imageId, createdAt, exitCode } = container;
   const mode = networkModeOf(container);

@@ -1,39 +1,39 @@
-/** The platform's functions that a library calls. */
+/** The application's functions that the library calls. */
 export type Part = 'hold' | 'resume' | 'jobs' | 'get' | 'set' | 'onEnd';
 
-/** How a call fails. */
+/** The kind of failure of a call. */
 export type FailureKind =
-  /** Before anything is done, and before there is a promise. */
+  /** Throws before any effect, without a promise. */
   | 'throw'
-  /** Before anything is done. */
+  /** Rejects before any effect. */
   | 'reject'
-  /** Nothing is done, and nothing settles, until it is released. */
+  /** Has no effect, and does not settle until it is released. */
   | 'hang'
-  /** It is done, and nothing settles until it is released. */
+  /** Has its effect, and does not settle until it is released. */
   | 'done-then-hang'
-  /** It is done, and the answer is lost. */
+  /** Has its effect, and rejects. */
   | 'done-then-reject'
-  /** It gives something else. */
+  /** Returns another value. */
   | { gives: unknown };
 
 export interface Failure {
   how: FailureKind;
-  /** Which call from here on; the first. */
+  /** The first affected call, among future calls; 1 by default. */
   nth?: number;
-  /** How many from there on; one. */
+  /** Number of affected calls; 1 by default. */
   times?: number;
-  /** Only calls with such an argument, such as a key of the store. */
+  /** Only calls with matching arguments, such as a key of the store. */
   with?: (args: readonly unknown[]) => boolean;
 }
 
 export interface FailureHandle {
-  /** How many calls it has met. */
+  /** Number of calls affected so far. */
   readonly hits: number;
-  /** It is over; what hangs goes on, or fails with that. */
+  /** Ends the failure; hanging calls continue, or reject with the error. */
   release(error?: unknown): void;
 }
 
-/** One call of the library, in words that a test can compare. */
+/** A call of the library, in a form that tests can compare. */
 export interface Call {
   server: string;
   part: Part;
@@ -49,7 +49,7 @@ interface Planned extends Failure {
   held: Set<(error?: unknown) => void>;
 }
 
-/** Carries out and records the calls of one server, and fails where that is planned. */
+/** Executes and records the calls of one server, with planned failures. */
 export class CallRecorder {
   readonly server: string;
   readonly #calls: Call[];
@@ -76,12 +76,15 @@ export class CallRecorder {
     for (const planned of this.#planned.splice(0)) release(planned);
   }
 
-  /** From here on nothing is done and nothing settles: whoever calls is gone. */
+  /** From now on, calls have no effect and do not settle: the caller no longer exists. */
   cutOff(): void {
     this.#isCutOff = true;
   }
 
-  /** Does it, and gives a promise of what comes of it: what is planned may throw instead, as a platform may. */
+  /**
+   * Executes a call, and returns a promise of its result. A planned failure may throw synchronously, as an application
+   * may.
+   */
   call<T>(part: Part, args: readonly unknown[], act: () => T): Promise<Awaited<T>> {
     if (this.#isCutOff) return new Promise(() => {});
     const call: Call = { server: this.server, part, args, end: 'open' };

@@ -1,10 +1,10 @@
-// A platform for the library, of which each function can be made to fail at a moment of the test's choice. Several
-// servers of one instance share its state and have a host of their own, so that one can fail where the other does not.
+// An application for the library, each of whose functions can be made to fail at a chosen moment. Servers of one
+// instance share its state and have separate hosts, so that one can fail while another works.
 
 import type { EngineDouble } from '../engine-double/engine-double.ts';
 import { type Call, CallRecorder, type Failure, type FailureHandle, type Part } from './call-recorder.ts';
 
-/** As the library takes them; kinds and states that it does not know may come, too. */
+/** In the library's form; kinds and states may be unknown to it. */
 export interface JobDouble {
   kind: string;
   state: string;
@@ -13,20 +13,20 @@ export interface JobDouble {
   stuck?: boolean;
 }
 
-/** What all servers of an instance see. */
+/** The state shared by all servers of an instance. */
 export class HostState {
   isHeld = false;
   readonly jobs: JobDouble[] = [];
   readonly store = new Map<string, string>();
-  /** What must never happen, in words; a test expects none. */
+  /** Descriptions of forbidden events; tests expect none. */
   readonly violations: string[] = [];
-  /** Every call of every server, in the order in which they came. */
+  /** All calls of all servers, in order. */
   readonly calls: Call[] = [];
-  /** Where the test asks for an update by force. */
+  /** Set if the test forces an update. */
   mayCutJobs = false;
   #engine: EngineDouble | null = null;
 
-  /** Whether the queue lets it start. */
+  /** Starts a job if the queue allows it. */
   startJob(kind: string, more: Omit<JobDouble, 'kind' | 'state'> = {}): JobDouble | null {
     if (this.isHeld) return null;
     const job = { kind, state: 'running', since: new Date(), ...more };
@@ -38,7 +38,7 @@ export class HostState {
     this.jobs.splice(this.jobs.indexOf(job), 1);
   }
 
-  /** Looks on while updaters run: none may begin while the queue is not held, or while a job runs. */
+  /** Watches updaters: none may start while the queue is not held, or while a job is running. */
   watch(engine: EngineDouble): void {
     this.#engine = engine;
     engine.onStart((container) => {
@@ -46,7 +46,7 @@ export class HostState {
       const again = container.restartCount > 0 ? ' again' : '';
       if (!this.isHeld) this.violations.push(`${container.name} began${again} while the queue was not held`);
       const running = this.jobs.filter(({ state }) => state === 'running');
-      // One that the engine starts again has nobody to ask.
+      // The engine restarts an updater without asking the library, so that jobs may be running.
       if (again === '' && running.length > 0 && !this.mayCutJobs) {
         this.violations.push(
           `${container.name} began while ${running.map(({ kind }) => kind).join(', ')} ran`,
@@ -68,7 +68,7 @@ export class HostState {
     this.isHeld = false;
   }
 
-  /** Compare and set: whether it was so, and is now as it was to be. */
+  /** Compare and set. Returns whether the value was as expected, and is now set. */
   set(key: string, text: string | null, was: string | null): boolean {
     if ((this.store.get(key) ?? null) !== was) return false;
     if (text === null) this.store.delete(key);
@@ -78,7 +78,7 @@ export class HostState {
 }
 
 export interface HostOptions {
-  /** Of the server, in the calls. */
+  /** The name of the server in the calls. */
   name?: string;
   state?: HostState;
 }
@@ -92,22 +92,22 @@ export class HostDouble {
     this.#record = new CallRecorder(name, state.calls);
   }
 
-  /** Makes a function fail at its nth call from here on. */
+  /** Makes a function fail at a future call. */
   fail(part: Part, failure: Failure): FailureHandle {
     return this.#record.fail(part, failure);
   }
 
-  /** Every failure is over, and what hangs goes on. */
+  /** Ends all failures; hanging calls continue. */
   recover(): void {
     this.#record.recover();
   }
 
-  /** Its server is gone: what that still asks is not heard. */
+  /** Its server no longer exists: later calls are ignored. */
   cutOff(): void {
     this.#record.cutOff();
   }
 
-  /** Its own calls, by name where one is given. */
+  /** The calls of this server, optionally of one function. */
   calls(part?: Part): Call[] {
     const own = this.state.calls.filter(({ server }) => server === this.#record.server);
     return part === undefined ? own : own.filter((call) => call.part === part);
@@ -131,7 +131,7 @@ export class HostDouble {
   // biome-ignore lint/suspicious/noExplicitAny: a promise, where the library awaits nothing
   readonly onEnd = (run: unknown): any => this.#record.call('onEnd', [run], () => undefined);
 
-  /** What the library has told the operator. */
+  /** Messages of the library to the operator. */
   readonly logged: { level: string; message: string; cause?: unknown }[] = [];
   readonly log = (entry: { level: string; message: string; cause?: unknown }): void => {
     this.logged.push(entry);

@@ -3,12 +3,12 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import type { TarEntry } from '../tar.ts';
 
-/** What CommonJS dependencies expect of their module, which ESM does not have. */
+/** Globals that CommonJS dependencies expect, and that ESM lacks. */
 const banner = `import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 const { filename: __filename, dirname: __dirname } = import.meta;`;
 
-/** A program of TypeScript in one file that needs Node alone. */
+/** Bundles a TypeScript program into one file that only needs Node. */
 export async function bundle(entry: URL): Promise<Buffer> {
   const { outputFiles } = await build({
     entryPoints: [fileURLToPath(entry)],
@@ -17,7 +17,7 @@ export async function bundle(entry: URL): Promise<Buffer> {
     target: 'node24',
     format: 'esm',
     banner: { js: banner },
-    // A pool of connections to PostgreSQL takes the native driver only where somebody asks for it.
+    // The PostgreSQL pool uses the native driver only on request.
     external: ['pg-native'],
     legalComments: 'none',
     write: false,
@@ -28,7 +28,7 @@ export async function bundle(entry: URL): Promise<Buffer> {
   return Buffer.from(file.contents);
 }
 
-/** The server in one file, and what starts it. */
+/** The server in one file, and the script that starts it. */
 export async function serverFiles(): Promise<TarEntry[]> {
   const entry = await readFile(new URL('server-entry.sh', import.meta.url));
   return [

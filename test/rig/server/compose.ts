@@ -1,4 +1,4 @@
-/** What a compose file says of an app that is the server, beside what it says of the shell app. Values are in `.env`. */
+/** The parts of a compose file that differ for an app that is the server. Values are in `.env`. */
 export const serverCompose = {
   volumes: [`\${SVC_SOCKET:-/var/run/docker.sock}:/var/run/docker.sock`],
   environment: {

@@ -1,42 +1,45 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Job, JobQueue } from '../../../src/server/contract/instance-options.ts';
 
-/** What a test asks for. */
+/** A job requested by a test. */
 export interface JobRequest {
   kind: Job['kind'];
-  /** How long it runs. */
+  /** The duration of the job. */
   milliseconds: number;
-  /** `queued`: waits for something else and is never started. Default: started as soon as it is its turn. */
+  /** `queued`: waits for something else and is never started. Default: started in its turn. */
   state?: 'queued';
   title?: string;
-  /** It says that it will not end by itself. */
+  /** Whether the job reports that it cannot finish without help. */
   stuck?: boolean;
 }
 
 export interface StoredJob extends JobRequest {
   id: number;
   progress: 'queued' | 'running' | 'done';
-  /** ISO 8601, like the two below. */
+  /** ISO 8601, like the two times below. */
   queuedAt: string;
   started: string | null;
   ended: string | null;
-  /** How often it was started: more than once where the server went away in the middle. */
+  /** Number of starts: more than one if a server failed during the job. */
   runs: number;
 }
 
 export interface QueueOptions {
-  /** The database, which all servers of the instance share. */
+  /** The database shared by all servers of the instance. */
   file: string;
-  /** Told of every call, whether it changes anything or not. */
+  /** Called on every call, whether it changes anything or not. */
   onHold(action: 'hold' | 'resume', wasHeld: boolean): void;
 }
 
-/** How often a server looks for what another one has queued or let go on, and tells that it runs its job still. */
+/**
+ * The interval at which a server looks for jobs and resumed queues of other servers, and renews the lease of its own
+ * job.
+ */
 const beatMs = 100;
-/** Whoever has not told so for this long has gone away. */
+/** A server that has not renewed its lease for this long has failed. */
 const leaseMs = 1_000;
 
-/** The app's queue, in a database: one job at a time at all servers together, in the order in which they came. */
+/** The app's queue in a database: one job at a time on all servers together, in order. */
 export class SharedQueue implements JobQueue {
   readonly #options: QueueOptions;
   readonly #db: DatabaseSync;
@@ -46,7 +49,7 @@ export class SharedQueue implements JobQueue {
   constructor(options: QueueOptions) {
     this.#options = options;
     this.#db = new DatabaseSync(options.file, { timeout: 5_000 });
-    // What a killed process has written is there; a machine that dies is not among what is tried.
+    // Written data survives a killed process; a failure of the machine is not tested.
     this.#db.exec('PRAGMA synchronous = OFF');
     this.#db.exec(`CREATE TABLE IF NOT EXISTS hold (held INTEGER NOT NULL);
       CREATE TABLE IF NOT EXISTS job (id INTEGER PRIMARY KEY, text TEXT NOT NULL, runner TEXT, seen INTEGER)`);
@@ -61,7 +64,7 @@ export class SharedQueue implements JobQueue {
     this.#beat();
   }
 
-  /** What runs is not awaited: it is run again, here or elsewhere. */
+  /** Does not wait for the running job: it is started again, here or on another server. */
   close(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -93,7 +96,7 @@ export class SharedQueue implements JobQueue {
     return added;
   }
 
-  /** Ends the one of that number, whatever it does. */
+  /** Ends the job with that number in any state. */
   end(id: number): void {
     this.#together(() => {
       for (const { job } of this.#rows()) {
@@ -116,7 +119,7 @@ export class SharedQueue implements JobQueue {
       const { kind, progress, started, queuedAt, title, stuck } = job;
       if (progress === 'done') return [];
       const more = { ...(title === undefined ? {} : { title }), ...(stuck === undefined ? {} : { stuck }) };
-      // What ran at a server that went away is run again.
+      // A job of a failed server is started again.
       return [{ kind, state: isLost ? 'queued' : progress, since: new Date(started ?? queuedAt), ...more }];
     });
   }
@@ -134,7 +137,7 @@ export class SharedQueue implements JobQueue {
     return this.#db.prepare('SELECT 1 FROM hold').get() !== undefined;
   }
 
-  /** Ends the own job that is over, or says that it runs still; then begins the next one, where none runs anywhere. */
+  /** Finishes the server's own job or renews its lease; then starts the next job if none is running on any server. */
   #beat(): void {
     if (this.#timer === undefined) return;
     this.#together(() => {
@@ -157,7 +160,7 @@ export class SharedQueue implements JobQueue {
     const rows = this.#db.prepare('SELECT text, runner, seen FROM job ORDER BY id').all() as Row[];
     return rows.map(({ text, runner, seen }) => {
       const job = JSON.parse(String(text)) as StoredJob;
-      // A server that was slow to tell has not lost what it runs itself.
+      // A server that was late with its lease still runs its own job.
       const isOthers = job.progress === 'running' && runner !== this.#runner;
       return {
         job,
@@ -172,7 +175,7 @@ export class SharedQueue implements JobQueue {
     put.run(job.id, JSON.stringify(job), runner, Date.now());
   }
 
-  /** No other server is in between. */
+  /** Exclusive among all servers. */
   #together<T>(work: () => T): T {
     this.#db.exec('BEGIN IMMEDIATE');
     try {

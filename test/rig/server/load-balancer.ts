@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { askEngine } from '../engine-api.ts';
 import { type Haproxy, startHaproxy } from '../haproxy.ts';
 
-/** Of the network that containers are given, one after the other: more than an instance has at any moment. */
+/** Number of addresses of the network, used in order by containers: more than an instance ever has. */
 const places = 20;
 
 /**
- * HAProxy before all servers of an instance, whichever there are: every address of the project's network is looked at, and
- * those that answer well get the requests in turn. It listens where an instance publishes its app.
+ * HAProxy in front of all servers of an instance. It checks every address of the project's network, and distributes
+ * requests to addresses with successful responses. It listens on the published port of the app.
  */
 export async function startLoadBalancer(
   { directory, project, port }: { directory: string; project: string; port: number },

@@ -1,5 +1,5 @@
-// The app of the test instance as a real server with the library in it: GET /version and /data/… as the shell app answers
-// them, the update endpoints, and /test/… for the tests. Bundled into one file and run as the container's process 1.
+// The app of the test instance as a real server with the library: GET /version and /data/… as in the shell app, the
+// update endpoints, and /test/… for the tests. Bundled into one file and run as process 1 of the container.
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { hostname } from 'node:os';
@@ -19,7 +19,7 @@ import { readSettings } from './settings.ts';
 const settings = readSettings(process.env);
 const { version, data } = settings;
 
-// Every start leaves a line, so that a test can tell that a version never ran.
+// Every start appends a line, so that a test can detect that a version never ran.
 appendFileSync(join(data, 'boots'), `app ${version}\n`);
 if (settings.fault === 'exit' || settings.fault === 'crash') {
   if (settings.fault === 'crash') await sleep(1000);
@@ -28,7 +28,10 @@ if (settings.fault === 'exit' || settings.fault === 'crash') {
 }
 while (settings.migratesUntil !== null && !existsSync(settings.migratesUntil)) await sleep(50);
 
-/** Those who are known by name; `admin` and `user` have none. Up here, as requests come before all of this has run. */
+/**
+ * Named callers; `admin` and `user` have no name. Defined first, because requests arrive before the whole module has
+ * run.
+ */
 const people: Record<string, Caller> = { anna: { role: 'admin', name: 'anna' } };
 const queue = new SharedQueue({
   file: join(data, 'queue.db'),
@@ -37,7 +40,7 @@ const queue = new SharedQueue({
 const options: InstanceOptions = {
   version,
   updaterImage: settings.updaterImage,
-  // Built on this machine, where it is in no registry.
+  // Built on this machine and not in any registry.
   updaterPull: 'missing',
   containerName: settings.updaterName,
   feed: settings.feedUrl === null ? null : { url: settings.feedUrl },
@@ -64,7 +67,7 @@ const server = createServer((request, response) =>
   handle(request, response, () => void others(request, response)),
 );
 server.listen(8080, () => console.log(`svc ${version}: migrations run, listening on 8080`));
-// As process 1 it gets no signal without a handler.
+// Process 1 receives no signal without a handler.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop);
 await updates.start();
 queue.start();
@@ -109,7 +112,7 @@ async function answer(request: Request): Promise<Response> {
   }
 }
 
-/** Runs whose end is recorded as reported: no server reports it again. */
+/** Runs whose result is recorded as reported: no server reports it again. */
 async function recordedEnds(): Promise<string[]> {
   const history = JSON.parse((await options.store.get('history')) ?? '[]') as {
     told: boolean;
@@ -124,13 +127,13 @@ function dataFile(path: string): Response {
   return new Response(readFileSync(file));
 }
 
-/** What a test has left in a file; `none` where it has not. */
+/** A value that a test has written to a file; `none` if there is none. */
 function known<T>(file: string, none: T): T {
   const path = join(data, file);
   return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as T) : none;
 }
 
-/** One more line of a log that outlives the process. */
+/** Appends a line to a log that outlives the process. */
 function note(file: string, what: object): void {
   const line = JSON.stringify({ time: new Date().toISOString(), version, server: hostname(), ...what });
   appendFileSync(join(data, file), `${line}\n`);

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { execa } from 'execa';
 import { type TarEntry, tar } from '../tar.ts';
 
-/** A layer that is ready to be stored: gzipped, with the digests of its bytes and of the archive in it. */
+/** A layer for a registry: gzipped, with the digests of its bytes and of the archive in it. */
 export interface ReadyLayer {
   digest: string;
   diffId: string;
@@ -19,7 +19,9 @@ const cache = fileURLToPath(new URL('../../../.cache/', import.meta.url));
 
 let layer: Promise<ReadyLayer> | undefined;
 
-/** Node as `/bin/node`, from the pinned npm package, with the machine's libraries that it needs; made once and kept. */
+/**
+ * Node as `/bin/node`, from the pinned npm package, with the required libraries of the machine; built once and cached.
+ */
 export function nodeLayer(): Promise<ReadyLayer> {
   layer ??= readLayer();
   return layer;
@@ -30,7 +32,7 @@ async function readLayer(): Promise<ReadyLayer> {
   return keptLayer(`node-${version}`, entries);
 }
 
-/** From the cache by that name; made if it is not there. */
+/** The cached layer with that name, which is built if it is missing. */
 export async function keptLayer(name: string, make: () => Promise<TarEntry[]>): Promise<ReadyLayer> {
   const file = join(cache, `${name}-${process.arch}.tar.gz`);
   const kept = await Promise.all([readFile(file), readFile(`${file}.json`, 'utf8')]).catch(() => null);
@@ -47,7 +49,7 @@ export async function keptLayer(name: string, make: () => Promise<TarEntry[]>): 
 
 async function entries(): Promise<TarEntry[]> {
   const { stdout } = await execa('ldd', [binary], { timeout: 60_000 });
-  // `libc.so.6 => /lib/…/libc.so.6 (0x…)`, and the loader as a bare path; what the kernel itself brings has none.
+  // `libc.so.6 => /lib/…/libc.so.6 (0x…)`, and the loader as a bare path; libraries of the kernel have no path.
   const libraries = [...stdout.matchAll(/(?:=> |^\s*)(\/\S+) \(0x/gm)].map(([, path = '']) => path);
   const files = [
     { name: 'bin/node', content: await stripped(binary) },
@@ -58,7 +60,7 @@ async function entries(): Promise<TarEntry[]> {
   return files.map((file): TarEntry => ({ ...file, kind: 'file', mode: 0o755 }));
 }
 
-/** Without its symbols, where the machine has the tool for it. */
+/** Without symbols, if the machine has the tool to remove them. */
 async function stripped(binary: string): Promise<Buffer> {
   const directory = await mkdtemp(join(tmpdir(), 'node-'));
   try {
@@ -70,7 +72,7 @@ async function stripped(binary: string): Promise<Buffer> {
   }
 }
 
-/** Two test runs may get here at once: each moves a whole file into place. */
+/** Two test runs may do this at once: each moves a complete file to its place. */
 async function place(file: string, content: Buffer | string): Promise<void> {
   const whole = join(dirname(file), `.${process.pid}-${content.length}`);
   await writeFile(whole, content);

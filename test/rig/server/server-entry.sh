@@ -1,5 +1,5 @@
 #!/bin/sh
-# Starts the app as a real server; every other part is played as ever.
+# Starts the app as a real server; all other roles are unchanged.
 case $1 in
   app) exec /bin/node /srv/server.mjs ;;
   *) exec /bin/entry.sh "$@" ;;

@@ -17,35 +17,35 @@ import type { JobRequest, StoredJob } from './job-queue.ts';
 
 export const updatePath = '/api/v1/instance/update';
 
-/** Where the app finds the releases that `offer` writes. */
+/** The address at which the app finds the releases written by `offer`. */
 const ownFeed = 'http://127.0.0.1:8080/data/releases.json';
 
 export interface ServerOptions extends Omit<InstanceOptions, 'text'> {
   /**
-   * In place of the app's settings: UPDATER_IMAGE, UPDATER_WAIT, FEED_URL (empty: none; default what `offer` writes),
+   * Replace the app's settings: UPDATER_IMAGE, UPDATER_WAIT, FEED_URL (empty: none; default: the releases of `offer`),
    * REGISTRY_CREDENTIALS, ENGINE, UPDATER_SOCKET.
    */
   settings?: Record<string, string>;
-  /** What its compose files say besides, or otherwise. */
+  /** Additional or different parts of its compose files. */
   compose?: Partial<ComposeText>;
 }
 
-/** What stands in a log of the servers: who wrote it, and when. */
+/** An entry in a log of the servers: its writer, and its time. */
 interface Noted {
   time: string;
   version: string;
-  /** The first of its container's id. */
+  /** The beginning of its container's id. */
   server: string;
 }
 
-/** What stands in the log of `/test/holds`. */
+/** An entry in the log of `/test/holds`. */
 export interface HoldEntry extends Noted {
   action: 'hold' | 'resume';
-  /** Before that call. */
+  /** The state before that call. */
   wasHeld: boolean;
 }
 
-/** An instance whose app is the real server with the library in it. */
+/** An instance whose app is the real server with the library. */
 export async function startServerInstance(
   host: TestHost,
   options: ServerOptions = {},
@@ -59,7 +59,8 @@ function instanceOptions(name: string, options: ServerOptions): InstanceOptions 
   const { settings, env = '', compose, ...rest } = options;
   const values: Record<string, string> = {
     UPDATER_IMAGE: updaterImage,
-    // Of the instance's own: other people's updaters on this engine are let alone, and the container goes with it.
+    // Unique to the instance: other updaters on this engine are unaffected, and the container is removed with the
+    // instance.
     UPDATER_NAME: `${name}-svc-updater`,
     FEED_URL: ownFeed,
     ...(engineSocket === '/var/run/docker.sock' ? {} : { SVC_SOCKET: engineSocket }),
@@ -75,7 +76,7 @@ function instanceOptions(name: string, options: ServerOptions): InstanceOptions 
 
 const bases = new Map<string, Promise<void>>();
 
-/** Has the engine unpack Node once for the whole run; it goes with the run's other traces. */
+/** Lets the engine unpack Node once for the whole run; removed with the run's other traces. */
 function shareBase(host: TestHost): Promise<void> {
   const running = bases.get(host.run) ?? shareBaseNow(host);
   bases.set(host.run, running);
@@ -95,7 +96,7 @@ export class ServerInstance extends Instance {
     return super.publish(tag, { server: true, ...options });
   }
 
-  /** Tells the app's feed of these releases and of no others; seen at its next check. */
+  /** Sets the releases of the app's feed, which are seen at its next check. */
   async offer(...versions: string[]): Promise<void> {
     const feed = versions.map((version, at) => ({
       tag_name: version,
@@ -108,18 +109,21 @@ export class ServerInstance extends Instance {
     await this.write('data/releases.json', JSON.stringify(feed));
   }
 
-  /** The same of releases that each need the one before it. */
+  /** Sets releases that each require the previous one. */
   async offerPath(...versions: string[]): Promise<void> {
     const releases = versions.map((version, at) => ({ version, requires: versions[at - 1] ?? null }));
     await this.write('data/releases.json', JSON.stringify({ releases }));
   }
 
-  /** What its servers say after a step, by their version; those that are not named are ready for the next one. */
+  /**
+   * The readiness of its servers after a step, by their version; servers that are not listed are ready for the next
+   * step.
+   */
   async afterStep(says: Record<string, string>): Promise<void> {
     await this.write('data/after-step.json', JSON.stringify(says));
   }
 
-  /** A request to the app, as the admin by default. */
+  /** Sends a request to the app, as the admin by default. */
   ask(path: string, init: RequestInit & { as?: 'admin' | 'anna' | 'user' | null } = {}): Promise<Response> {
     const { as = 'admin', ...rest } = init;
     const headers = new Headers(rest.headers);
@@ -128,7 +132,7 @@ export class ServerInstance extends Instance {
     return fetch(`http://127.0.0.1:${this.port}${path}`, { ...rest, headers, signal });
   }
 
-  /** The status that the admin sees; `refresh` checks the releases now. */
+  /** The admin's status; `refresh` checks the releases now. */
   status({ refresh = false } = {}): Promise<Status> {
     return this.#json(refresh ? `${updatePath}?refresh=1` : updatePath);
   }
@@ -138,7 +142,7 @@ export class ServerInstance extends Instance {
     return this.#json(`${updatePath}/progress`);
   }
 
-  /** Starts an update; whatever the answer is. */
+  /** Starts an update, and returns any response. */
   startUpdateOverHttp(
     target?: string,
     order: { when?: 'idle'; force?: boolean; allSteps?: boolean } = {},
@@ -146,12 +150,12 @@ export class ServerInstance extends Instance {
     return this.ask(updatePath, { method: 'POST', ...json({ ...(target && { target }), ...order }) });
   }
 
-  /** What is set of updates that start by themselves; what is left out stays. */
+  /** Changes settings of automatic updates; omitted settings are unchanged. */
   async setAutomatic(choice: AutomaticChoice): Promise<Status> {
     return this.#json(`${updatePath}/automatic`, { method: 'PUT', ...json(choice) });
   }
 
-  /** Asks that the run stop; whatever the answer is. */
+  /** Requests the cancellation of the run, and returns any response. */
   cancelOverHttp(): Promise<Response> {
     return this.ask(`${updatePath}/progress`, { method: 'DELETE' });
   }
@@ -160,7 +164,7 @@ export class ServerInstance extends Instance {
     return this.#json(`${updatePath}/history`);
   }
 
-  /** The events of one connection, until it ends or breaks, or the signal is given. */
+  /** The events of one connection, until it ends, breaks or is aborted. */
   async *events(
     init: { lastEventId?: string; signal?: AbortSignal } = {},
   ): AsyncGenerator<EventSourceMessage, void> {
@@ -196,12 +200,12 @@ export class ServerInstance extends Instance {
     return this.#json('/test/holds');
   }
 
-  /** Runs that `onEnd` told of, with the version that was told. */
+  /** Runs reported to `onEnd`, with the reported version. */
   ended(): Promise<(Noted & { run: Run })[]> {
     return this.#json('/test/ended');
   }
 
-  /** Ids of the runs whose end no server will report again, even if a server is killed. */
+  /** Ids of runs whose result no server will report again, even if a server is killed. */
   recordedEnds(): Promise<string[]> {
     return this.#json('/test/recorded-ends');
   }

@@ -1,22 +1,22 @@
 import { readFileSync } from 'node:fs';
 
-/** What the test server takes from its environment; an empty value is none. */
+/** Settings of the test server from the environment; an empty value counts as not set. */
 export interface ServerSettings {
   version: string;
-  /** Where it keeps everything. */
+  /** The directory of all its data. */
   data: string;
   updaterImage: string;
   updaterName: string;
-  /** Seconds until it gives up on a new version; the updater's own default where it is null. */
+  /** Seconds until the updater gives up on a new version; null for the updater's default. */
   updaterWait: string | null;
   feedUrl: string | null;
   registryCredentials: string | null;
   engine: string | null;
   updaterSocket: string | null;
-  /** Made on purpose, as in `entry.sh`. */
+  /** A deliberate fault, as in `entry.sh`. */
   fault: string | null;
   readyAfterSeconds: number;
-  /** So long nobody listens after a start. */
+  /** The time after a start during which the server does not listen. */
   migratesUntil: string | null;
 }
 

@@ -31,7 +31,7 @@ it('holds the queue again if an earlier call finished after its deadline', async
   expect([called(), host.state.isHeld]).toEqual([['resume', 'hold', 'hold'], true]);
 });
 
-it('each retry waits twice as long, up to the maximum', async () => {
+it('doubles the wait before each retry, up to the maximum', async () => {
   const at: number[] = [];
   const attempt = async () => {
     at.push(performance.now());

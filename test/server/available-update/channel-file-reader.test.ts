@@ -14,7 +14,7 @@ import { quick } from '../updates/rig.ts';
 const anna = publisher();
 const bert = publisher();
 const mallory = publisher();
-/** More than a busy machine takes for an answer. */
+/** Longer than a response takes on a busy machine. */
 const timing = { ...quick, proof: 2_000 };
 const both = [bert.key, anna.key];
 
@@ -30,7 +30,7 @@ afterEach(async () => {
   await forge.close();
 });
 
-/** A server; the store outlives it. */
+/** A server. All servers share the store. */
 function server(
   keys: readonly string[] | null = both,
   { api = 'static' as Api, channel = 'stable' as Channel } = {},
@@ -48,7 +48,7 @@ function server(
   const signal = AbortSignal.timeout(30_000);
   return {
     current: () => files.current(channel),
-    /** The problem, and when the file that counts was issued. */
+    /** The problem, and the day on which the file in use was issued. */
     async read() {
       const feed = { url: forge.address(api) };
       const { releases } = await readFeed(feed, { known: null, channel, withAssets: true, signal });
@@ -59,10 +59,10 @@ function server(
 }
 const issued = (day: number, change: Partial<ChannelFile> = {}) =>
   channelFile({ issuedAt: `2026-11-${day}T08:00:00Z`, ...change });
-const refused = (why: string) => `channel.json is not accepted: ${why}`;
+const refused = (why: string) => `channel.json was rejected: ${why}`;
 
 describe('a channel file', () => {
-  it('counts if a trusted publisher signed it', async () => {
+  it('is used if a trusted publisher signed it', async () => {
     const told = issued(20, { recalled: recallsOf('v1.5.0'), rollout: { version: 'v1.5.1', percent: 10 } });
     hostChannel(forge, told, anna);
     const one = server();
@@ -75,7 +75,7 @@ describe('a channel file', () => {
     expect(await server(null).read()).toEqual([null, null]);
   });
 
-  it('counts in the newest copy of three releases', async () => {
+  it('is read from the three most recently published releases, and the newest copy is used', async () => {
     const copy = (day: number, tag: string, by = anna, publishedAt = `2026-11-${day}T09:00:00Z`) =>
       attachChannel(forge, issued(day), by, { tag, publishedAt });
     forge.publish(
@@ -88,7 +88,7 @@ describe('a channel file', () => {
     expect(await server(both, { api: 'gitLab' }).read()).toEqual([null, '14']);
   });
 
-  it('of another channel is not this one', async () => {
+  it('is ignored if it is for another channel', async () => {
     hostChannel(forge, issued(20, { channel: 'canary' }), anna);
     expect(await server().read()).toEqual([null, null]);
     expect(await server(both, { channel: 'canary' }).read()).toEqual([null, '20']);
@@ -101,7 +101,7 @@ describe('a channel file', () => {
     expect(await server(both, { api: 'gitHub' }).read()).toEqual([null, '19']);
   });
 
-  it('is shared by all servers, and outlives them', async () => {
+  it('is shared by all servers, and available to new servers', async () => {
     hostChannel(forge, issued(20), anna);
     const [one, other] = [server(), server()];
     await one.read();
@@ -112,7 +112,7 @@ describe('a channel file', () => {
     expect(await server().current()).toEqual(issued(21));
   });
 
-  it('counts while the store does not answer', async () => {
+  it('is still used while the store does not respond', async () => {
     hostChannel(forge, issued(20), anna);
     const one = server();
     await one.read();
@@ -139,25 +139,25 @@ describe('an attack', () => {
       'with an older file',
       () => hostChannel(forge, issued(14), anna),
       refused(
-        'it was issued at 2026-11-14T08:00:00Z, before the file that was accepted last (2026-11-15T08:00:00Z)',
+        'it was issued at 2026-11-14T08:00:00Z, but a newer file, issued at 2026-11-15T08:00:00Z, has already been accepted',
       ),
     ],
     [
       'with an older file of another trusted signer',
       () => hostChannel(forge, issued(14), bert),
       refused(
-        'it was issued at 2026-11-14T08:00:00Z, before the file that was accepted last (2026-11-15T08:00:00Z)',
+        'it was issued at 2026-11-14T08:00:00Z, but a newer file, issued at 2026-11-15T08:00:00Z, has already been accepted',
       ),
     ],
     [
       'from the future',
       () => hostChannel(forge, issued(22, { issuedAt: '2026-11-22T12:00:01Z' }), anna),
-      refused('it was issued at 2026-11-22T12:00:01Z, in the future'),
+      refused('its issue date 2026-11-22T12:00:01Z is in the future'),
     ],
     [
       'that would never expire',
       () => hostChannel(forge, issued(20, { expires: '9999-01-01T00:00:00Z' }), anna),
-      refused('channel.json cannot be read: expires must be after issuedAt, by at most 366 days'),
+      refused('channel.json cannot be read: expires must be after issuedAt, but at most 366 days after it'),
     ],
     [
       'with the file of another product',
@@ -184,21 +184,21 @@ describe('an attack', () => {
     expect(await server().read()).toEqual([message, '15']);
   });
 
-  it('that withholds the file does not undo it', async () => {
+  it('that withholds the file does not undo the stored file', async () => {
     forge.host('/channel.json', text(404, ''));
     expect(await server().read()).toEqual([null, '15']);
   });
 
-  it('with a clock error of a day is not assumed', async () => {
+  it('is not assumed if a file was issued up to a day in the future', async () => {
     hostChannel(forge, issued(22, { issuedAt: '2026-11-22T12:00:00Z' }), anna);
     expect(await server().read()).toEqual([null, '22']);
   });
 
-  it('with a key that is no longer trusted does not keep later files from being accepted', async () => {
+  it('with a key that is removed later does not block files of the remaining signers', async () => {
     hostChannel(forge, issued(22, { recalled: recallsOf('v1.5.0') }), anna);
     await server().read();
     hostChannel(forge, issued(16), bert);
-    expect(await server().read()).toEqual([expect.stringContaining('accepted last'), '22']);
+    expect(await server().read()).toEqual([expect.stringContaining('has already been accepted'), '22']);
     const removed = server([bert.key]);
     expect(await removed.current()).toBeNull();
     expect(await removed.read()).toEqual([null, '16']);
@@ -207,14 +207,14 @@ describe('an attack', () => {
   it.each<[string, readonly string[], unknown]>([
     ['alone', ['v1.5.1'], { below: 'v1.4.3', why: 'CVE-2026-1' }],
     ['beside an older file of another signer', ['v1.4.8', 'v1.5.1'], null],
-  ])('cannot undo a stored recall by a clock that is behind, %s', async (how, versions, urgent) => {
+  ])('cannot undo a stored recall by setting the clock back, %s', async (how, versions, urgent) => {
     const [recalled, urgentBelow] = [recallsOf('v1.5.1'), { below: 'v1.4.3', why: 'CVE-2026-1' }];
     const told = { recalled, urgent: urgentBelow, rollout: { version: 'v1.6.0', percent: 10 } };
     hostChannel(forge, issued(20, told), anna);
     await server().read();
     vi.setSystemTime(new Date('2026-11-18T12:00:00Z'));
     const isAlone = how === 'alone';
-    // An older file of the same signer changes nothing, whatever the clock says.
+    // An older file of the same signer changes nothing, whatever the time is.
     const old = issued(14, isAlone ? {} : { recalled: recallsOf('v1.4.8') });
     hostChannel(forge, old, isAlone ? anna : bert);
     await server().read();
@@ -223,19 +223,19 @@ describe('an attack', () => {
     expect(file?.urgent).toEqual(urgent);
   });
 
-  it('with a stored time in the future is undone', async () => {
+  it('with a file from the future is undone when the clock is correct again', async () => {
     vi.setSystemTime(new Date('2026-12-24T12:00:00Z'));
     hostChannel(forge, channelFile({ issuedAt: '2026-12-24T08:00:00Z' }), anna);
     await server().read();
-    // The clock was wrong.
+    // The clock is corrected.
     vi.setSystemTime(new Date('2026-11-21T12:00:00Z'));
     hostChannel(forge, issued(20), bert);
     expect(await server().read()).toEqual([null, '20']);
   });
 });
 
-describe('without trust', () => {
-  it('the file counts as long as it can be read, whoever signed it', async () => {
+describe('a channel file without configured trust', () => {
+  it('is used whoever signed it, until the file is removed from the feed', async () => {
     hostChannel(forge, issued(20), mallory);
     const one = server(null);
     expect(await one.read()).toEqual([null, '20']);
@@ -244,14 +244,14 @@ describe('without trust', () => {
     expect(await one.read()).toEqual([expect.stringContaining('status 500'), '20']);
     forge.host('/channel.json', text(404, ''));
     expect(await one.read()).toEqual([null, null]);
-    // Nothing that anybody could write is stored.
+    // An unverified file is not stored, because anybody could have written it.
     expect(host.state.store.has('channel-files')).toBe(false);
   });
 
   it.each<[string, Partial<ChannelFile>, string]>([
     ['another product', { product: 'acme' }, 'it is a channel file of acme, not of svc'],
     ['the future', { issuedAt: '2026-11-23T08:00:00Z' }, 'in the future'],
-  ])('a file of %s does not count', async (_, change, message) => {
+  ])('is not used if it is from %s', async (_, change, message) => {
     hostChannel(forge, issued(20, change), null);
     expect(await server(null).read()).toEqual([expect.stringContaining(message), null]);
   });

@@ -37,20 +37,20 @@ function known(
 /** @param message a text, or a matcher of it */
 const refused = (message: unknown) => ({ reason: { code: 'up-to-date', message } });
 
-describe('the offer by channel and running version', () => {
+describe('the available update', () => {
   const published = ['v1.5.0', 'v1.6.0-canary.9', 'v1.4.2', 'v1.6.0-canary.10', 'v1.6.0-canary.2'];
   it.each<[string, Channel, string[], string | null, string | null]>([
-    // running, channel, published, latest, what is offered
+    // running, channel, published, latest, offered
     ['v1.4.2', 'stable', published, 'v1.5.0', 'v1.5.0'],
     ['v1.4.2', 'canary', published, 'v1.6.0-canary.10', 'v1.6.0-canary.10'],
     ['v1.6.0-canary.10', 'canary', published, 'v1.6.0-canary.10', null],
-    // Back to stable: no downgrade, quiet until a stable release is newer than the running canary.
+    // After a change to stable: no downgrade; a stable release is offered if it is newer than the canary.
     ['v1.6.0-canary.10', 'stable', [...published, 'v1.6.0'], 'v1.6.0', 'v1.6.0'],
-    // A canary channel offers builds, not the releases that are cut from builds that ran already.
+    // The canary channel offers canary builds, not the stable releases made from them.
     ['v1.6.0-canary.10', 'canary', [...published, 'v1.6.0'], 'v1.6.0-canary.10', null],
     ['v1.4.2', 'stable', [], null, null],
     ['main-4f2a', 'stable', published, 'v1.5.0', null],
-  ])('%s on %s with %j: latest %s, offered %s', (version, channel, list, latest, offered) => {
+  ])('for %s on %s with %j: latest %s, offered %s', (version, channel, list, latest, offered) => {
     const given = known(version, channel, list);
     const found = chooseAvailableUpdate(given);
     expect(found.latest?.version ?? null).toBe(latest);
@@ -60,7 +60,7 @@ describe('the offer by channel and running version', () => {
   });
 });
 
-describe('why no update is available', () => {
+describe('the reason why no update is available', () => {
   it.each<[UpToDateCode, string, AvailableUpdateFacts, RegExp]>([
     ['newest', 'the newest runs', known('v1.5.0', 'stable', ['v1.5.0']), /^v1\.5\.0 is the newest release/],
     [
@@ -84,7 +84,7 @@ describe('why no update is available', () => {
       /no release is available on the canary channel/,
     ],
     ['unknown-version', 'no release runs', known('main', 'stable', ['v1.5.0']), /is not a release/],
-  ])('%s: %s', (code, _, given, sentence) => {
+  ])('is %s: %s', (code, _, given, sentence) => {
     const message = expect.stringMatching(sentence);
     expect(chooseAvailableUpdate(given)).toMatchObject({ next: null, upToDate: { code, message } });
     expect(resolveTarget(null, given)).toEqual(refused(expect.stringMatching(sentence)));
@@ -109,18 +109,18 @@ describe('a release that is not rolled out to this instance', () => {
     expect(resolveTarget(null, held('v1.4.2'))).toEqual(refused(message));
   });
 
-  it('leaves an older release that is newer than the running one', () => {
+  it('does not block an older release that is newer than the running version', () => {
     expect(chooseAvailableUpdate(held('v1.4.2', 'v1.4.3'))).toMatchObject({
       next: { version: 'v1.4.3' },
       upToDate: null,
     });
   });
 
-  it('can be named', () => {
+  it('is accepted as an explicit target', () => {
     expect(resolveTarget('v1.5.0', held('v1.4.2'))).toEqual({ to: 'v1.5.0' });
   });
 
-  it('is no reason where it would not be offered either', () => {
+  it('is not the reason if it could not be installed anyway', () => {
     const releases = [{ ...published('v1.5.0'), requires: 'v1.4.9' }];
     const given = known('v1.4.2', 'stable', ['v1.4.2'], { word, withHeld: releases });
     expect(chooseAvailableUpdate(given)).toMatchObject({ next: null, upToDate: { code: 'newest' } });
@@ -128,7 +128,7 @@ describe('a release that is not rolled out to this instance', () => {
   const published = (version: string): Release => ({ version, url: null, notes: null, publishedAt: null });
 });
 
-it('a channel whose releases are all recalled has none that is available', () => {
+it('reports that no release is available if all releases of the channel are recalled', () => {
   const word = { ...emptyPublisherNotice, recalled: [{ version: 'v1.5.0', why: 'It loses data.' }] };
   expect(chooseAvailableUpdate(known('v1.4.2', 'stable', [], { word }))).toMatchObject({
     upToDate: { code: 'none', message: 'no release is available on the stable channel' },
@@ -145,13 +145,13 @@ describe('an explicit target', () => {
     ['v1.5.0', given, refused('v1.5.0 is already running')],
     ['v1.4.0', given, refused(expect.stringContaining('downgrades are not supported'))],
     ['v1.4.0', known('main', 'stable', []), { to: 'v1.4.0' }],
-  ])('%s', (named, from, goal) => {
+  ])('%s is accepted or rejected (row %#)', (named, from, goal) => {
     expect(resolveTarget(named, from)).toEqual(goal);
   });
 });
 
 describe('required intermediate releases', () => {
-  /** `v3.0.0<v2.8.0`: v3.0.0, which can be updated to from v2.8.0 on. */
+  /** `v3.0.0<v2.8.0` is v3.0.0, which requires v2.8.0 or later. */
   const feed = (...words: string[]): Release[] =>
     words.map((word) => {
       const [version = '', requires] = word.split('<');
@@ -181,15 +181,15 @@ describe('required intermediate releases', () => {
     ['v3.0.0', chain, 'v3.1.0', false, 'v3.1.0'],
     ['v2.8.0', chain, 'v3.0.0', true, 'v3.0.0 v3.1.0'],
     ['v1.4.0', chain, 'v1.6.0', false, 'v1.6.0 v2.0.0 v2.9.0 v3.0.0 v3.1.0'],
-    // A canary before the release that is required does not reach it; one after it does.
+    // A canary older than the required release does not satisfy the requirement; a newer canary does.
     ['v2.8.0-canary.4', ['v3.0.0<v2.8.0', 'v2.8.0'], 'v2.8.0', false, 'v2.8.0 v3.0.0'],
     ['v2.8.1-canary.4', ['v3.0.0<v2.8.0', 'v2.8.0'], 'v3.0.0', true, 'v3.0.0'],
-    // What is required need not be there: whatever leads nearer is taken, and nothing where nothing does.
+    // If the feed lacks the required release, a later allowed release is used; without one, no update is available.
     ['v1.0.0', ['v3.0.0<v2.8.0', 'v2.9.0'], 'v2.9.0', true, 'v2.9.0 v3.0.0'],
     ['v1.1.0', ['v3.0.0<v2.8.0', 'v1.1.0'], null, false, ''],
-    // No canary is a step on the stable channel.
+    // On the stable channel, a canary is never an intermediate release.
     ['v1.1.0', ['v3.0.0<v2.8.0', 'v2.9.0-canary.3'], null, false, ''],
-  ])('from %s with %j: %s', (running, published, next, major, path) => {
+  ])('from %s with %j: next is %s', (running, published, next, major, path) => {
     const given = facts(running, feed(...published));
     const told = chooseAvailableUpdate(given);
     expect(told.latest?.version).toBe(published[0]?.split('<')[0]);
@@ -201,7 +201,7 @@ describe('required intermediate releases', () => {
     expect(resolveTarget(null, given)).toEqual(next === null ? none : { to: next });
   });
 
-  it('are limited in number', () => {
+  it('are limited to an upgrade path of 20 releases', () => {
     const list = Array.from({ length: 3_000 }, (_, at) => `v1.${3_000 - at}.0<v1.${2_999 - at}.0`);
     const given = facts('v1.0.0', feed(...list));
     const told = chooseAvailableUpdate(given).next?.upgradePath ?? [];
@@ -229,7 +229,7 @@ describe('required intermediate releases', () => {
       ['v2.8.0', 'v2.8.0'],
       null,
     ],
-  ])('after a refused update: %s', (_, running, published, [to, first], next) => {
+  ])('after a refused update, the next release is: %s', (_, running, published, [to, first], next) => {
     const lastRun = createRunWithDefaults({
       id: 'r1',
       state: 'refused',

@@ -9,7 +9,7 @@ const step = (state: RunStep['state'], from: number, to: number): RunStep => ({
   endedAt: new Date(to * 1000).toISOString(),
   message: '',
 });
-/** One that has waited for jobs for 500 s, and has pulled for so long. */
+/** A run that waited 500 s for jobs, and pulled images for `pull` seconds. */
 const run = (pull: number, change: Partial<Run> = {}): Run =>
   createRunWithDefaults({
     id: `${pull}`,
@@ -24,7 +24,7 @@ it.each<[string, Run[], number | null, number | null]>([
   ['one', [run(20)], 27, 7],
   ['the middle one of the last three', [run(20), run(90), run(30), run(1)], 37, 7],
   ['none that did not end well', [run(20, { outcome: 'failed' }), run(10, { kind: 'rollback' })], null, null],
-])('of %s', (_, past, seconds, ready) => {
+])('estimates the duration of an update from past runs: %s', (_, past, seconds, ready) => {
   expect([
     estimateUpdateSeconds(past, { isReady: false }),
     estimateUpdateSeconds(past, { isReady: true }),

@@ -10,7 +10,7 @@ import { channelFile, recallsOf } from '../../feed/channel-copies.ts';
 
 const urgent = { below: 'v1.4.3', why: 'Passwords can be read.' };
 const rollout = { version: 'v1.5.0', percent: 10 };
-/** The places of these instances in the rollout of v1.5.0 are 3.97 and 29.38. */
+/** These instances get v1.5.0 when its rollout reaches 3.97 % and 29.38 %. */
 const early: RolloutFacts = { instance: 'instance-1', asked: null };
 const late: RolloutFacts = { instance: 'instance-4', asked: null };
 type Facts = Parameters<typeof publisherNoticeOf>[1];
@@ -22,7 +22,7 @@ const facts: Facts = {
 };
 const held = { version: 'v1.5.0', percent: 10, isAsked: false };
 
-describe('the word of the publisher', () => {
+describe('the notice of the publisher', () => {
   it.each<[string, Parameters<typeof channelFile>[0], Partial<Facts>, object]>([
     ['is nothing', {}, {}, {}],
     ['has all recalls', { recalled: recallsOf('v1.4.0') }, {}, { recalled: recallsOf('v1.4.0') }],
@@ -77,16 +77,16 @@ describe('the word of the publisher', () => {
   });
 });
 
-describe('releases without some versions', () => {
+describe('the list of releases', () => {
   const list = ['v1.5.0', 'v1.4.2', 'v1.6.0-canary.9', 'v1.6.0-canary.10'];
   it.each<[string[], string[]]>([
     [[], list],
     [['v1.5.0'], ['v1.4.2', 'v1.6.0-canary.9', 'v1.6.0-canary.10']],
-    // A newer build is not affected; the older ones cannot be installed anymore.
+    // Newer builds are not affected; older builds cannot be installed anymore.
     [['v1.6.0-canary.9'], ['v1.5.0', 'v1.4.2', 'v1.6.0-canary.10']],
     [['v1.6.0-canary.10'], ['v1.5.0', 'v1.4.2']],
     [['v1.6.0-canary.11'], ['v1.5.0', 'v1.4.2']],
-  ])('%j', (versions, expected) => {
+  ])('excludes the recalled versions %j', (versions, expected) => {
     const releases = list.map((version) => ({ version, url: null, notes: null, publishedAt: null }));
     const left = excludeVersions(releases, recallsOf(...versions));
     expect(left.map(({ version }) => version)).toEqual(expected);
@@ -95,15 +95,15 @@ describe('releases without some versions', () => {
 
 describe('a target', () => {
   it.each<[string, string[], string | null]>([
-    // release, recalled, refused for
+    // target, recalled, rejected for
     ['v1.5.0', ['v1.5.0'], 'v1.5.0'],
     ['v1.5.0', ['v1.4.0', 'v1.6.0-canary.3'], null],
     ['v1.6.0-canary.3', ['v1.6.0-canary.3'], 'v1.6.0-canary.3'],
-    // The tag leads to a build that the feed does not have yet, or no longer.
+    // The tag points to a build that the feed does not have yet, or no longer has.
     ['v1.6.0-canary.3', ['v1.6.0-canary.4'], 'v1.6.0-canary.4'],
     ['canary', ['v1.6.0-canary.2', 'v1.6.0-canary.4'], 'v1.6.0-canary.4'],
     ['v1.6.0-canary.5', ['v1.6.0-canary.4', 'v1.5.0'], null],
-  ])('%s with a recall of %j: refused for %s', (to, versions, refused) => {
+  ])('%s with a recall of %j: rejected for %s', (to, versions, refused) => {
     const reason = findRecallReason({ to }, { recalled: recallsOf(...versions) });
     expect(reason).toEqual(
       refused && {
@@ -114,7 +114,7 @@ describe('a target', () => {
     );
   });
 
-  it('is refused with the address of more information', () => {
+  it('is rejected with the address of further information', () => {
     const [recall] = recallsOf('v1.5.0');
     const recalled = recall ? [{ ...recall, url: 'https://svc.test/recall' }] : [];
     expect(findRecallReason({ to: 'v1.5.0' }, { recalled })?.advice).toBe(

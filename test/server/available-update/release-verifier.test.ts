@@ -31,7 +31,7 @@ afterEach(async () => {
   await Promise.all([forge.close(), elsewhere.close()]);
 });
 
-/** A server's feed; the store outlives it. */
+/** The feed of a server. All servers share the store. */
 function feedOf(
   more: Partial<InstanceOptions> = {},
   {
@@ -70,13 +70,13 @@ describe('a signed release', () => {
     await feed.check();
     await feed.check();
     expect([versions(feed), why(feed)]).toEqual([['v1.5.0', 'v1.4.2', 'v1.4.1'], null]);
-    // The first time alone.
+    // Only the first check downloads the two files.
     expect(asked()).toHaveLength(2);
-    // What is signed, and not what the feed says.
+    // The signed values, not those of the feed.
     expect(feed.releases[0]).toMatchObject({ requires: 'v1.4.0', publishedAt: '2026-11-20T08:00:00Z' });
   });
 
-  it('is checked newest first, up to twenty newer releases', async () => {
+  it('is verified if it is one of the twenty newest releases, starting with the newest', async () => {
     const all = Array.from({ length: 25 }, (_, at) => `v1.5.${24 - at}`);
     forge.publish(...all.map((tag) => attach(forge, anna, releaseFile(tag))), 'v1.4.1');
     const feed = feedOf();
@@ -87,7 +87,7 @@ describe('a signed release', () => {
     );
   });
 
-  it('gets the headers of the feed only at its own origin', async () => {
+  it("is downloaded with the feed's headers only from the feed's own origin", async () => {
     elsewhere.host('/file', text(200, JSON.stringify(releaseFile('v1.5.0'))));
     const redirect = text(302, '', { location: `${elsewhere.origin}/file` });
     forge.publish(attach(forge, anna, releaseFile('v1.5.0'), { replies: { 'release.json': redirect } }));
@@ -101,7 +101,7 @@ describe('a signed release', () => {
 
 const told = releaseFile('v1.5.0');
 const one = (what: string) => `v1.5.0 is not verified: ${what}`;
-/** Goes on, slowly, for as long as anybody listens. */
+/** A response that continues slowly until the client disconnects. */
 const trickle: Tampering['replies'] = {
   'release.json': (_, response) => {
     response.writeHead(200);
@@ -147,17 +147,17 @@ describe('an attack', () => {
       () => attach(forge, anna, told, { replies: trickle }),
       'the signature cannot be downloaded: no complete response within 0.4 s',
     ],
-  ])('is not offered: %s', async (_, publish, message) => {
+  ])('does not make a release available: %s', async (_, publish, message) => {
     forge.publish(publish(), attach(forge, anna, releaseFile('v1.4.3')));
     const feed = feedOf();
     await feed.check();
-    // The feed is read all the same.
+    // The feed is still read.
     expect([versions(feed), why(feed)]).toEqual([['v1.4.3'], one(message)]);
     expect(feed.checkedAt).not.toBeNull();
     expect(Math.max(...forge.seen.map(({ bytes }) => bytes))).toBeLessThan(16_000_000);
   });
 
-  it('with an old signed release is detected by the last offered release', async () => {
+  it('with an old signed release is detected by the date of the last offered release', async () => {
     const [older, newer] = ['2026-11-19T08:00:00Z', '2026-11-20T08:00:00Z'];
     const old = attach(forge, anna, releaseFile('v1.5.0', { publishedAt: older }));
     const step = attach(forge, anna, releaseFile('v1.4.9', { publishedAt: older }));
@@ -165,25 +165,25 @@ describe('an attack', () => {
     const before = feedOf();
     await before.check();
     await before.check();
-    // What is behind the newest one may be a step on the way there.
+    // A release older than the newest may be an intermediate release on the upgrade path.
     expect(versions(before)).toEqual(['v1.6.0', 'v1.5.0', 'v1.4.9']);
 
     forge.publish(old, step);
     const after = feedOf();
     await after.check();
-    const dates = `the release was published at ${older}, before the release that was offered last (${newer})`;
+    const dates = `the release was published at ${older}, but a release published at ${newer} has already been offered`;
     expect([versions(after), why(after)]).toEqual([
       [],
       `v1.5.0 is not verified: ${dates}; v1.4.9 is not verified: ${dates}`,
     ]);
-    // The clock is set to a time at which the last offered release was not published yet.
+    // The clock is set to a time before the last offered release was published.
     onTestFinished(() => void vi.useRealTimers());
     vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-11-18T12:00:00Z') });
     const behind = feedOf();
     await behind.check();
     expect(versions(behind)).toEqual([]);
     vi.useRealTimers();
-    // Of the other channel nothing was offered.
+    // No release of the canary channel was offered before.
     forge.publish({
       ...attach(forge, anna, releaseFile('v1.6.0-canary.1', { publishedAt: older })),
       prerelease: true,
@@ -191,13 +191,13 @@ describe('an attack', () => {
     const canary = feedOf({}, { channel: 'canary' });
     await canary.check();
     expect(versions(canary)).toEqual(['v1.6.0-canary.1']);
-    // The one that was offered is offered again.
+    // The release that was offered last is offered again.
     forge.publish(attach(forge, anna, releaseFile('v1.6.0', { publishedAt: newer })));
     await after.check();
     expect([versions(after), why(after)]).toEqual([['v1.6.0'], null]);
   });
 
-  it('with a key that is no longer trusted does not keep newer releases from being offered', async () => {
+  it('with a key that is removed later does not block releases of the remaining signers', async () => {
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     forge.publish(attach(forge, anna, releaseFile('v1.9.0', { publishedAt: soon })));
     const poisoned = feedOf();
@@ -209,14 +209,14 @@ describe('an attack', () => {
     await stillTrusted.check();
     expect([versions(stillTrusted), why(stillTrusted)]).toEqual([
       [],
-      expect.stringContaining('before the release that was offered last'),
+      expect.stringContaining('has already been offered'),
     ]);
     const removed = feedOf({}, { trust: { keys: [bert.key] } });
     await removed.check();
     expect([versions(removed), why(removed)]).toEqual([['v1.5.0'], null]);
   });
 
-  it('fails if the store does not respond', async () => {
+  it('fails even if the store does not respond', async () => {
     forge.publish(attach(forge, anna, told));
     host.fail('get', { how: 'reject' });
     const feed = feedOf();
@@ -231,7 +231,7 @@ describe('an attack', () => {
 });
 
 describe('an unverified release', () => {
-  it('is checked again if there was no response', async () => {
+  it('is verified again if its signature could not be downloaded', async () => {
     const missing = { 'release.json.sigstore.json': json(404, {}) };
     forge.publish(attach(forge, anna, told, { replies: missing }));
     const feed = feedOf();
@@ -245,7 +245,7 @@ describe('an unverified release', () => {
     expect([versions(feed), why(feed)]).toEqual([['v1.5.0'], null]);
   });
 
-  it('is not checked again until its files move', async () => {
+  it('is not verified again until the addresses of its files change', async () => {
     forge.publish(attach(forge, mallory, told));
     const feed = feedOf({}, { api: 'static' });
     await feed.check();

@@ -14,14 +14,14 @@ const run: Run = {
   outcome: 'unchanged' as const,
 };
 
-/** An image as the containerd store tells it: its id is the digest of the index that its tag named. */
+/** An image as the containerd image store reports it: its id is the digest of the index that its tag named. */
 const index = (id: string, content: string) => ({
   Id: id,
   RepoDigests: [`${repository}@${id}`],
   Manifests: [{ ID: content, Kind: 'image', Available: true }],
 });
 
-/** Whether a lag is found and still there, after a run and a look: the server's container is of the index `first`. */
+/** Whether a stale tag is found after a run, and after a recheck. The server's container uses the index `first`. */
 async function lagWhere(
   images: Record<string, unknown>,
   remote: string | readonly [then: string, now: string],
@@ -63,16 +63,22 @@ it.each<[what: string, images: Record<string, unknown>, remote: string, stays: b
     'sha256:second',
     false,
   ],
-])('an update whose tag lags, if %s', async (_, images, remote, stays) => {
-  expect(await lagWhere(images, remote)).toEqual([true, stays]);
-});
+])(
+  'after an unchanged update, reports a stale tag until the tag moves: %s',
+  async (_, images, remote, stays) => {
+    expect(await lagWhere(images, remote)).toEqual([true, stays]);
+  },
+);
 
 it.each<[what: string, code: string, remote: string | [string, string], found: boolean, stays: boolean]>([
   ['the tag is where it was', 'tag-lags', 'sha256:first', true, true],
   ['the tag has moved since', 'tag-lags', ['sha256:older', 'sha256:next'], true, false],
   ['it was for something else', 'drift', 'sha256:first', false, false],
-])('a refused update, if %s', async (_, code, remote, found, stays) => {
-  const images = { ...first, [imageReference]: first['sha256:first'] };
-  const refused: Run = { ...run, outcome: 'refused', code, endedAt: new Date().toISOString() };
-  expect(await lagWhere(images, remote, refused)).toEqual([found, stays]);
-});
+])(
+  'after a refused update, reports a stale tag until the tag moves: %s',
+  async (_, code, remote, found, stays) => {
+    const images = { ...first, [imageReference]: first['sha256:first'] };
+    const refused: Run = { ...run, outcome: 'refused', code, endedAt: new Date().toISOString() };
+    expect(await lagWhere(images, remote, refused)).toEqual([found, stays]);
+  },
+);

@@ -12,7 +12,7 @@ const required: InstanceOptions = {
   store: { get: () => null, set: () => true },
 };
 
-/** What a mistake is called, without the first line. */
+/** The error message without its first line; empty if the options are valid. */
 function mistakes(options: unknown): string {
   try {
     validateInstanceOptions(options as InstanceOptions);
@@ -25,8 +25,8 @@ function mistakes(options: unknown): string {
   return '';
 }
 
-describe('readOptions', () => {
-  it.each(['20.20.2', '22.11.0'])('refuses Node.js %s in one sentence', (version) => {
+describe('validateInstanceOptions', () => {
+  it.each(['20.20.2', '22.11.0'])('rejects Node.js %s in one sentence', (version) => {
     expect(() => validateInstanceOptions(required, version)).toThrow(
       `svc-updater requires Node.js 22.12 or later; this is Node.js ${version}`,
     );
@@ -116,7 +116,7 @@ describe('readOptions', () => {
     for (const name of ['version', 'path', 'log', 'extra']) expect(text).toContain(name);
   });
 
-  it('does not repeat values', () => {
+  it('does not repeat values in error messages', () => {
     const text = mistakes({
       ...required,
       feed: { url: 'ftp://hunter2', headers: { authorization: 2 } },
@@ -132,7 +132,7 @@ describe('the version', () => {
     ['1.4.2', 'v1.4.2'],
     ['1.6.0-canary.3', 'v1.6.0-canary.3'],
     ['2026-11-21', '2026-11-21'],
-  ])('%s is %s', (version, told) =>
+  ])('is read from %s as %s', (version, told) =>
     expect(validateInstanceOptions({ ...required, version }).version).toBe(told),
   );
 });

@@ -6,7 +6,7 @@ import { type Reply, startAsked } from './engine.ts';
 const directory = '/data/compose/7';
 const home = homeOf({ directory, directories: [directory], manual: ['by hand'] });
 
-/** A machine that has everything, but for what is said otherwise. */
+/** Checks the mounts on a host that has everything, except for the given changes. */
 async function check(changes: Record<string, Reply> = {}) {
   const replies: Record<string, Reply> = {
     'GET /version': { body: { ApiVersion: '1.45' } },
@@ -27,7 +27,7 @@ const missing = (path: string): Reply => ({
 });
 
 describe('checkMounts', () => {
-  it('creates a container with these mounts, never starts it and removes it', async () => {
+  it("creates a container with the updater's mounts, never starts it, and removes it", async () => {
     const { asked, bodies, error } = await check();
     expect(error).toBeUndefined();
     expect(asked.slice(-2)).toEqual(['POST /containers/create', 'DELETE /containers/p1']);

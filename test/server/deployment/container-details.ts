@@ -1,9 +1,9 @@
 import { type Container, toContainer } from '../../../src/engine/objects/container.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 
-/** A container as the engine would tell of it. */
+/** A container as the engine reports it. */
 export function details(
-  // biome-ignore lint/suspicious/noExplicitAny: the engine's answer, in part
+  // biome-ignore lint/suspicious/noExplicitAny: part of the engine's response
   raw: Record<string, any> = {},
   more: Partial<Container> = {},
 ): Container {
@@ -17,7 +17,7 @@ export function details(
   return { ...toContainer(whole), ...more };
 }
 
-/** Options of a host that has nothing to say. */
+/** Only the required options, and a log that discards everything. */
 export const plainOptions: InstanceOptions = {
   version: 'v1.4.2',
   updaterImage: 'acme/svc-updater:v1.0.0',

@@ -1,7 +1,7 @@
 import type { Deployment } from '../../../src/server/deployment/read-deployment.ts';
 import { details } from './container-details.ts';
 
-/** A server's place, of which a test names what it is about. */
+/** A deployment with defaults for all fields that a test does not set. */
 export const homeOf = (changes: Partial<Deployment> = {}): Deployment => ({
   container: details({ Image: 'sha256:1', Config: { Image: 'acme/svc:v1.4.2' } }),
   project: 'svc',

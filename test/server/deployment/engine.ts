@@ -3,20 +3,20 @@ import { startEngine } from '../../engine/http-engine.ts';
 
 export interface Reply {
   status?: number;
-  /** Sent as JSON, a text as it is. */
+  /** Sent as JSON; a string is sent unchanged. */
   body?: unknown;
 }
 
 export interface AskedEngine {
   engine: EngineApi;
-  /** `POST /containers/create`, without the version. */
+  /** The requests, such as `POST /containers/create`, without the API version. */
   asked: string[];
-  /** Of those that had one. */
-  // biome-ignore lint/suspicious/noExplicitAny: what was sent
+  /** The bodies of the requests that had one. */
+  // biome-ignore lint/suspicious/noExplicitAny: any JSON
   bodies: any[];
 }
 
-/** An engine that answers a call, such as `GET /version`, as it is told; what it is not told of is not there. */
+/** An engine with a given response for each call, such as `GET /version`; without a response, it returns 404. */
 export async function startAsked(
   answer: (call: string, query: URLSearchParams) => Reply | undefined,
 ): Promise<AskedEngine> {

@@ -26,7 +26,7 @@ const settings: Parameters<typeof listStackUpdateCommands>[1] = {
   ...{ app: null, workers: null },
 };
 
-describe('manualCommands', () => {
+describe('the list of manual commands', () => {
   it.each<[string, ReturnType<typeof started>, string[]]>([
     [
       'with files and env files of its own',
@@ -48,11 +48,11 @@ describe('manualCommands', () => {
         "docker compose -p svc -f 'a b.yaml' up -d",
       ],
     ],
-  ])('returns compose commands %s', (_, own, commands) => {
+  ])('contains compose commands %s', (_, own, commands) => {
     expect(listManualUpdateCommands(own)).toEqual(commands);
   });
 
-  it('keeps old container names', () => {
+  it('keeps container names in the old format', () => {
     const labels = { [composeLabels.service]: 'app', [composeLabels.number]: '1' };
     const own = { ...started('/opt/svc/docker-compose.yml', labels), name: 'svc_app_1' };
     const compose = 'docker compose --compatibility -p svc';
@@ -62,7 +62,7 @@ describe('manualCommands', () => {
   it.each([
     [`acme/svc:v1.4.2@sha256:${'1'.repeat(64)}`, 'acme/svc:vX.Y.Z'],
     [`acme/svc@sha256:${'1'.repeat(64)}`, 'acme/svc:vX.Y.Z'],
-  ])('returns Swarm commands for %s', (reference, image) => {
+  ])('contains Swarm commands for %s', (reference, image) => {
     const own = task(reference);
     const alone = { ...own, labels: { [swarmLabels.service]: 'svc_app' } };
     const expected = [`docker service update --image ${image} svc_app`];
@@ -82,7 +82,7 @@ describe('manualCommands', () => {
       { app: 'web' },
       '--stack svc --target vX.Y.Z --service web --service worker --service app',
     ],
-  ])('returns two stack commands for %s with %j and %j', (reference, workers, more, words) => {
+  ])('contains two stack commands for %s with %j and %j', (reference, workers, more, words) => {
     const order = `acme/svc-updater:1 ${words}`;
     expect(listStackUpdateCommands(task(reference), { ...settings, ...more }, workers)).toEqual([
       `${run} ${order}`,
@@ -91,7 +91,7 @@ describe('manualCommands', () => {
   });
 
   it.each([null, toListedContainer({ Id: 'c'.repeat(64), Names: ['/svc'], Image: 'acme/svc' })])(
-    'are the usual ones for %j',
+    'contains the default commands for %j',
     (own) => {
       expect(listManualUpdateCommands(own)).toEqual(['docker compose pull', 'docker compose up -d']);
     },

@@ -32,7 +32,7 @@ function home(
   return readDeployment(own, validateInstanceOptions({ ...plainOptions, ...options }), '/run/docker.sock');
 }
 
-describe('readHome', () => {
+describe('readDeployment', () => {
   it('reads everything that the updater needs from labels and mounts', () => {
     expect(home({})).toEqual({
       container: expect.objectContaining({ imageReference: 'acme/svc:latest', imageId: 'sha256:1234' }),
@@ -89,8 +89,8 @@ describe('readHome', () => {
   });
 });
 
-it('refuses Podman', async () => {
-  // As podman 4.3.1 says it.
+it('rejects Podman', async () => {
+  // The response of Podman 4.3.1.
   const Components = [{ Name: 'Podman Engine', Version: '4.3.1' }, { Name: 'Conmon' }];
   const { engine } = await startAsked(() => ({ body: { ApiVersion: '1.41', Components } }));
   await expect(locateDeployment(engine, validateInstanceOptions(plainOptions))).rejects.toMatchObject({
@@ -98,7 +98,7 @@ it('refuses Podman', async () => {
   });
 });
 
-describe('unreachable', () => {
+describe('the error for an unreachable engine', () => {
   const page = (status: number, text: string) =>
     createResponseError('GET /containers/json', { status, body: Buffer.from(text) });
   const denied = Object.assign(new Error('connect EACCES'), { code: 'EACCES' });
@@ -129,8 +129,8 @@ describe('unreachable', () => {
     ],
     [
       'another server',
-      new EngineError('not-an-engine', 'this is not an answer of an engine: <html>'),
-      'no usable engine responds at tcp://x:1: this is not an answer of an engine: <html>',
+      new EngineError('not-an-engine', 'the response is not from a container engine: <html>'),
+      'no usable engine responds at tcp://x:1: the response is not from a container engine: <html>',
       true,
     ],
   ])('distinguishes %s', (_, fault, message, mayPass) => {

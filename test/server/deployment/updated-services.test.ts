@@ -105,7 +105,7 @@ describe("another product's services", () => {
   });
 });
 
-it('finds the workers of the own Swarm stack by label or name', async () => {
+it("finds the workers of the server's Swarm stack by label or name", async () => {
   const of = (stack: string, service: string, more = {}) => ({
     labels: { [swarmLabels.stack]: stack, [swarmLabels.service]: service, ...more },
   });

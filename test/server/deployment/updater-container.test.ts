@@ -24,7 +24,7 @@ const settings = {
   removeOldImages: false,
 };
 
-/** No notifications, and the server's own container, which the updater believes. */
+/** No notifications, and the id of the server's container, which the updater trusts. */
 const own = ['SVC_UPDATER_NOTIFY=none', `SVC_UPDATER_CONTAINER=${'c'.repeat(64)}`];
 
 describe("the updater's container", () => {
@@ -39,7 +39,7 @@ describe("the updater's container", () => {
       StopTimeout: 120,
       Labels: { 'svc-updater.project': 'svc', 'svc-updater.directory': '/opt/svc', 'svc-updater.run': 'r1' },
     });
-    // With those of compose it would be taken for one of the project.
+    // With compose labels, the container would count as part of the project.
     expect(Object.keys(spec.Labels ?? {}).join()).not.toContain('com.docker.compose');
   });
 
@@ -89,7 +89,7 @@ describe("the updater's container", () => {
     const services = ['web', 'jobs'];
     const { Cmd, Env } = buildUpdaterContainer(home, settings, { ...order, services });
     expect(Cmd?.slice(-4)).toEqual(['--service', 'web', '--service', 'jobs']);
-    // Else a third service of the same image would refuse the run.
+    // Otherwise, the run would be refused because of a third service with the same image.
     expect(Env).toContain('SVC_UPDATER_EXCLUDE=*');
     const given = { ...settings, updaterEnvironment: { SVC_UPDATER_EXCLUDE: 'cron' } };
     expect(buildUpdaterContainer(home, given, { ...order, services }).Env?.slice(1)).toEqual([
@@ -99,7 +99,7 @@ describe("the updater's container", () => {
   });
 });
 
-describe('a container of the name', () => {
+describe("a container with the updater's name", () => {
   const labelled = (project: string, directory: string, ...binds: string[]) =>
     details({
       Config: { Labels: { 'svc-updater.project': project, 'svc-updater.directory': directory } },
@@ -111,7 +111,7 @@ describe('a container of the name', () => {
     ['of the same project and directory', labelled('svc', '/opt/svc', '/opt/svc:/opt/svc'), true],
     ['of another project on the directory', labelled('other', '/opt/svc', '/opt/svc:/opt/svc'), false],
     ['of another directory', labelled('svc', '/opt/other', '/opt/other:/opt/other'), false],
-    // Users of a platform can choose labels, and mount what is theirs.
+    // Users of a platform can choose labels, and mount their own files.
     ['of a user who copied the labels', labelled('svc', '/opt/svc'), false],
     ['of a user with a volume', labelled('svc', '/opt/svc', 'data:/opt/svc'), false],
     ['of a user with another directory', labelled('svc', '/opt/svc', '/home/ben:/opt/svc'), false],
@@ -129,11 +129,11 @@ describe('a container of the name', () => {
     ['created', '2026-11-21T10:00:00Z', true],
     ['created', '2026-11-21T09:00:00Z', false],
     ['exited', '2026-11-21T10:00:00Z', false],
-  ])('that is %s since %s is running or starting: %s', (Status, createdAt, expected) => {
+  ])('that has been %s since %s is running or starting: %s', (Status, createdAt, expected) => {
     expect(isUpdaterActive(details({ State: { Status } }, { createdAt }), now)).toBe(expected);
   });
 
-  it('reads what is available of a manually started run', () => {
+  it('provides the available facts about a manually started run', () => {
     expect(initialRunFactsOf(details({}, { args: ['--target', 'v1.5.0'] }))).toEqual({
       id: 'c'.repeat(12),
       kind: 'update',

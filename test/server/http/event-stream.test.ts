@@ -25,7 +25,7 @@ function rig(lastEventId: string | null = null, run = record('run1', WatchedReco
   };
 }
 
-/** A record with so many lines of the pull. */
+/** A record with `count` lines of the phase pull. */
 function recordWith(count: number): WatchedRecord {
   const run = record('run1', WatchedRecord) as WatchedRecord;
   for (let number = 1; number <= count; number++) run.add(line(`line ${number}`));
@@ -52,7 +52,7 @@ describe('the event stream of a run', () => {
     ]);
   });
 
-  it('is sent again when a cancellation is requested', async () => {
+  it('sends the run again when a cancellation is requested', async () => {
     const { run, stream } = rig();
     const following = follow(stream);
     await following.some(2);
@@ -74,7 +74,7 @@ describe('the event stream of a run', () => {
     expect([run.waiting, listeners()]).toEqual([0, 0]);
   });
 
-  it('escapes every message', async () => {
+  it('transmits messages with line breaks and control characters unchanged', async () => {
     const { run, stream } = rig();
     const following = follow(stream);
     await following.some(2);
@@ -85,7 +85,7 @@ describe('the event stream of a run', () => {
 });
 
 describe('a client that reconnects', () => {
-  it('loses no line wherever the connection broke', async () => {
+  it('misses no line, wherever the connection broke', async () => {
     const whole = recordWith(40);
     whole.add(line('updated', 'done'));
     const all = Array.from({ length: 40 }, (_, at) => `line ${at + 1}`).concat('updated');
@@ -110,14 +110,14 @@ describe('a client that reconnects', () => {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     run.add(line('c', 'recreate'));
-    // Never a state that the client has left behind.
+    // The client must not get a state older than the one it has received.
     await new Promise((resolve) => setTimeout(resolve, 5));
     run.add(line('d', 'verify'));
     expect(await next).toEqual(['run run1:3 recreate', 'line run1:4 d']);
   });
 
   it.each(['', 'run1', 'run1:-1', 'run1:1e3', 'run2:1', 'constructor'])(
-    'with "%s" is as one who comes fresh',
+    'with the unknown id "%s" starts like a new client',
     async (id) => {
       const following = follow(rig(id, recordWith(3)).stream);
       expect(await following.some(2)).toEqual(['retry 1000', 'run run1:3 pull']);
@@ -125,11 +125,11 @@ describe('a client that reconnects', () => {
   );
 });
 
-describe('silence', () => {
+describe('a silent stream', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it('is interrupted by a comment every 15 s', async () => {
+  it('sends a comment every 15 s', async () => {
     expect(keepAliveIntervalMs).toBe(15_000);
     const { run, stream, listeners } = rig();
     const following = follow(stream);

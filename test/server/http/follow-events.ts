@@ -6,12 +6,12 @@ import { expectValid } from './send-request.ts';
 export type Told = string;
 
 /**
- * Reads an event stream one entry at a time. Every `run` and `line` is held against its schema; with `run` its state is
- * told, with `line` its message.
+ * Reads an event stream one entry at a time, and validates each `run` and `line` against its schema. The text of a
+ * `run` contains its state, the text of a `line` its message.
  */
 export function follow(body: ReadableStream<Uint8Array> | null) {
   if (!body) throw new Error('there is no stream');
-  // Without a pipe, which would read ahead.
+  // A pipe would read more than one entry in advance.
   const reader = body.getReader();
   const decoder = new TextDecoder();
   const told: Told[] = [];
@@ -42,15 +42,15 @@ export function follow(body: ReadableStream<Uint8Array> | null) {
 
   return {
     next,
-    /** Every `run` that came so far, whole. */
+    /** All complete `run` objects received so far. */
     runs,
-    /** So many entries. */
+    /** The next `count` entries. */
     async some(count: number): Promise<Told[]> {
       const all: Told[] = [];
       while (all.length < count) all.push(await next());
       return all;
     },
-    /** All there is until the stream ends. */
+    /** All entries until the stream ends. */
     async rest(): Promise<Told[]> {
       const all: Told[] = [];
       for (let one = await next(); ; one = await next()) {

@@ -9,7 +9,7 @@ function rig() {
 }
 
 const bytes = (text: string) => new TextEncoder().encode(text);
-/** JSON of so many bytes that names a target. */
+/** JSON with a target, padded to `length` bytes. */
 const padded = (length: number) => '{"target":"v1.5.0"}'.padEnd(length, ' ');
 const halves = (text: string) => stream(bytes(text.slice(0, 9)), bytes(text.slice(9)));
 
@@ -19,13 +19,13 @@ describe('the size of a body', () => {
     ['one byte more', () => ({ body: padded(16_385) }), 413],
     ['one byte more in chunks', () => ({ body: halves(padded(16_385)) }), 413],
     ['a length that lies low', () => ({ body: padded(16_385), headers: { 'content-length': '2' } }), 413],
-  ])('%s', async (_, question, expected) => {
+  ])('is limited: %s', async (_, question, expected) => {
     const { ask, service } = rig();
     expect((await ask('POST', '', question())).status).toBe(expected);
     expect(service.calls).toEqual(expected === 202 ? ['start v1.5.0 for admin'] : []);
   });
 
-  it('stops reading an endless body at the limit', async () => {
+  it('limits the reading of an endless body', async () => {
     const { ask } = rig();
     let sent = 0;
     let isCancelled = false;
@@ -33,10 +33,10 @@ describe('the size of a body', () => {
       pull: (controller) => {
         sent += 1_024;
         controller.enqueue(new Uint8Array(1_024));
-        // Without end for a handler that counts; one that does not must not eat the machine.
+        // Ends only to protect the machine from a handler without a limit.
         if (sent > 1_000_000) controller.close();
       },
-      // Whoever sends may not even notice: nobody waits for it.
+      // The handler must not wait for the cancellation.
       cancel: () => {
         isCancelled = true;
         return new Promise<void>(() => {});
@@ -47,7 +47,7 @@ describe('the size of a body', () => {
     expect(isCancelled).toBe(true);
   });
 
-  it('is unknown if the connection breaks', async () => {
+  it('does not matter if the connection breaks: 400, and nothing is logged', async () => {
     const { ask, service, logged } = rig();
     const broken = new ReadableStream({
       pull: (controller) => {
@@ -68,21 +68,24 @@ describe('the type of a body', () => {
     ['text/plain', 415],
     ['text/plain, application/json', 415],
     ['application/x-www-form-urlencoded', 415],
-  ])('%s: %i', async (type, expected) => {
+  ])('is checked, %s: %i', async (type, expected) => {
     const { ask } = rig();
-    // Bytes, as text would get a type of its own.
+    // Bytes, because a string would get a default type.
     expect((await ask('POST', '', { body: bytes('{}'), type })).status).toBe(expected);
   });
 
-  it.each([null, 'text/plain', 'application/json'])('is of no matter where it is empty: %s', async (type) => {
-    const { ask, service } = rig();
-    expect((await ask('POST', '', { type })).status).toBe(202);
-    expect((await ask('POST', '', { type, body: bytes('') })).status).toBe(202);
-    expect((await ask('POST', '', { type, body: stream() })).status).toBe(202);
-    expect(service.calls).toEqual(['start null for admin', 'start null for admin', 'start null for admin']);
-    expect((await ask('PUT', '/channel', { type, body: bytes('') })).status).toBe(400);
-    expect((await ask('PUT', '/channel', { type })).status).toBe(400);
-  });
+  it.each([null, 'text/plain', 'application/json'])(
+    'does not matter if the body is empty: %s',
+    async (type) => {
+      const { ask, service } = rig();
+      expect((await ask('POST', '', { type })).status).toBe(202);
+      expect((await ask('POST', '', { type, body: bytes('') })).status).toBe(202);
+      expect((await ask('POST', '', { type, body: stream() })).status).toBe(202);
+      expect(service.calls).toEqual(['start null for admin', 'start null for admin', 'start null for admin']);
+      expect((await ask('PUT', '/channel', { type, body: bytes('') })).status).toBe(400);
+      expect((await ask('PUT', '/channel', { type })).status).toBe(400);
+    },
+  );
 });
 
 describe('the content of a body', () => {
@@ -92,7 +95,7 @@ describe('the content of a body', () => {
     ['{"target":"canary"}', 'canary'],
     ['{"target":"v1.6.0-canary.3"}', 'canary'],
     ['\ufeff{"target":"v1.5.0"}', 'v1.5.0'],
-  ])('%s starts %s', async (body, target) => {
+  ])('%s starts an update with the target %s', async (body, target) => {
     const { ask, service } = rig();
     expect((await ask('POST', '', { body })).status).toBe(202);
     expect(service.calls).toEqual([`start ${target} for admin`]);
@@ -119,7 +122,7 @@ describe('the content of a body', () => {
     ...['', '1.5.0', 'v1.5.0\\n', 'v1.5.0-rc.1', 'latest', '--help', '../x', '$(id)'].map(
       (target): [string, string] => [`{"target":"${target}"}`, aTarget],
     ),
-  ])('%j: 400', async (body, detail) => {
+  ])('is rejected with 400: %j', async (body, detail) => {
     const { ask, service } = rig();
     const { status, json } = await ask('POST', '', { body, type: 'application/json' });
     expect([status, json.detail]).toEqual([400, detail]);
@@ -130,7 +133,7 @@ describe('the content of a body', () => {
     ['{"channel":"canary"}', 200],
     ['{"channel":"nightly"}', 400],
     ['{"channel":"canary","target":"v1.5.0"}', 400],
-  ])('the channel by %s: %i', async (body, expected) => {
+  ])('sets the channel or is rejected, %s: %i', async (body, expected) => {
     const { ask, service } = rig();
     const { status, json } = await ask('PUT', '/channel', { body });
     expect(status).toBe(expected);
@@ -138,12 +141,15 @@ describe('the content of a body', () => {
     if (body.includes('nightly')) expect(json.detail).toBe(`${must} channel must be one of stable, canary.`);
   });
 
-  it.each(['{"target":"LONG"}', '{"target":"v1.5.0",LONG}', 'LONG'])('is not repeated: %s', async (form) => {
-    const { ask } = rig();
-    const long = 'evil<script>'.repeat(500);
-    const { status, text } = await ask('POST', '', { body: form.replace('LONG', long) });
-    expect(status).toBe(400);
-    expect(text).not.toContain('evil');
-    expect(text.length).toBeLessThan(300);
-  });
+  it.each(['{"target":"LONG"}', '{"target":"v1.5.0",LONG}', 'LONG'])(
+    'is not repeated in the response: %s',
+    async (form) => {
+      const { ask } = rig();
+      const long = 'evil<script>'.repeat(500);
+      const { status, text } = await ask('POST', '', { body: form.replace('LONG', long) });
+      expect(status).toBe(400);
+      expect(text).not.toContain('evil');
+      expect(text.length).toBeLessThan(300);
+    },
+  );
 });

@@ -15,7 +15,7 @@ function rig(settings: Partial<ValidatedInstanceOptions> = {}) {
 const choice = { channel: 'canary' };
 const eventStream = { accept: 'text/event-stream' };
 
-/** Each question that there is, and what a user gets for it, and an admin. */
+/** Each request, and the status that a user and an admin get. */
 const endpoints: [method: string, where: string, question: Question, user: number, admin: number][] = [
   ['GET', '', {}, 200, 200],
   ['GET', '?refresh=1', {}, 200, 200],
@@ -42,7 +42,7 @@ describe('the endpoints', () => {
     ['?refresh=1', 'refresh'],
     ['?refresh', 'status'],
     ['?notes=1', 'status with notes'],
-  ])('refresh with %s: %s', async (query, call) => {
+  ])('interpret the query %s as %s', async (query, call) => {
     const { ask, service } = rig();
     expect((await ask('GET', query)).status).toBe(200);
     expect(service.calls).toEqual([call]);
@@ -60,13 +60,13 @@ describe('the endpoints', () => {
     [{ when: 'now' }, 'start null for admin'],
     [{ when: 'idle' }, 'start null when idle for admin'],
     [{ force: true }, 'start null by force for admin'],
-  ])('start an update by %j: %s', async (body, call) => {
+  ])('start an update with %j: %s', async (body, call) => {
     const { ask, service } = rig();
     expect((await ask('POST', '', { body })).status).toBe(202);
     expect(service.calls).toEqual([call]);
   });
 
-  it('cancel', async () => {
+  it('cancel a run', async () => {
     const { ask, service } = rig();
     expect((await ask('DELETE', '/progress')).json.reason).toEqual(notRunning);
     service.run = record();
@@ -76,7 +76,7 @@ describe('the endpoints', () => {
     expect(service.calls).toEqual(['cancel for admin', 'cancel for anna']);
   });
 
-  it.each(reasonCodes)('refuse an update and a rollback: %s', async (code) => {
+  it.each(reasonCodes)('reject an update and a rollback with the reason %s', async (code) => {
     const { ask, service } = rig();
     service.reason = { code, message: 'Not now.', refusal: 'modified-since', advice: 'Look.' };
     expect((await ask('HEAD', '/rollback')).status).toBe(409);
@@ -97,7 +97,7 @@ describe('the endpoints', () => {
   });
 
   it.each([undefined, {}, { confirm: 1 }, { confirm: 'v1.4.1', when: 'idle', force: true }])(
-    'refuse a rollback that %j asks for',
+    'reject a rollback with the body %j',
     async (body) => {
       const { ask, service } = rig();
       expect((await ask('POST', '/rollback', { body })).status).toBe(400);
@@ -135,24 +135,27 @@ describe('the endpoints', () => {
     service.run.end({ outcome: 'updated', message: 'updated' });
     const where = '/progress?lastEventId=run1:end';
     expect((await ask('GET', where, { headers: eventStream })).status).toBe(204);
-    // The header is of the last connection, the address of the first.
+    // The header is sent by the last connection; the address is still that of the first.
     const headers = { ...eventStream, 'last-event-id': 'run1:1' };
     expect((await ask('GET', where, { headers })).status).toBe(200);
   });
 
-  it.each(['', '?notes=1', '/progress', '/history'])('answer HEAD as GET: %s', async (where) => {
-    const { ask, service } = rig();
-    service.run = record();
-    const got = await ask('GET', where);
-    const head = await ask('HEAD', where);
-    expect([head.status, head.text, ...head.headers]).toEqual([200, '', ...got.headers]);
-    expect(service.calls[0]).toBe(service.calls[1]);
-  });
+  it.each(['', '?notes=1', '/progress', '/history'])(
+    'respond to HEAD as to GET, without a body: %s',
+    async (where) => {
+      const { ask, service } = rig();
+      service.run = record();
+      const got = await ask('GET', where);
+      const head = await ask('HEAD', where);
+      expect([head.status, head.text, ...head.headers]).toEqual([200, '', ...got.headers]);
+      expect(service.calls[0]).toBe(service.calls[1]);
+    },
+  );
 });
 
 describe('paths and methods', () => {
   it.each(['/', '/progress/', '/Progress', '/%70rogress', '/%2e%2e/x', '/%', '/%00', '/../x', '//'])(
-    'there is nothing at %s',
+    'return 404 for the unknown path %s',
     async (where) => {
       const { ask, service } = rig();
       for (const method of ['GET', 'POST', 'PUT']) {
@@ -169,7 +172,7 @@ describe('paths and methods', () => {
     ['/history', 'GET, HEAD', ['POST', 'PUT', 'DELETE', 'OPTIONS']],
     ['/rollback', 'GET, HEAD, POST', ['DELETE', 'PUT', 'PATCH', 'OPTIONS']],
     ['/channel', 'PUT', ['GET', 'HEAD', 'POST', 'DELETE', 'PATCH', 'OPTIONS']],
-  ])('%s has %s only', async (where, allow, others) => {
+  ])('allow on %s only %s', async (where, allow, others) => {
     const { ask, service } = rig();
     for (const method of others) {
       const { status, headers } = await ask(method, where);
@@ -182,7 +185,7 @@ describe('paths and methods', () => {
 
 describe('authorization', () => {
   it.each(endpoints)(
-    '%s %s %j: nobody 401, a user %i, an admin %i',
+    '%s %s %j: 401 without a login, %i for a user, %i for an admin',
     async (method, where, question, user, admin) => {
       const { ask, service } = rig();
       service.run = record();
@@ -209,7 +212,7 @@ describe('authorization', () => {
     { name: 'anna' },
     { role: 'admin', name: 5 },
     { role: ['admin'] },
-  ])('%j is not logged in', async (caller) => {
+  ])('treats the caller %j as not logged in', async (caller) => {
     const { ask, service } = rig({ authorize: () => caller as 'admin' });
     expect((await ask('GET')).status).toBe(401);
     expect((await ask('POST')).status).toBe(401);
@@ -220,12 +223,12 @@ describe('authorization', () => {
     ['admin', 'admin'],
     [{ role: 'admin', name: 'Anna Ä. 🎉' }, 'Anna Ä. 🎉'],
     [{ role: 'admin', name: '' }, 'admin'],
-    // What starts by itself has that name.
+    // Automatic updates have that name.
     [{ role: 'admin', name: ' automatic' }, 'admin'],
     [{ role: 'admin', name: 'a\u0000b\nc\u001b[31m\u0085\u2028' }, 'a\\u0000b\\u000ac\\u001b[31m\\u0085'],
     [{ role: 'admin', name: 'x\u202egnp.exe\u2066\u200f\u061c.' }, 'x\\u202egnp.exe\\u2066\\u200f\\u061c.'],
     [{ role: 'admin', name: '🎉'.repeat(300) }, '🎉'.repeat(200)],
-  ])('%j starts as %j', async (caller, by) => {
+  ])('records the caller %j as %j', async (caller, by) => {
     const { ask, service } = rig({ authorize: () => caller });
     await ask('POST');
     await ask('DELETE', '/progress');
@@ -247,14 +250,14 @@ describe('same origin', () => {
   it.each<[Record<string, string>, boolean]>([
     [{}, true],
     [{ authorization: 'Bearer x' }, true],
-    // Whatever it carries, a browser's own words count.
+    // The browser's own header counts, with or without credentials.
     [{ 'sec-fetch-site': 'same-origin' }, true],
     [{ 'sec-fetch-site': 'cross-site' }, false],
     [{ 'sec-fetch-site': 'none' }, false],
     [{ origin }, true],
     [{ origin: 'https://evil.example' }, false],
     [{ origin: 'null' }, false],
-    // A login that a browser adds by itself.
+    // Credentials that a browser adds automatically.
     [{ authorization: 'Basic YTpi' }, false],
     [{ authorization: ' Negotiate x' }, false],
     [{ authorization: 'Basic YTpi', origin }, true],
@@ -274,10 +277,10 @@ describe('same origin', () => {
     [{ ...cookie, origin: 'http://10.0.0.5:3000', host: '10.0.0.5:3000' }, true],
     [{ ...cookie, origin: 'http://svc.example', host: 'SVC.example:80' }, true],
     [{ ...cookie, origin: 'http://10.0.0.5:3001', host: '10.0.0.5:3000' }, false],
-    // The host that the browser named counts, not the one that a proxy calls.
+    // The Host header must match the origin; a proxy must not change it.
     [{ ...cookie, origin, host: 'proxied.example' }, false],
     [{ ...cookie, origin, host: 'not a host' }, false],
-  ])('%j: %s', async (headers, isFine) => {
+  ])('is required for changes, %j: %s', async (headers, isFine) => {
     const { ask, service } = rig();
     const posted = await ask('POST', '', { headers });
     const put = await ask('PUT', '/channel', { headers, body: choice });
@@ -291,14 +294,14 @@ describe('same origin', () => {
   });
 });
 
-describe('reading for another site', () => {
+describe('a GET request that starts an updater', () => {
   it.each([
     ['cross-site', 403],
     ['same-site', 403],
     ['same-origin', 200],
     ['none', 200],
     [null, 200],
-  ])('%s: starts an updater: %s', async (site, status) => {
+  ])('with Sec-Fetch-Site %s returns %s', async (site, status) => {
     const { ask, service } = rig();
     const headers = { cookie: 'session=1', ...(site !== null && { 'sec-fetch-site': site }) };
     const asked = [ask('GET', '/report', { headers }), ask('GET', '/rollback', { headers })];
@@ -313,22 +316,25 @@ describe('internal errors', () => {
 
   afterEach(() => void vi.useRealTimers());
 
-  it.each(endpoints)('%s %s: 500 says nothing, 503 when to come back, the log everything', async (...way) => {
-    const [method, where, question] = way;
-    const { ask, service, logged } = rig();
-    service.failure = new Unavailable(secret);
-    const away = await ask(method, where, question);
-    expect([away.status, away.headers.get('retry-after')]).toEqual([503, '5']);
-    service.failure = failure;
-    const { status, json } = await ask(method, where, question);
-    expect([status, json?.title ?? 'Internal Server Error']).toEqual([500, 'Internal Server Error']);
-    expect(logged.map(({ level, cause }) => [level, cause])).toEqual([
-      ['warn', expect.any(Unavailable)],
-      ['error', failure],
-    ]);
-  });
+  it.each(endpoints)(
+    '%s %s: 500 reveals nothing, 503 has Retry-After, and the log has the cause',
+    async (...way) => {
+      const [method, where, question] = way;
+      const { ask, service, logged } = rig();
+      service.failure = new Unavailable(secret);
+      const away = await ask(method, where, question);
+      expect([away.status, away.headers.get('retry-after')]).toEqual([503, '5']);
+      service.failure = failure;
+      const { status, json } = await ask(method, where, question);
+      expect([status, json?.title ?? 'Internal Server Error']).toEqual([500, 'Internal Server Error']);
+      expect(logged.map(({ level, cause }) => [level, cause])).toEqual([
+        ['warn', expect.any(Unavailable)],
+        ['error', failure],
+      ]);
+    },
+  );
 
-  it('ends a stream that is requested during shutdown, so that the client reconnects', async () => {
+  it('during shutdown: a requested stream ends, so that the client reconnects', async () => {
     const { ask, service } = rig();
     await service.start({ target: null, when: 'now', force: false, by: 'admin' });
     service.close();
@@ -339,7 +345,7 @@ describe('internal errors', () => {
   });
 
   it.each(endpoints.slice(0, 4))(
-    '%s %s: 503 while the server closes, for whom it would serve',
+    '%s %s: 503 for authorized callers while the server closes',
     async (...way) => {
       const [method, where, question, user] = way;
       const { ask, service, logged } = rig();
@@ -354,7 +360,7 @@ describe('internal errors', () => {
     },
   );
 
-  it('503 if authorize() does not respond within 10 s', async () => {
+  it('return 503 if authorize() does not respond within 10 s', async () => {
     vi.useFakeTimers();
     const late = Promise.withResolvers<Caller>();
     const { ask, service } = rig({ authorize: () => late.promise });
@@ -367,12 +373,12 @@ describe('internal errors', () => {
     await vi.advanceTimersByTimeAsync(1);
     await asked;
     expect([status, vi.getTimerCount()]).toEqual([503, 0]);
-    // What it says afterwards is nobody's trouble.
+    // A later error of authorize() has no effect.
     late.reject(new Error(secret));
     expect(service.calls).toEqual([]);
   });
 
-  it('authorize throws', async () => {
+  it('return 500 if authorize() throws', async () => {
     const { ask, service, logged } = rig({
       authorize: () => {
         throw failure;
@@ -390,7 +396,7 @@ it('the OpenAPI document describes only responses that tests have seen', async (
     [{ body: new Uint8Array(20_000) }, 413],
     [{ body: '{}', type: 'text/plain' }, 415],
   ];
-  // A stream and a run that is not there, which other tests see in words of their own.
+  // Two responses that no other test of this file gets for HEAD.
   expect((await ask('HEAD', '/progress')).status).toBe(404);
   const ended = rig();
   ended.service.run = record();

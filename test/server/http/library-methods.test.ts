@@ -4,7 +4,7 @@ import { MemoryService } from './memory-service.ts';
 
 type Method = 'update' | 'rollback' | 'setChannel' | 'skip' | 'setAutomatic';
 
-/** A method as JavaScript may call it, and its service. */
+/** A method called without type checks, as JavaScript can call it, and its service. */
 function rig(method: Method): { service: MemoryService; ask: (argument: unknown) => Promise<unknown> } {
   const service = new MemoryService();
   const called: (argument: never) => Promise<unknown> = createLibraryMethods(service, {
@@ -50,7 +50,7 @@ it.each<[Method, unknown, string]>([
   ['update', { target: 'v1.6.0-canary.3', by: 'anna' }, 'start canary for anna'],
   ['update', { target: undefined, when: 'idle', allSteps: true }, 'start null when idle all the way for svc'],
   ['rollback', { confirm: 'v1.4.1', force: true, by: 'ben' }, 'rollback v1.4.1 by force for ben'],
-])('%s(%j) asks the service', async (method, argument, asked) => {
+])('%s(%j) calls the service', async (method, argument, asked) => {
   const { service, ask } = rig(method);
   await ask(argument);
   expect(service.calls).toEqual([asked]);

@@ -18,21 +18,21 @@ import {
   statusSchema,
 } from '../../../src/wire/status.ts';
 
-/** What no answer may ever say. */
+/** A text that no response may contain. */
 export const secret = 'hunter2 at /opt/svc/.env';
 
-/** A service that updates nothing: what it is asked it remembers, what it answers is set from outside. */
+/** A service that updates nothing. It records its calls; tests set its results. */
 export class MemoryService implements UpdateService {
   readonly version = 'v1.4.2';
-  /** In order, such as `start v1.5.0 for admin`. */
+  /** The calls in order, such as `start v1.5.0 for admin`. */
   readonly calls: string[] = [];
   /** The current run. */
   run: RunRecord | null = null;
-  /** Why nothing may start. */
+  /** Why nothing can start. */
   reason: Reason | null = null;
   /** Why nothing can be cancelled. */
   cancelReason: CancelReason | null = null;
-  /** Thrown by whatever is asked of it. */
+  /** The error that every call throws. */
   failure: unknown = null;
   readonly #closing = new AbortController();
 
@@ -157,6 +157,6 @@ export const rollbackOffer: RollbackOffer = {
 
 export const notRunning: CancelReason = { code: 'not-running', message: 'No update is on.' };
 
-/** The record of a run that has just begun. */
+/** The record of a run that has just started. */
 export const record = (id = 'run1', Kind = RunRecord): RunRecord =>
   new Kind(createRun({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }));

@@ -110,14 +110,14 @@ it.each<[string, Status, Run[], Record<string, string>]>([
   expect(read(formatMetrics(status, past))).toEqual(metrics);
 });
 
-it('asks for nothing except the status and the history', async () => {
+it('reads only the status and the history', async () => {
   const service = new MemoryService();
   const { metrics } = createLibraryMethods(service, { path: '/', name: 'svc' });
   expect(read(await metrics())).toMatchObject({ update_available: '1', feed_age_seconds: '129' });
   expect(service.calls).toEqual(['status', 'history']);
 });
 
-it('works without the history', async () => {
+it('reports metrics even if the history cannot be read', async () => {
   const service = new MemoryService();
   service.history = () => Promise.reject(new Error('the store does not answer'));
   const { metrics } = createLibraryMethods(service, { path: '/', name: 'svc' });

@@ -12,14 +12,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { NodeRig } from './node-rig.ts';
 import { path } from './send-request.ts';
 
-/** What a request line, or `:path`, can name that is no path, or one that is read in two ways. */
+/** Request targets (HTTP/2: `:path`) that are no path, or that are ambiguous. */
 const targets = [
   ...['x:@evil/', 'a:[/', '@evil/', '?', '*', '//[', '//evil:99999999/', '/\\evil'],
   ...['/[', '/%', '/%00', '/../..', 'http://[', 'http://a:b@c/', 'urn:a:[', '\xff'],
   ...[`x:@evil${path}`, `//evil${path}`, `${path}/%`, `${path}?[`, `${path}\\..`],
 ];
 
-/** What would have ended the server's process. */
+/** Errors that would have ended the server's process. */
 const fatal: unknown[] = [];
 const note = (error: unknown) => void fatal.push(error);
 let rig: NodeRig;
@@ -40,7 +40,7 @@ const expressOf = (mount: (app: express.Express) => void): Server => {
   return createServer(app).listen(0, '127.0.0.1');
 };
 
-/** Each way in which docs/server-library.md mounts the endpoints on `node:http`, and some that people take instead. */
+/** The ways of docs/server-library.md to mount the endpoints on `node:http`, and other common ways. */
 const mounts: [string, () => Server | Promise<Server>][] = [
   [
     'node:http',
@@ -67,7 +67,7 @@ const mounts: [string, () => Server | Promise<Server>][] = [
 describe.each(mounts)('%s', (_, start) => {
   beforeEach(async () => rig.use(await start()));
 
-  it('serves the endpoints and its own routes', async () => {
+  it("serves the endpoints and the application's own routes", async () => {
     expect(await (await fetch(rig.url())).json()).toMatchObject({ version: 'v1.4.2' });
     expect(await (await fetch(new URL('/theirs', rig.url()))).text()).toBe('theirs');
     expect((await fetch(rig.url('/x'))).headers.get('content-type')).toBe('application/problem+json');
@@ -77,7 +77,7 @@ describe.each(mounts)('%s', (_, start) => {
     expect(rig.service.calls).toEqual(['status', 'start v1.5.0 for admin', 'start null for admin']);
   });
 
-  it('survives every malformed target', async () => {
+  it('survives every malformed request target', async () => {
     for (const target of targets) {
       expect([target, await rawly(target)]).toEqual([
         target,
@@ -89,7 +89,7 @@ describe.each(mounts)('%s', (_, start) => {
   });
 });
 
-/** The first line of an answer; empty where the connection was closed, null where it was neither within 30 s. */
+/** The first line of the response; empty if the connection was closed, null if neither happened within 30 s. */
 async function rawly(target: string): Promise<string | null> {
   const socket = connect(rig.port, '127.0.0.1').setEncoding('latin1');
   let said = '';
@@ -104,13 +104,13 @@ async function rawly(target: string): Promise<string | null> {
   return said === '' && closed[0] === true && !socket.readableEnded ? null : (said.split('\r\n')[0] ?? '');
 }
 
-/** The status of an answer; 0 where the stream was closed, null where it was neither within 30 s. */
+/** The status of the response; 0 if the stream was closed, null if neither happened within 30 s. */
 async function overHttp2(
   session: ClientHttp2Session,
   target: string,
   scheme = 'http',
 ): Promise<number | null> {
-  // Of another scheme than http and https a path is not looked at on its way.
+  // With a scheme other than http and https, the path is not validated on its way.
   const stream = session.request({ ':path': target, ':scheme': scheme, ':method': 'POST' });
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(null), 30_000);
@@ -126,7 +126,7 @@ async function overHttp2(
   });
 }
 
-it('over HTTP/2 survives every malformed target and serves', async () => {
+it('survives every malformed request target over HTTP/2, and serves the endpoints', async () => {
   const server = createHttp2Server((...asked) => rig.handler(...(asked as unknown as [never, never])));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -50,7 +50,7 @@ describe('toNodeHandler', () => {
     expect(service.calls).toEqual([]);
   });
 
-  it('responds to a too large body without Content-Length', async () => {
+  it('responds with 413 to a too large body without Content-Length', async () => {
     const { service } = await start();
     const body = `186a0\r\n${'x'.repeat(100_000)}\r\n0\r\n\r\n`;
     const headers = ['Host: a', 'Transfer-Encoding: chunked', 'Content-Type: application/json'];
@@ -60,7 +60,7 @@ describe('toNodeHandler', () => {
     expect((await fetch(rig.url())).status).toBe(200);
   });
 
-  it('responds to a body that is incomplete after 10 s', async () => {
+  it('responds with 408 to a body that is incomplete after 10 s', async () => {
     const { service } = await start();
     const half = head(`POST ${path}`, 'Host: a', 'Content-Length: 20', 'Content-Type: application/json');
     const { socket } = await rig.talk(head(`GET ${path}`, 'Host: a'), '\r\n\r\n');
@@ -106,7 +106,7 @@ describe('a stream', () => {
     expect(rig.asked[0]?.signal.aborted).toBe(true);
   });
 
-  it('is limited to a hundred open streams', async () => {
+  it('is rejected if a hundred streams are already open', async () => {
     const { service } = await start();
     service.run = record();
     const headers = { accept: 'text/event-stream' };
@@ -133,7 +133,7 @@ describe('a stream', () => {
     await start(async () => {
       const body = new ReadableStream({
         pull(controller) {
-          // A handler that does not wait must not eat the machine.
+          // Ends only to protect the machine from a handler that does not wait.
           if (++made > 2_000) controller.close();
           else controller.enqueue(new Uint8Array(64 * 1024));
         },
@@ -146,7 +146,7 @@ describe('a stream', () => {
     const { socket } = await rig.talk(head(`GET ${path}`, 'Host: a'), '\r\n\r\n');
     socket.pause();
     let before = -1;
-    // What the kernel takes for both of them is taken at once; one look after a moment without the processor tells nothing.
+    // The kernel's buffers fill up at once. One unchanged count is not enough: the process may have been paused.
     for (let still = 0; still < 5; before = made) {
       await sleep(20);
       still = made > before ? 0 : still + 1;
@@ -174,7 +174,7 @@ describe('a stream', () => {
 });
 
 describe('a body that a framework has read', () => {
-  /** Reads the body as frameworks do, and sets what they would. */
+  /** Reads the body as frameworks do, and sets `request.body`. */
   async function startWith(body: (text: string) => unknown): Promise<NodeRig> {
     rig = new NodeRig();
     await rig.listen(async (request: NodeRequest, response) => {
@@ -190,17 +190,17 @@ describe('a body that a framework has read', () => {
     ['an object', JSON.parse],
     ['a text', (text) => text],
     ['bytes', (text) => Buffer.from(text)],
-  ])('counts as %s', async (_, body) => {
+  ])('is accepted as %s', async (_, body) => {
     const { service } = await startWith(body);
     expect((await rig.post('{"target":"v1.5.0"}')).status).toBe(202);
     expect((await rig.post(`{"target":"${'x'.repeat(20_000)}"}`)).status).toBe(413);
     expect((await rig.post('{"x":1}')).status).toBe(400);
-    // A form that a page of another site can send stays one.
+    // A form that a page of another site can send is still rejected.
     expect((await rig.post('{"target":"v1.5.0"}', 'text/plain')).status).toBe(415);
     expect(service.calls).toEqual(['start v1.5.0 for admin']);
   });
 
-  it('is an error if it was not kept', async () => {
+  it('causes a 500 if the framework did not keep it', async () => {
     const { service, logged } = await startWith(() => undefined);
     expect((await rig.post('{"target":"v1.5.0"}')).status).toBe(500);
     expect(String(logged[0])).toContain('the request body had already been read');
@@ -208,7 +208,7 @@ describe('a body that a framework has read', () => {
   });
 });
 
-it('responds to unreadable requests', async () => {
+it('responds with 400 to unreadable requests', async () => {
   rig = new NodeRig();
   const unreadable = () => {
     throw new TypeError('Invalid URL');

@@ -7,10 +7,10 @@ import { type NodeHandler, toNodeHandler } from '../../../src/server/http/node-h
 import { MemoryService } from './memory-service.ts';
 import { path } from './send-request.ts';
 
-/** The endpoints behind a server of `node:http`, or of what stands on it. */
+/** The endpoints behind a server of `node:http`, or of a framework based on it. */
 export class NodeRig {
   readonly service = new MemoryService();
-  /** What the endpoints were asked. */
+  /** The requests that reached the endpoints. */
   readonly asked: Request[] = [];
   readonly logged: unknown[] = [];
   readonly handler: NodeHandler;
@@ -56,7 +56,7 @@ export class NodeRig {
     return fetch(this.url(where), { method: 'POST', body, headers: { 'content-type': type } });
   }
 
-  /** Sends a text, and gives what comes until it contains another. */
+  /** Sends a text, and returns the received text as soon as it contains `until`. */
   async talk(text: string, until: string): Promise<{ socket: Socket; answer: string }> {
     const socket = connect(this.port, '127.0.0.1');
     this.#sockets.push(socket);

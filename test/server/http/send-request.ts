@@ -23,13 +23,13 @@ interface Document {
   components: { responses: Record<string, ResponseObject>; headers: object };
 }
 
-/** As it is published. */
+/** The document as it is published. */
 export const document = JSON.parse(JSON.stringify(openApi(path, '1.0.0'))) as Document;
 
-/** Every answer that was seen, such as `GET /api/v1/instance/update 200 application/json`. */
+/** Every response that a test has received, such as `GET /api/v1/instance/update 200 application/json`. */
 export const seen = new Set<string>();
 
-/** Every answer that the document describes, in the same words. */
+/** Every response that the document describes, in the same format. */
 export const described = Object.entries(document.paths).flatMap(([where, operations]) =>
   Object.entries(operations).flatMap(([method, { responses }]) =>
     Object.entries(responses).flatMap(([status, response]) =>
@@ -44,9 +44,9 @@ export interface Question {
   /** Default `admin`. */
   as?: Caller;
   headers?: Record<string, string>;
-  /** Anything but text and bytes is sent as JSON. */
+  /** Sent as JSON, unless it is a string, bytes or a stream. */
   body?: unknown;
-  /** Default: that of JSON, where there is a body. */
+  /** Default: `application/json` if there is a body. */
   type?: string | null;
 }
 
@@ -54,14 +54,14 @@ export interface Answer {
   status: number;
   headers: Headers;
   text: string;
-  /** The text as JSON, where it is some. */
+  /** The parsed text if the type is JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: its schema has been checked
   json: any;
-  /** Not read yet where it is an event stream. */
+  /** Its body has not been read yet if it is an event stream. */
   response: Response;
 }
 
-/** A handler with a caller whom the request names, and who asks it and holds every answer against the document. */
+/** A handler that gets the caller from the request, and `ask`, which checks each response against the document. */
 export function door(service: UpdateService, settings: Partial<ValidatedInstanceOptions> = {}) {
   const logged: LogEntry[] = [];
   const handle = createHandler(service, {
@@ -93,10 +93,10 @@ export function request(method: string, where = '', { as = 'admin', headers, bod
   });
 }
 
-/** A body whose length is not said beforehand. */
+/** A body of unknown length. */
 export const stream = (...chunks: Uint8Array[]) => ReadableStream.from(chunks);
 
-/** Holds an answer against the document. */
+/** Checks a response against the document. */
 export async function check(method: string, where: string, response: Response): Promise<Answer> {
   const { status, headers } = response;
   const said = describedResponse(method, where, status);
@@ -127,7 +127,7 @@ export async function check(method: string, where: string, response: Response): 
 function describedResponse(method: string, where: string, status: number): ResponseObject | undefined {
   const operations = document.paths[where];
   const { NotFound, MethodNotAllowed, ...others } = document.components.responses;
-  // Who asks is looked at before there is any path.
+  // The caller is authorized before the path is checked.
   const before: Record<number, ResponseObject | undefined> = {
     401: others.Unauthorized,
     500: others.InternalError,
@@ -150,10 +150,7 @@ function resolve<T extends { $ref?: string }>(object: T): T {
     .reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], document) as T;
 }
 
-/**
- * The document lets answers grow. What this server says is all in it, though: every member, and every word where it names
- * some.
- */
+/** The document allows unknown members and values in responses. This server must only send those that are described. */
 const closed = close(document) as Document;
 function close(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
@@ -173,7 +170,7 @@ formats.default(ajv);
 ajv.addVocabulary(['components', 'x-extensible-enum']);
 const validators = new Map<string, ValidateFunction>();
 
-/** Against a schema of the document, as it is and closed. */
+/** Validates a value with a schema of the document, both as published and without unknown members. */
 export function expectValid(schema: object, value: unknown): void {
   for (const { components } of [document, closed]) {
     const key = JSON.stringify([schema, components === closed.components]);

@@ -17,7 +17,7 @@ const container = (Status: string, { exitCode = 0, to = 'v1.5.0', tries = '1' } 
   );
 const failed = (tries: string) => container('exited', { exitCode: 4, tries });
 
-/** A server that has read the releases since, and has followed nothing. */
+/** A server that has read the releases since then, and follows no download. */
 const facts = {
   offered: 'v1.5.0' as string | null,
   checkedAt: at(0.2),
@@ -39,7 +39,7 @@ it.each<[string, Partial<typeof facts>, object]>([
   ['a tenth failure after a day', { found: failed('10'), now: at(24) }, { kind: 'launch', tries: 11 }],
   ['a count that is no number', { found: failed('x'), now: at(1) }, { kind: 'launch', tries: 2 }],
   ['a container that never started', { found: container('created') }, { kind: 'tell', state: 'waiting' }],
-  // A server that has just started, has no feed, or whose release was skipped.
+  // The server has just started, has no feed, or its release was skipped.
   ['a running download, nothing offered', { offered: null, found: container('running') }, { kind: 'leave' }],
   ['a finished download, nothing offered', { offered: null, found: container('exited') }, { kind: 'leave' }],
   [
@@ -97,7 +97,7 @@ it.each<[string, Partial<typeof facts>, object]>([
     { offered: null, found: container('exited'), version: 'v1.5.0' },
     { kind: 'remove' },
   ],
-])('%s', (_, given, step) => {
+])('plans the step of a prefetch: %s', (_, given, step) => {
   const { offered: to, checkedAt, now, ...others } = { ...facts, ...given };
   const offered = to === null ? null : { release: to === 'none' ? null : { to, target: to }, checkedAt };
   expect(planPrefetch({ ...others, offered }, now)).toMatchObject(step);

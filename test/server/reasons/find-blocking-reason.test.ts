@@ -19,13 +19,13 @@ describe('the reason why an update cannot start', () => {
     [job('cron', 'running'), 'cron-running'],
     [job('cleanup', 'running'), 'cleanup-running'],
     [job('job', 'running'), 'job-running'],
-    // These wait for the end of the update.
+    // Queued jobs wait until the update has finished.
     [job('backup', 'queued'), null],
-  ])('of %j is %s', (one, code) => {
+  ])('for %j is %s', (one, code) => {
     expect(findBlockingReason({ ...free, jobs: [one] })?.code ?? null).toBe(code);
   });
 
-  it('reports the start of the oldest job of its kind', () => {
+  it('contains the start of the oldest job of its kind', () => {
     const jobs = [
       job('backup', 'running', { since: '2026-11-21T11:00:00.000Z' }),
       job('backup', 'running', { since }),
@@ -41,7 +41,7 @@ describe('the reason why an update cannot start', () => {
     });
   });
 
-  it('is the first of the list', () => {
+  it('is the reason with the highest priority', () => {
     const noStore = { code: 'store-unavailable', message: 'no store' } as const;
     const all = {
       noStore,

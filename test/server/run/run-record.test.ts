@@ -15,7 +15,7 @@ const line = (phase: ProgressEvent['phase'], message: string, percent?: number):
 const numbers = (run: RunRecord, after: number) => run.linesAfter(after).map(({ number }) => number);
 
 describe('the state of a run', () => {
-  it('keeps the required intermediate release', () => {
+  it('contains the required intermediate release', () => {
     const run = record();
     expect(run.run.requiredRelease).toBeNull();
     const state = 'nothing was changed; v1.4.2 is still running; v1.4.9 must be installed first';
@@ -39,7 +39,7 @@ describe('the state of a run', () => {
       'Wait.',
     ],
     ['unchanged: v1.5.0 runs. Next: x', 'unchanged', 'unchanged: v1.5.0 runs. Next: x', null, null],
-  ])('%s: has state, message, code and advice', (text, state, message, code, advice) => {
+  ])('has state, message, code and advice after %s', (text, state, message, code, advice) => {
     const run = record();
     run.add(line('done', text));
     expect(run.run).toMatchObject({ state, message, code, advice });
@@ -72,7 +72,7 @@ describe('the state of a run', () => {
     ]);
   });
 
-  it.each(outcomes)('ends with a line that says %s', (outcome) => {
+  it.each(outcomes)('ends with a final line of the outcome %s', (outcome) => {
     const run = record();
     run.add(line('pull', 'fetching', 42));
     run.add(line('done', `${outcome}: see above`));

@@ -1,6 +1,6 @@
 import { RunRecord } from '../../../src/server/run/run-record.ts';
 
-/** Knows how many wait for it. */
+/** Counts the callers that wait for a change. */
 export class WatchedRecord extends RunRecord {
   waiting = 0;
   override async changeAfter(changes: number, signal: AbortSignal): Promise<void> {

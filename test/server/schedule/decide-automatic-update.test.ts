@@ -47,7 +47,7 @@ const skipped: AvailableUpdate = {
   updateAvailable: false,
   skipped: { version: 'v1.5.0', since: null },
 };
-/** A week before the moments of these tests. */
+/** A week before the times in these tests. */
 const weekBefore = '2026-11-18T12:00:00.000Z';
 const run = (outcome: EndState | null, more: Partial<Run> = {}): Run =>
   createRunWithDefaults({
@@ -86,7 +86,7 @@ type Given = Partial<Omit<AutomaticFacts, 'now' | 'known'>> & {
 const inWindow = '2026-11-25T03:00';
 const nextWindow = '2026-11-26T02:00';
 
-describe('what is offered starts by itself', () => {
+describe('an automatic update', () => {
   it.each<[string, Given, (string | null)[]]>([
     ['in its window at once', {}, [inWindow, null]],
     ['before it at its begin', { now: '2026-11-25T01:00:00Z' }, ['2026-11-25T02:00', null]],
@@ -95,7 +95,7 @@ describe('what is offered starts by itself', () => {
     // Age.
     ['as it becomes old enough', { publishedAt: '2026-11-22T04:30:00Z' }, ['2026-11-25T04:30', null]],
     ['of no age that is known', { publishedAt: null }, [inWindow, 'age-unknown']],
-    // What it is.
+    // Kind of release.
     ['not a major version', { offer: major }, [inWindow, 'major']],
     [
       'a major version where that is wanted',
@@ -103,7 +103,7 @@ describe('what is offered starts by itself', () => {
       [inWindow, null],
     ],
     ['not what is skipped', { offer: skipped }, [inWindow, 'skipped']],
-    // What has been.
+    // Past runs.
     ['not what has failed', { past: [run('failed')] }, [inWindow, 'failed']],
     ['though it was refused', { past: [run('refused')] }, [inWindow, null]],
     ['nothing after one that is broken', { past: [run('broken', { to: 'v1.4.9' })] }, [null, 'paused']],
@@ -150,7 +150,7 @@ describe('what is offered starts by itself', () => {
       { past: [run('failed', { kind: 'rollback', from: 'v1.5.0', to: 'v1.4.2' })] },
       [inWindow, null],
     ],
-    // What the publisher says.
+    // Notice of the publisher.
     [
       'at once if it is urgent, whatever its age',
       { word: urgent, publishedAt: '2026-11-25T02:59:00Z' },
@@ -180,11 +180,11 @@ describe('what is offered starts by itself', () => {
     // Once in a window.
     ['not twice in a window', { past: [byItself('cancelled', '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
     ['not while it is on', { past: [byItself(null, '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
-  ])('%s', (_, given, expected) => {
+  ])('starts or waits: %s', (_, given, expected) => {
     expect(decided(given)).toEqual(expected);
   });
 
-  it('says since when the information is outdated', () => {
+  it('reports since when the information is outdated', () => {
     const { blockedBy } = decideAutomaticUpdate({
       settings,
       offer: nothing,
@@ -196,7 +196,7 @@ describe('what is offered starts by itself', () => {
     expect(blockedBy).toEqual({ code: 'stale', message, since: '2026-11-24T00:00:00Z' });
   });
 
-  it('says since when nothing does', () => {
+  it('reports since when automatic updates are paused', () => {
     const past = [run('broken', { to: 'v1.4.9' })];
     const { blockedBy } = decideAutomaticUpdate({
       settings,
@@ -213,10 +213,10 @@ describe('what is offered starts by itself', () => {
 it.each<[string, string, Partial<typeof settings>, boolean]>([
   ['2026-11-25T02:00:00Z', '2026-11-25T04:59:59Z', {}, false],
   ['2026-11-25T02:00:00Z', '2026-11-25T05:00:00Z', {}, true],
-  // Its window was moved, or is no more.
+  // The window was changed or disabled.
   ['2026-11-25T02:00:00Z', '2026-11-25T03:00:00Z', { from: '03:00' }, true],
   ['2026-11-25T02:00:00Z', '2026-11-25T03:00:00Z', { enabled: false }, true],
   ['', '2026-11-25T03:00:00Z', {}, true],
-])('what began at %s and waits at %s with %j is overdue: %s', (startedAt, now, more, expected) => {
+])('a run that started at %s and waits at %s with %j is overdue: %s', (startedAt, now, more, expected) => {
   expect(isAutomaticWindowOver({ startedAt }, { ...settings, ...more }, Date.parse(now))).toBe(expected);
 });

@@ -20,7 +20,7 @@ it.each<[what: string, headers: Record<string, string>, caller: unknown, asked?:
   ['two roles', { ...vouched, 'x-svc-role': 'user, admin' }, null],
   ['a role without a secret', { 'x-svc-role': 'admin' }, null],
   ['a cookie', { cookie: 'a=b' }, ben, { cookie: 'a=b', authorization: null }],
-])('%s', async (_, headers, caller, asked) => {
+])('determines the caller for %s', async (_, headers, caller, asked) => {
   const logins: unknown[] = [];
   const product = {
     user: async (login: unknown) => {
@@ -33,7 +33,7 @@ it.each<[what: string, headers: Record<string, string>, caller: unknown, asked?:
   expect(logins).toMatchObject(asked ? [asked] : []);
 });
 
-it('accepts no token if there is none', async () => {
+it('accepts no token if none is configured', async () => {
   const authorize = createAuthorizer({ token: null, secret }, { user: async () => null });
   const headers = { authorization: 'Bearer null' };
   expect(await authorize(new Request('http://a/', { headers }))).toBeNull();
@@ -46,7 +46,7 @@ it.each([
   [{ name: 'ben' }],
   [{ role: 'owner', name: 'ben' }],
   [{ role: 'admin', name: 7 }],
-])('takes no user from the answer %j', async (answer) => {
+])('accepts no user from the response %j', async (answer) => {
   const authorize = createAuthorizer({ token: null, secret }, { user: async () => answer });
   expect(await authorize(new Request('http://a/', { headers: { cookie: 'a=b' } }))).toBeNull();
 });

@@ -14,7 +14,7 @@ afterEach(() => {
   for (const close of opened.splice(0)) close();
 });
 
-/** A product that answers like this, and the requests that it got. */
+/** A product with the given response, and the requests that it has received. */
 async function productWith(answer: RequestListener, changed: Partial<typeof waits> = {}) {
   const asked: string[] = [];
   const server: Server = createServer((request, response) => {
@@ -32,7 +32,7 @@ async function productWith(answer: RequestListener, changed: Partial<typeof wait
   return { asked, callbacks };
 }
 
-it('asks for jobs with the secret', async () => {
+it('requests the jobs with the secret', async () => {
   const { asked, callbacks } = await productWith(({ headers }, response) =>
     response.end(JSON.stringify([{ title: headers.authorization }])),
   );
@@ -40,7 +40,7 @@ it('asks for jobs with the secret', async () => {
   expect(asked).toEqual(['GET /updates/jobs']);
 });
 
-it('retries until the product answers', async () => {
+it('retries until the product responds', async () => {
   const faults = ['fails', 'hangs', 'drops the connection', 'sends no JSON'];
   const { asked, callbacks } = await productWith(
     (_, response) => {
@@ -118,7 +118,7 @@ it('sends one state at a time, so that the newest arrives last', async () => {
   expect(most).toEqual([1, 1, 1]);
 });
 
-it('asks who a user is, with the login of the request', async () => {
+it('requests the user with the credentials of the request', async () => {
   const { callbacks } = await productWith(({ headers }, response) => {
     const { cookie, 'x-forwarded-authorization': login } = headers;
     response.writeHead(cookie === 'none' ? 401 : 200).end(JSON.stringify({ cookie, login }));
@@ -135,7 +135,7 @@ it.each<[string, RequestListener]>([
   ['hangs', () => {}],
   ['forbids', (_, response) => response.writeHead(403).end()],
   ['sends no JSON', (_, response) => response.end('<html>')],
-])('is unavailable if a product %s', async (_, answer) => {
+])('fails as unavailable if the product %s', async (_, answer) => {
   const { callbacks } = await productWith(answer, { request: 500 });
   await expect(callbacks.user({ cookie: 'a=b', authorization: null })).rejects.toThrow(Unavailable);
 });
@@ -169,7 +169,7 @@ it.each<[string, RequestListener]>([
   expect(await reports()).toEqual([false, true]);
 });
 
-it.each(['{"jobs":[]}', 'null', '"[]"', '7'])('retries if jobs are no list: %s', async (nonsense) => {
+it.each(['{"jobs":[]}', 'null', '"[]"', '7'])('retries if the jobs are not a list: %s', async (nonsense) => {
   const answers = [nonsense, nonsense];
   const { asked, callbacks } = await productWith((_, response) => response.end(answers.shift() ?? '[{}]'));
   expect(await callbacks.jobs()).toEqual([{}]);

@@ -43,7 +43,7 @@ it('needs only a few variables', async () => {
   });
 });
 
-it('reads a file, which variables override', async () => {
+it('reads a file, and variables override its values', async () => {
   const path = file(
     'serve.yaml',
     `product: { name: larder, services: [web, updates] }
@@ -97,14 +97,14 @@ it('reports all mistakes together', async () => {
     SVC_SERVE_COLOUR: 'red',
   });
   const mistakes = 'mistakes' in read ? read.mistakes : [];
-  // One line each.
+  // Each mistake is one line.
   expect(mistakes.filter((mistake) => /\n/.test(mistake))).toEqual([]);
   expect(mistakes).toContain('✖ Invalid input: expected string, received undefined → at version');
   const text = mistakes.join('\n');
   for (const part of [
-    'list.yaml must contain keys and values',
+    'list.yaml must contain YAML settings, such as "port: 8080"',
     'port',
-    'must not contain a login, a query or a fragment',
+    'must not contain credentials, a query or a fragment',
     'short must contain one line of at least 32 ASCII characters without spaces',
     'missing cannot be read',
     'SVC_SERVE_FEED is not valid JSON',
@@ -123,10 +123,10 @@ it.each([
   ['preparation', 'preparation: The database is dumped first'],
   ['preparationTimeoutSeconds', 'preparationTimeoutSeconds: 5'],
 ])('rejects an option that has no effect: %s', async (key, text) => {
-  const mistakes = [`${key} cannot be set: it is an option of the library for functions`];
+  const mistakes = [`${key} cannot be set: this option is only for programs that embed the library`];
   const path = file('functions.yaml', `${text}\n`);
   expect(await readServeSettings({ ...good, SVC_SERVE_FILE: path })).toEqual({ mistakes });
-  // All others are listed, too.
+  // All other mistakes are listed, too.
   const more = { SVC_SERVE_FILE: path, SVC_SERVE_PORT: '80.5', SVC_SERVE_STORE_DIRECTORY: 'store' };
   expect(await readServeSettings({ ...good, ...more })).toEqual({
     mistakes: expect.arrayContaining([
@@ -143,7 +143,7 @@ it.each(['\n', ' ', 'é', '\0'])('rejects a secret that no header can contain: %
   expect(read).toEqual({ mistakes: [expect.stringMatching(/^secretFile: .*odd must contain one line/)] });
 });
 
-it('quotes no line of a file that is not YAML', async () => {
+it('does not quote lines of a file that is not valid YAML', async () => {
   const path = file('broken.yaml', 'a: b\nfeed: { headers: { authorization: hush }\n');
   const read = await readServeSettings({ ...good, SVC_SERVE_FILE: path });
   expect(read).toEqual({

@@ -37,7 +37,7 @@ describe('a store in a directory', () => {
     expect(await store.set('run', 'x', { was: 'x' })).toBe(true);
     expect(await store.set('run', null, { was: 'x' })).toBe(true);
     expect(await store.get('run')).toBeNull();
-    // What was removed is as empty as what never was; nothing can be put over it unseen.
+    // A removed key is like a key that was never set; only `was: null` matches.
     expect(await store.set('run', 'y', { was: 'x' })).toBe(false);
     expect(await store.set('run', 'y', { was: null })).toBe(true);
     expect(await store.get('run')).toBe('y');
@@ -51,7 +51,7 @@ describe('a store in a directory', () => {
     expect((await readdir(store.directory)).filter((name) => !/^[a-z0-9_%-]+$/.test(name))).toEqual([]);
   });
 
-  it('does not grow', async () => {
+  it('does not grow with the number of writes', async () => {
     const store = fileStore(directory);
     for (let count = 0; count < 400; count++) {
       const was = count === 0 ? null : String(count - 1);
@@ -61,7 +61,7 @@ describe('a store in a directory', () => {
     expect(names.filter((name) => name.endsWith('/text')).length).toBeLessThan(12);
     const numbers = names.filter((name) => !name.includes('/'));
     expect(numbers.length).toBeLessThan(260);
-    // Nothing can be moved over a directory with something in it.
+    // No directory is empty, because another directory could be renamed to an empty directory.
     expect(numbers.filter((number) => !names.some((name) => name.startsWith(`${number}/`)))).toEqual([]);
   });
 
@@ -116,7 +116,7 @@ it('servers that share a directory may be killed or stopped at any moment', asyn
     const victim = hammer(name, 1_000_000);
     await new Promise((resolve) => victim.stdout.once('data', resolve));
     await sleep(Math.random() * 30);
-    // Left behind in the middle of whatever it does, and going on with it when all has changed.
+    // This server is stopped in the middle of an action, and continues when everything has changed.
     stopped.kill(round % 2 === 0 ? 'SIGSTOP' : 'SIGCONT');
     victim.kill('SIGKILL');
     totals.set(name, successes((await victim).stdout));
@@ -128,7 +128,7 @@ it('servers that share a directory may be killed or stopped at any moment', asyn
   const counts = read(await store.get('key'));
   expect([counts.steady, counts.stopped]).toEqual([80, 30]);
   for (const [name, count] of totals) {
-    // It may have set it and not come to saying so.
+    // The server may have been killed after it set the text, before it printed the line.
     expect([count, count + 1]).toContain(counts[name]);
   }
 });

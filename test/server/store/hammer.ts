@@ -1,5 +1,4 @@
-// A server that sets one key again and again: hammer.ts DIRECTORY NAME TIMES. A line for each time that it succeeded, written
-// before anything else is done.
+// A server that sets one key repeatedly: hammer.ts DIRECTORY NAME TIMES. It prints a line after each success.
 import { writeSync } from 'node:fs';
 import { fileStore } from '../../../src/server/store/file-store.ts';
 import { counted, read } from './counted.ts';

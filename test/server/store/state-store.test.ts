@@ -30,7 +30,7 @@ const open = (id: string): OpenRun => ({
 const sets = () => host.calls('set').length;
 
 describe('the open run', () => {
-  it('is changed by its id alone', async () => {
+  it('is changed only if the given id matches', async () => {
     await ledger.begin(open('1'));
     expect(await ledger.change('2', () => null)).toBeNull();
     expect(await ledger.change('1', (now) => ({ ...now, updater: 'u' }))).toMatchObject({ updater: 'u' });
@@ -38,7 +38,7 @@ describe('the open run', () => {
     expect([await ledger.read('run'), host.state.store.has('run')]).toEqual([null, false]);
   });
 
-  it('of a version that is not known stays as it is, until another one begins', async () => {
+  it('in an unknown format is not changed until another run starts', async () => {
     host.state.store.set('run', '{"format":7}');
     expect([await ledger.read('run'), await ledger.change('1', () => null)]).toEqual([null, null]);
     expect([sets(), host.state.store.get('run')]).toEqual([0, '{"format":7}']);
@@ -61,7 +61,7 @@ describe('past runs', () => {
     ['that is only guessed changes nothing', crashed, null, ['1', 'updated', null, 'a']],
     ['of the same start adds what it measured', { downtimeSeconds: 2 }, 'a', ['1', 'updated', 2, 'a']],
     ['of another start takes its place', crashed, 'b', ['1', 'crashed', null, 'b']],
-  ])('an end %s', async (_, more, startedAt, expected) => {
+  ])('are updated correctly: a second result %s', async (_, more, startedAt, expected) => {
     await ledger.addPast(run('1'), 'a');
     await ledger.changePast('1', (now) => ({ ...now, told: true, attempts: 1 }));
     await ledger.addPast(run('2'), 'x');
@@ -79,7 +79,7 @@ describe('past runs', () => {
   });
 });
 
-it('knows the last boot of a container', async () => {
+it('returns the last server process of a container', async () => {
   const lastWord = async (container: string) => (await ledger.lastBootOf(container))?.word;
   await ledger.addBoot({ container: 'a', word: 'first' });
   await ledger.addBoot({ container: 'b', word: 'x' });
@@ -122,7 +122,7 @@ it('keeps the publication date of the last offered release of each signer', asyn
 });
 
 describe('the id of the instance', () => {
-  it('is random, and made once by any number of servers', async () => {
+  it('is random, and created once by any number of servers', async () => {
     const ledgers = Array.from(
       { length: 5 },
       () => new StateStore({ store: host.store, log: host.log }, defaultServerTiming),
@@ -141,7 +141,7 @@ describe('the id of the instance', () => {
   });
 });
 
-it('a channel file that was issued before the stored one of its signer changes nothing', async () => {
+it('a channel file that was issued before the stored file of its signer changes nothing', async () => {
   const [older, newer] = ['2026-11-19T08:00:00Z', '2026-11-20T08:00:00Z'].map((issuedAt) =>
     channelFile({ issuedAt }),
   );

@@ -17,7 +17,7 @@ async function play(script: Script = {}) {
   updates = playing;
   await playing.start();
   const ended = new Promise<Run>((resolve) => playing.on('end', resolve));
-  /** Each answer is held against the document. */
+  /** Sends a request, and checks the response against the document. */
   const ask = async (method: string, where = '', headers: Record<string, string> = {}) => {
     const response = await playing.handle(new Request(`${origin}${path}${where}`, { method, headers }));
     return check(method, new URL(`${origin}${path}${where}`).pathname, response);
@@ -65,7 +65,7 @@ describe('a script', () => {
     expect((await ask('GET')).json).toMatchObject({ version: 'v1.5.0', recalled: null, urgent: null });
   });
 
-  it.each(endStates)('ends as it says: %s', async (outcome) => {
+  it.each(endStates)('ends with the scripted outcome %s', async (outcome) => {
     const why = {
       cause: 'the registry has no such tag',
       code: 'pull-unknown',
@@ -81,7 +81,7 @@ describe('a script', () => {
     playing.on('line', ({ line }) => phases.push(line.phase));
     await ask('POST');
     const run = await ended;
-    // An updater that crashed has said nothing of its end.
+    // A crashed updater has not reported an outcome.
     expect(phases.includes('done')).toBe(outcome !== 'crashed');
     expect(run).toMatchObject({
       outcome,
@@ -90,7 +90,7 @@ describe('a script', () => {
     });
     expect(run.steps.at(-1)?.state).toBe(isGood ? 'verify' : 'pull');
     expect((await ask('GET', '/progress')).json).toMatchObject({ outcome });
-    // The same target is accepted again where nobody knows what runs.
+    // The same target is accepted again, unless it was installed.
     expect((await ask('GET')).json.canUpdate).toBe(outcome !== 'updated');
   });
 });

@@ -12,7 +12,7 @@ beforeEach(() => {
   forge.publish({ tag: 'v1.5.0', publishedAt: weekAgo });
 });
 
-/** The clock that everything goes by. */
+/** Sets the clock. */
 const at = (moment: string) => void vi.setSystemTime(new Date(moment));
 const weekAgo = '2026-11-18T10:00:00Z';
 const automatic = { enabled: true, timeZone: 'UTC' };
@@ -23,7 +23,7 @@ async function booted(more: Parameters<typeof rig.booted>[1] = {}, name = 'svc-a
   return one;
 }
 
-/** Three more looks of each server that there is: each asks the store what is set. */
+/** Waits until each server has read the automatic settings from the store three more times. */
 async function someLooks(): Promise<void> {
   const before = looks();
   await until(() => [...looks()].every(([server, count]) => count >= (before.get(server) ?? 0) + 3));
@@ -37,7 +37,7 @@ function looks(): Map<string, number> {
 const past = () => rig.past.map(({ run }) => `${run.outcome} ${run.by}`);
 const set = async ({ updates }: Server) => (await updates.status()).automatic;
 
-describe('what is offered', () => {
+describe('an available update', () => {
   it('starts once at the beginning of the window, with any number of servers', async () => {
     const [one, other] = [await booted(), await booted({}, 'svc-app-2')];
     await someLooks();
@@ -51,7 +51,7 @@ describe('what is offered', () => {
     expect(await set(other)).toMatchObject({ nextAt: '2026-11-26T02:00:00.000Z' });
   });
 
-  it('is cancelled silently if jobs do not finish before the end of the window', async () => {
+  it('is cancelled without a notification if jobs do not finish before the end of the window', async () => {
     const one = await booted();
     const job = rig.state.startJob('deployment');
     at('2026-11-25T02:10:00Z');
@@ -68,7 +68,7 @@ describe('what is offered', () => {
     );
     await someLooks();
     expect([rig.ends, one.host.calls('onEnd')]).toEqual([[], []]);
-    // The night after, it is idle.
+    // In the next night, no job is running.
     if (job) rig.state.endJob(job);
     at('2026-11-26T02:00:00Z');
     await until(() => past().length > 1);
@@ -76,7 +76,7 @@ describe('what is offered', () => {
   });
 });
 
-it('settings are shared by all servers and default to the option', async () => {
+it('automatic update settings are shared by all servers, and default to the option', async () => {
   const [one, other] = [
     await booted({ automatic: {} }),
     await booted({ automatic: { minAgeHours: 24 } }, 'svc-app-2'),

@@ -9,13 +9,13 @@ import { goodRun, type Script } from '../../rig/engine-double/script.ts';
 import { forge, freshForges, freshRigs, rig, type Server, until } from './rig.ts';
 
 const anna = publisher();
-/** Published at this time, unless told otherwise. */
+/** The publication date of all releases. */
 const publishedAt = '2026-11-20T08:00:00Z';
 const automatic = { enabled: true, timeZone: 'UTC', minAgeHours: 0 };
-/** The place of this instance in the rollout of v1.5.0 is 29.38. */
+/** This instance gets v1.5.0 when its rollout reaches 29.38 %. */
 const instance = 'instance-4';
 
-/** The clock that everything goes by. */
+/** Sets the clock. */
 const at = (moment: string) => void vi.setSystemTime(new Date(moment));
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
@@ -32,7 +32,7 @@ beforeEach(() => {
 const publish = (...versions: string[]) =>
   forge.publish(...versions.map((version) => attach(forge, anna, releaseFile(version, { publishedAt }))));
 let minutes = 0;
-/** Each file is newer than the one before it. */
+/** Publishes a channel file that is newer than the previous file. */
 const say = (told: Partial<ChannelFile>) => {
   const issuedAt = new Date(Date.parse('2026-11-20T08:00:00Z') + 60_000 * minutes++).toISOString();
   hostChannel(forge, channelFile({ issuedAt, ...told }), anna);
@@ -47,7 +47,7 @@ async function booted(more: Partial<InstanceOptions> = {}, name = 'svc-app-1'): 
 }
 const status = ({ updates }: Server) => updates.status();
 const check = ({ updates }: Server) => updates.status({ refresh: true });
-/** Three more looks at the clock. */
+/** Waits until the server has read its automatic settings three more times. */
 async function someLooks({ host }: Server): Promise<void> {
   const looks = () => host.calls('get').filter(({ args }) => args[0] === 'automatic').length;
   const before = looks();
@@ -104,7 +104,7 @@ describe('a recalled release', () => {
     expect((await status(one)).prefetch).toBeNull();
   });
 
-  it('leaves the newest release that is not recalled', async () => {
+  it('does not block the newest release that is not recalled', async () => {
     publish('v1.6.0', 'v1.5.1', 'v1.5.0');
     say(recalled('v1.6.0', 'v1.5.0'));
     const one = await booted();
@@ -114,7 +114,7 @@ describe('a recalled release', () => {
     });
   });
 
-  it('is refused by target and by path, even with force', async () => {
+  it('is rejected as a target and on an upgrade path, even with force', async () => {
     say(recalled('v1.5.0'));
     const one = await booted();
     for (const allSteps of [false, true])
@@ -127,7 +127,7 @@ describe('a recalled release', () => {
     expect(started()).toEqual([]);
   });
 
-  it('is refused by every server once one has read the recall', async () => {
+  it('is rejected by every server after one server has read the recall', async () => {
     say({});
     const [one, two] = [await booted(), await booted({}, 'svc-app-2')];
     say(recalled('v1.5.0'));
@@ -139,7 +139,7 @@ describe('a recalled release', () => {
     expect(await (await booted({}, 'svc-app-3')).ask()).toEqual({ reason: recall });
   });
 
-  it('is reported to those who run it, with the newer release', async () => {
+  it('is reported if it is running, with the newer release', async () => {
     publish('v1.5.0', 'v1.4.2');
     say({ recalled: [{ version: 'v1.4.2', why: 'It loses data.', url: 'https://svc.test/recall' }] });
     const one = await booted();
@@ -149,7 +149,7 @@ describe('a recalled release', () => {
     });
   });
 
-  it('may be every release, which leaves the server running', async () => {
+  it('does not stop the server, even if every release is recalled', async () => {
     publish('v1.5.0', 'v1.4.2', 'v1.4.1');
     say(recalled('v1.5.0', 'v1.4.2', 'v1.4.1', 'v9.9.9'));
     const one = await booted({ automatic });
@@ -162,7 +162,7 @@ describe('a recalled release', () => {
       canUpdate: false,
     });
     expect(await one.ask()).toMatchObject({ reason: { code: 'recalled' } });
-    // A fixed release ends it.
+    // A fixed release is installed automatically.
     publish('v1.5.1', 'v1.5.0', 'v1.4.2', 'v1.4.1');
     at('2026-11-21T02:10:00Z');
     const two = await booted({ automatic }, 'svc-app-2');
@@ -171,7 +171,7 @@ describe('a recalled release', () => {
     expect((await status(two)).recalled).not.toBeNull();
   });
 
-  it('can be rolled back to, because nothing else may be left', async () => {
+  it('can be restored by a rollback, because no other release may be left', async () => {
     const point = { at: publishedAt, version: 'v1.4.1', bytes: 1, downtimeSeconds: 1 };
     const run = createRunWithDefaults({
       id: 'past',
@@ -190,7 +190,7 @@ describe('a recalled release', () => {
     expect(past()[0]).toBe('v1.4.1 updated anna ');
   });
 
-  it('counts without trust, too', async () => {
+  it('is rejected even without configured trust', async () => {
     hostChannel(forge, channelFile({ ...recalled('v1.5.0'), expires: '2026-11-20T09:00:00Z' }), null);
     const one = await booted({ feed: { url: forge.address('static') } });
     expect(await status(one)).toMatchObject({ next: null, feedError: null });
@@ -205,7 +205,7 @@ describe('a recall is read', () => {
     expect((await status(one)).next?.version).toBe('v1.5.0');
     say(recalled('v1.5.0'));
     await someLooks(one);
-    // Nothing has been read since.
+    // The feed has not been read again.
     expect((await status(one)).next?.version).toBe('v1.5.0');
     at('2026-11-21T02:00:00Z');
     await until(async () => (await status(one)).next === null);
@@ -299,7 +299,7 @@ describe('a release that is rolled out step by step', () => {
     expect(await one.ask({ target: null })).toMatchObject({ run: { to: 'v1.5.0' } });
   });
 
-  it('is not offered because an admin checked again before it was published', async () => {
+  it('is not offered if an admin checked again only before it was published', async () => {
     say({ rollout: { version: 'v1.4.9', percent: 10 } });
     const one = await booted();
     await check(one);
@@ -308,7 +308,7 @@ describe('a release that is rolled out step by step', () => {
     expect((await status(two)).upToDate?.code).toBe('rolling-out');
   });
 
-  it('starts automatically in its share', async () => {
+  it('starts automatically on an instance in its share', async () => {
     say({ rollout: { ...rollout, percent: 30 } });
     await booted({ automatic });
     at('2026-11-21T02:00:00Z');
@@ -316,7 +316,7 @@ describe('a release that is rolled out step by step', () => {
     expect(past()).toEqual(['v1.5.0 updated automatic ']);
   });
 
-  it('starts if an admin names it', async () => {
+  it('starts if an admin requests it as the target', async () => {
     say({ rollout });
     expect(await (await booted()).ask()).toMatchObject({ run: { to: 'v1.5.0' } });
   });
@@ -333,7 +333,7 @@ describe('a release that is rolled out step by step', () => {
     expect(past()).toEqual(['v1.5.0 updated automatic ']);
   });
 
-  it('is rolled out to everybody without trust', async () => {
+  it('is offered to all instances without configured trust', async () => {
     hostChannel(forge, channelFile({ rollout }), null);
     const one = await booted({ feed: { url: forge.address('static') } });
     expect((await status(one)).next?.version).toBe('v1.5.0');
@@ -363,7 +363,7 @@ describe('outdated information', () => {
     expect(await one.ask()).toMatchObject({ run: { to: 'v1.5.0' } });
   });
 
-  it('ends with a new file', async () => {
+  it('no longer pauses automatic updates after a new file is read', async () => {
     say({ expires });
     const one = await booted({ automatic });
     at('2026-11-21T02:00:00Z');
@@ -374,17 +374,17 @@ describe('outdated information', () => {
     expect(past()).toEqual(['v1.5.0 updated automatic ']);
   });
 
-  it('is reported together with a file that is not accepted', async () => {
+  it('is reported together with the rejection of a new file', async () => {
     say({ expires });
     const one = await booted();
     at('2026-11-21T02:00:00Z');
     hostChannel(forge, channelFile(), publisher());
     await check(one);
     expect((await status(one)).feedError?.message).toBe(
-      `channel.json is not accepted: it is not signed with a trusted key; channel.json expired at ${expires}`,
+      `channel.json was rejected: it is not signed with a trusted key; channel.json expired at ${expires}`,
     );
     expect(one.host.logged.map(({ message }) => message)).toEqual([
-      'channel.json is not accepted: it is not signed with a trusted key',
+      'channel.json was rejected: it is not signed with a trusted key',
     ]);
   });
 });

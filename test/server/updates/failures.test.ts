@@ -5,8 +5,8 @@ import type { FailureKind, Part } from '../../rig/host-double/call-recorder.ts';
 import { judge } from './invariants.ts';
 import { patient, Rig, type Server, slowEngine, until } from './rig.ts';
 
-// One thing fails in the course of a run: an answer of the engine, a function of the platform, or the server itself.
-// Whatever it is, the run comes to one end that is true and told, and the queue goes on.
+// One part fails during a run: a response of the engine, a function of the application, or the server itself.
+// In every case, the run has one correct outcome, which is reported, and the queue is resumed.
 
 async function trial(act: (rig: Rig) => Promise<boolean | null>): Promise<string[]> {
   const rig = await Rig.start();
@@ -18,7 +18,7 @@ async function trial(act: (rig: Rig) => Promise<boolean | null>): Promise<string
   }
 }
 
-/** Asks for an update, and waits for its end. Whether it was accepted. */
+/** Requests an update, waits until it has finished, and returns whether it was accepted. */
 async function runToItsEnd(one: Server): Promise<boolean> {
   await one.updates.boot();
   const answer = await one.ask().catch((error: Error) => error.name);
@@ -30,7 +30,7 @@ async function runToItsEnd(one: Server): Promise<boolean> {
 
 const create = /^POST .*\/containers\/create/;
 const log = /^GET .*\/logs/;
-/** Each kind of fault once, and each question that a run asks once, in the order in which it asks. */
+/** Each kind of fault, and each request of a run to the engine, in the order of the requests. */
 const faults: [name: string, match: RegExp, FaultKind][] = [
   ['the version is cut', /^GET \/version/, { kind: 'cut' }],
   ['the own container hangs', /^GET .*\/containers\/(?!svc-updater)[^/]{1,20}\/json/, { kind: 'hang' }],
@@ -46,9 +46,9 @@ const faults: [name: string, match: RegExp, FaultKind][] = [
 ];
 
 describe.concurrent('an engine that fails once', () => {
-  it.each(faults)('%s', async (_, match, fault) => {
+  it.each(faults)('does not prevent a correct outcome: %s', async (_, match, fault) => {
     const found = await trial(async (rig) => {
-      // What ends at once is no question of patience, in which a busy machine may fail to answer.
+      // Short timeouts only for faults that need them: a busy machine may exceed them.
       const patience = ['hang', 'trickle'].includes(fault.kind) ? slowEngine : patient;
       const one = await rig.server({}, { timing: { silence: 3_000 }, patience });
       const failure = rig.engine.fault({ ...fault, match });
@@ -61,7 +61,7 @@ describe.concurrent('an engine that fails once', () => {
   });
 });
 
-/** Each manner of failing once, and each function of the platform at its first call and at a later one. */
+/** Each kind of failure, and each function of the application at its first call and at a later call. */
 const failures: [Part, nth: number, FailureKind][] = [
   ['hold', 1, 'throw'],
   ['hold', 2, 'done-then-reject'],
@@ -77,14 +77,14 @@ const failures: [Part, nth: number, FailureKind][] = [
   ['onEnd', 1, 'done-then-hang'],
 ];
 
-describe.concurrent('a platform that fails once', () => {
-  it.each(failures)('at %s, call %d: %s', async (part, nth, how) => {
+describe.concurrent('an application that fails once', () => {
+  it.each(failures)('does not prevent a correct outcome at %s, call %d: %s', async (part, nth, how) => {
     const found = await trial(async (rig) => {
       const one = await rig.server({}, { patience: patient });
       const failure = one.host.fail(part, { how, nth });
       const accepted = await runToItsEnd(one);
       if (part === 'onEnd') await until(() => failure.hits > 0);
-      // What hangs answers at last, at the worst moment.
+      // A hanging call finally returns, at the worst moment.
       failure.release();
       return accepted;
     });
@@ -93,15 +93,15 @@ describe.concurrent('a platform that fails once', () => {
 });
 
 const slow: Script = goodRun('v1.4.2', 'v1.5.0').flatMap((step) => [step, { pause: 10 }]);
-/** How many calls a run makes at most that change something. */
+/** The maximum number of calls of each function in a run. */
 const calls: Partial<Record<Part, number>> = { hold: 2, resume: 2, jobs: 2, set: 8, onEnd: 1 };
 const deaths = Object.entries(calls).flatMap(([part, count]) =>
   Array.from({ length: count }, (_, at) => [part as Part, at + 1] as const),
 );
 
-describe.concurrent('a server that dies, and the next one', () => {
-  it.each(deaths)('in the midst of %s, call %d', async (part, nth) => {
-    // What it asked for was not done, and it comes back; or it was done, and another server comes.
+describe.concurrent('a server that dies', () => {
+  it.each(deaths)('during %s, call %d, leaves a run that the next server completes', async (part, nth) => {
+    // Either the call had no effect and the server restarts, or it had an effect and another server starts.
     for (const [how, comesBack] of [
       ['hang', true],
       ['done-then-hang', false],
@@ -111,7 +111,7 @@ describe.concurrent('a server that dies, and the next one', () => {
         const one = await rig.server({}, { patience: patient });
         const death = one.host.fail(part, { how, nth });
         void one.updates.boot().catch(() => {});
-        // On a busy machine it may be refused, too.
+        // On a busy machine, the request may also be rejected.
         let isOver = false;
         void one.ask().then(
           (answer) => (isOver = 'reason' in answer),

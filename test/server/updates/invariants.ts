@@ -2,7 +2,7 @@ import { type Rig, until } from './rig.ts';
 
 const quietMs = 150;
 
-/** What must hold of an instance in the end, whatever went wrong on the way; in words, none where all is well. */
+/** Checks the invariants of an instance after a run, whatever has failed. Returns the violations as texts. */
 export async function judge(rig: Rig, { accepted }: { accepted: boolean | null }): Promise<string[]> {
   const found = [...rig.state.violations];
   const say = (bad: unknown, what: string) => {
@@ -38,7 +38,7 @@ export async function judge(rig: Rig, { accepted }: { accepted: boolean | null }
   return found;
 }
 
-/** Resolves once nothing is held or open for a while: what hung until now comes to an end, too. */
+/** Waits until no queue is held and no run is open for a while, so that hanging calls can finish, too. */
 export async function quiet(rig: Rig): Promise<void> {
   let since = Number.POSITIVE_INFINITY;
   await until(() => {

@@ -28,7 +28,7 @@ const told = (received: readonly Received[]) =>
     .map(({ body: { event, version, from, outcome } }) => [event, version, from, outcome].join(' '))
     .sort();
 
-/** Each server has looked at its store several times more. */
+/** Waits until each server has read its store several more times. */
 async function someLooks(all: readonly Server[]): Promise<void> {
   for (const { host } of all) {
     const looks = () => host.calls('get').filter(({ args }) => args[0] === 'history').length;
@@ -38,7 +38,7 @@ async function someLooks(all: readonly Server[]): Promise<void> {
 }
 
 describe('notifications of a server', () => {
-  it('are sent once by two servers: a release, the start and the end of a run', async () => {
+  it('are sent once by two servers: for a release, and for the start and outcome of a run', async () => {
     using hooks = await receiver();
     const both = await servers(`http://${hooks.host}/hook`);
     await until(() => hooks.received.length === 1);
@@ -64,7 +64,7 @@ describe('notifications of a server', () => {
     expect(texts).toContain('It leaks data');
   });
 
-  it('are not needed for a run: an address that does not answer changes nothing', async () => {
+  it('do not affect a run if an address does not respond', async () => {
     using hooks = await receiver(() => null);
     const [one] = await servers(`http://${hooks.host}/hook`);
     await until(() => hooks.received.length === 1);

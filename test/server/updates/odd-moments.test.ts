@@ -6,8 +6,8 @@ import { quiet } from './invariants.ts';
 import { freshRigs, patient, rig, runOf, type Server, until } from './rig.ts';
 import { atWork, endGood } from './scene.ts';
 
-// Moments that no whole run shows: a store that is wiped, answers of no use, calls from within calls, a clock that jumps,
-// a cancel right before the launch, an operator beside the server.
+// Situations that no complete run shows: useless results, calls from callbacks, a clock that jumps, a cancel right
+// before the launch, an admin who starts an updater manually.
 
 afterEach(() => {
   vi.useRealTimers();
@@ -20,7 +20,7 @@ const messages = (server: Server, level: string) =>
   server.host.logged.filter((entry) => entry.level === level).map(({ message }) => message);
 const comesTo = (server: Server, state: string) => until(async () => (await runOf(server))?.state === state);
 
-it('jobs() without a list: nothing starts, and the queue is resumed', async () => {
+it('starts nothing and resumes the queue if jobs() returns no list', async () => {
   const one = await rig.booted();
   one.host.fail('jobs', { how: { gives: undefined }, times: 2 });
   await expect(one.updates.status()).rejects.toThrow('cannot process the request right now');
@@ -30,13 +30,13 @@ it('jobs() without a list: nothing starts, and the queue is resumed', async () =
 });
 
 describe('a call from a callback', () => {
-  // None of these waits for a limit.
+  // No test here waits for a timeout.
   const calm = { timing: { host: 5_000, onEnd: 5_000 }, patience: { query: 5_000, work: 5_000 } };
   const order = { target: 'v1.6.0', when: 'now', force: false, by: 'onEnd' } as const;
   it.each<[string, (updates: StartableUpdateService) => Promise<unknown>, string[]]>([
     ['close()', (updates) => updates.close(), ['updated']],
     ['update()', (updates) => updates.start(order), ['updated', 'updated']],
-  ])('onEnd of %s finishes and is called once', async (_, call, expected) => {
+  ])('to %s does not block onEnd, which is called once for each run', async (_, call, expected) => {
     let calls = 0;
     const one: Server = await rig.booted(
       {},
@@ -58,7 +58,7 @@ describe('a call from a callback', () => {
     expect(one.host.logged.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  it('a listener that cancels and throws does not affect others', async () => {
+  it('of a listener that cancels and throws does not affect other listeners', async () => {
     lead();
     const one = await rig.booted();
     one.updates.listeners.on('line', ({ line }) => {
@@ -78,7 +78,7 @@ describe('a call from a callback', () => {
   });
 });
 
-it('waiting uses a monotonic clock', async () => {
+it('the wait for jobs uses a monotonic clock', async () => {
   vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
   const one = await rig.booted({}, { idleTimeoutSeconds: 0.3 });
   rig.state.startJob('cron');
@@ -87,14 +87,14 @@ it('waiting uses a monotonic clock', async () => {
   await comesTo(one, 'waiting');
   vi.setSystemTime(Date.now() + 24 * 3_600_000);
   await quiet(rig);
-  // The first job in the way gives the code.
+  // The first blocking job determines the code.
   const message = expect.stringMatching(/nothing was changed/);
   expect(await runOf(one)).toMatchObject({ outcome: 'refused', code: 'cron-running', message });
   expect(performance.now() - began).toBeGreaterThan(290);
 });
 
 describe('a cancel at another server', () => {
-  it('right before the launch takes effect: no container is created', async () => {
+  it('right before the launch prevents the creation of the container', async () => {
     const one = await rig.booted({}, { updaterPull: 'always', timing: { watchClosely: 60_000 } });
     const two = await rig.booted({ name: 'svc-app-2' });
     const pull = rig.engine.fault({ kind: 'hang', match: /images\/create/ });
@@ -128,7 +128,7 @@ describe('a cancel at another server', () => {
   });
 });
 
-it('a store that fails at the end of a run gets the end later, and the queue is resumed', async () => {
+it('a store that fails at the end of a run gets the result later, and the queue is resumed', async () => {
   lead();
   const one = await rig.booted();
   await one.ask();
@@ -145,8 +145,8 @@ it('a store that fails at the end of a run gets the end later, and the queue is 
   expect([rig.outcomes, one.told.length, rig.ends.length]).toEqual([['updated'], 2, 1]);
 });
 
-it('a manually started updater wins over a request at the same time', async () => {
-  // Nobody else asks for that name meanwhile.
+it('a manually started updater takes precedence over a simultaneous request', async () => {
+  // No poll requests the container of that name in the meantime.
   const timing = { watch: 600_000, watchClosely: 600_000 };
   const one = await rig.booted({}, { updaterPull: 'always', timing, patience: patient });
   const match = /^GET .*\/containers\/svc-updater\/json/;
@@ -164,7 +164,7 @@ it('a manually started updater wins over a request at the same time', async () =
   expect(rig.outcomes).toEqual(['updated', 'failed']);
 });
 
-it('an updater that restarts three times is one run without repeated lines', async () => {
+it('an updater that restarts three times is followed as one run without repeated lines', async () => {
   const dies: Script = [...workOf('v1.4.2', 'v1.5.0').slice(0, 3), { exit: 137 }];
   rig.engine.restartPauseMs = 20;
   rig.engine.updaterDoes(dies, dies, dies, goodRun('v1.4.2', 'v1.5.0'));
@@ -177,7 +177,7 @@ it('an updater that restarts three times is one run without repeated lines', asy
   expect(lines).toHaveLength(3 * 3 + 9);
 });
 
-it('a server in a Swarm service is refused, with manual commands', async () => {
+it('a server in a Swarm service cannot update, and reports manual commands', async () => {
   const one = await rig.booted({ labels: { 'com.docker.swarm.service.name': 'svc_app' } });
   const { reason, manual } = await one.updates.status();
   expect(reason).toEqual({

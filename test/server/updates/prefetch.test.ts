@@ -27,7 +27,7 @@ const all = () => rig.engine.containers.filter(({ name }) => name.startsWith('sv
 const next = async ({ updates }: Server) => (await updates.status()).next;
 const ahead = async ({ updates }: Server) => (await updates.status()).prefetch;
 const isReady = async (one: Server) => (await next(one))?.downloaded === true;
-/** Three more of each server. */
+/** Waits until each server has inspected the prefetch container three more times. */
 async function someLooks(): Promise<void> {
   const looks = () =>
     Map.groupBy(
@@ -50,12 +50,12 @@ describe('prefetch', () => {
     const [{ spec }] = all() as [(typeof rig.engine.containers)[number]];
     expect(spec.Cmd?.slice(0, 3)).toEqual(['fetch', '--target', 'v1.5.0']);
     expect(spec.HostConfig).toMatchObject({ RestartPolicy: { Name: 'no' } });
-    // Nobody is shown a run, and no queue is held.
+    // No run is reported, and the queue is not held.
     expect([await one.updates.history(), (await one.updates.status()).run]).toEqual([[], null]);
     expect(rig.state.calls.filter(({ part }) => part === 'hold')).toEqual([]);
   });
 
-  it('are being fetched, so much of them', async () => {
+  it('reports the progress of a download', async () => {
     let end = () => {};
     const told = new Promise<void>((resolve) => {
       end = resolve;
@@ -83,7 +83,7 @@ describe('prefetch', () => {
     logs.mockRestore();
   });
 
-  it('are tried again an hour after they could not be had, and nobody is told', async () => {
+  it('tries again an hour after a failed download, without a notification', async () => {
     rig.engine.updaterDoes(failed);
     const one = await booted();
     await until(async () => all()[0]?.status === 'exited');
@@ -94,14 +94,14 @@ describe('prefetch', () => {
     if (first) first.finishedAt = new Date(Date.now() - 3_700_000).toISOString();
     await until(async () => all()[0] !== first && all()[0]?.status === 'exited');
     expect(all()[0]?.spec.Labels?.['svc-updater.tries']).toBe('2');
-    // Twice as long after the second time.
+    // After the second failure, the wait is twice as long.
     const [second] = all();
     if (second) second.finishedAt = new Date(Date.now() - 3_700_000).toISOString();
     await someLooks();
     expect(all()).toEqual([second]);
   });
 
-  it('give way to an update, and what is offered after it', async () => {
+  it('stops its download when an update starts', async () => {
     rig.engine.updaterDoes(fetching({ until: new Promise(() => {}) }));
     const one = await booted();
     await until(async () => all()[0]?.status === 'running');
@@ -118,7 +118,7 @@ describe('prefetch', () => {
     expect(signals).toEqual(['SIGTERM']);
   });
 
-  it('are of the newest release: what was fetched for another is forgotten', async () => {
+  it('downloads the newest release, and removes the download of an older release', async () => {
     rig.engine.updaterDoes(fetched);
     const one = await booted();
     await until(() => isReady(one));
@@ -128,7 +128,7 @@ describe('prefetch', () => {
     expect(all().map(({ spec }) => spec.Cmd?.[2])).toEqual(['v1.6.0']);
   });
 
-  it('stops for a newer release while it is downloading', async () => {
+  it('stops a running download for a newer release', async () => {
     rig.engine.updaterDoes(fetching({ until: new Promise(() => {}) }));
     const one = await booted();
     await until(async () => (await ahead(one))?.percent === 42);
@@ -145,7 +145,7 @@ describe('prefetch', () => {
     ['running', fetching({ until: new Promise(() => {}) })],
     ['finished', fetched],
     ['failed', failed],
-  ])('leaves a %s container to servers that restart, have no feed, or cannot read it', async (_, script) => {
+  ])('keeps a %s container if a server restarts, has no feed, or cannot read the feed', async (_, script) => {
     rig.engine.updaterDoes(script);
     const one = await booted();
     await until(() => all().length === 1 && all()[0]?.status !== 'created');
@@ -182,7 +182,7 @@ describe('prefetch', () => {
     expect(one.host.calls('onEnd')).toEqual([]);
   });
 
-  it('are fetched in their window alone, and not at all where nobody asks for it', async () => {
+  it('downloads only in its window, and not at all without the option', async () => {
     const hours = (from: number) => `${String((new Date().getHours() + from) % 24).padStart(2, '0')}:00`;
     const one = await booted({ prefetch: { from: hours(2), to: hours(3) } });
     await until(async () => (await next(one))?.version === 'v1.5.0');
@@ -194,7 +194,7 @@ describe('prefetch', () => {
   });
 });
 
-it('of a release that is skipped nothing is said, until there is a newer one', async () => {
+it('a skipped release is not announced until a newer release is available', async () => {
   const offers: string[] = [];
   const look = async (name: string) => {
     const { updates } = await rig.server({ name }, { feed: { url: forge.address('static') } });

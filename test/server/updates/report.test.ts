@@ -18,7 +18,7 @@ const pieces: Script = [
 ];
 const reporters = () => rig.engine.containers.filter(({ name }) => name.startsWith('svc-updater-report'));
 
-it('a report comes from one updater for all who ask at the same time', async () => {
+it('simultaneous requests for a report share one updater', async () => {
   const one = await booted();
   rig.engine.updaterDoes([...pieces, { say: 'report.' }, { exit: 0 }]);
   const commands: unknown[] = [];
@@ -30,7 +30,7 @@ it('a report comes from one updater for all who ask at the same time', async () 
   expect(commands).toHaveLength(2);
 });
 
-it('an incomplete report is not given, and no container is left', async () => {
+it('an incomplete report is rejected, and no container remains', async () => {
   const one = await booted();
   rig.engine.updaterDoes([...pieces, { exit: 1 }]);
   await expect(one.updates.report()).rejects.toThrow('the report cannot be created');

@@ -1,4 +1,4 @@
-// Servers of one instance with the library in them, beside an engine and a platform that fail where a test says so.
+// Servers of one instance, with an engine and an application that fail when a test requires it.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect } from 'vitest';
@@ -20,7 +20,7 @@ import type { ServerDouble, ServerOptions } from '../../rig/engine-double/server
 import { HostDouble, HostState } from '../../rig/host-double/host-double.ts';
 
 export const quick: ServerTiming = {
-  // More than a busy machine takes for an answer of the same process.
+  // Longer than a response of the same process takes on a busy machine.
   host: 400,
   onEnd: 400,
   proof: 400,
@@ -30,7 +30,7 @@ export const quick: ServerTiming = {
   automatic: 20,
   path: 20,
   jobs: 20,
-  // More than a busy machine takes for a look.
+  // Longer than a poll takes on a busy machine.
   known: 1_500,
   silence: 1_500,
   retry: 20,
@@ -44,20 +44,20 @@ export const quick: ServerTiming = {
 const allOf = (ms: number): EngineTimeouts => ({
   ...{ query: ms, registry: ms, work: ms, start: ms, pullSilence: ms, logSilence: ms },
 });
-/** For what hangs, and more than a busy machine takes for an answer. */
+/** Timeouts for tests with hanging requests; longer than a response takes on a busy machine. */
 export const slowEngine = allOf(3_000);
-/** For what hangs until a test lets it go. */
+/** Timeouts for requests that hang until the test releases them. */
 export const patient = allOf(600_000);
 
 export interface Server {
   updates: StartableUpdateService;
   host: HostDouble;
   place: ServerDouble;
-  /** As an admin asks. */
+  /** Requests an update as an admin. */
   ask(order?: Partial<CompleteUpdateOrder>): ReturnType<StartableUpdateService['start']>;
-  /** What listeners were told, in order. */
+  /** The events that listeners received, in order. */
   told: string[];
-  /** Its process is gone, without a word. */
+  /** Ends the server without a shutdown. */
   die(): Promise<void>;
 }
 
@@ -82,7 +82,7 @@ export class Rig {
     return rig;
   }
 
-  /** A server with a container of its own, or one more boot in the container of another. */
+  /** A server with its own container, or another server process in an existing container. */
   async server(
     where: ServerOptions | ServerDouble = {},
     more: Partial<InstanceOptions> & {
@@ -119,7 +119,7 @@ export class Rig {
       told,
       ask: (order = {}) =>
         updates.start({ target: 'v1.5.0', when: 'now', force: false, by: 'anna', ...order }),
-      // Nothing that it still tries reaches anybody.
+      // Nothing that the server still tries has an effect.
       die: async () => {
         host.cutOff();
         await this.engine.down({ door: place.door });
@@ -130,7 +130,7 @@ export class Rig {
     return server;
   }
 
-  /** A server that has looked at the store and the engine. */
+  /** A server that has read the store and inspected the engine. */
   async booted(...how: Parameters<Rig['server']>): Promise<Server> {
     const one = await this.server(...how);
     await one.updates.boot();
@@ -141,7 +141,7 @@ export class Rig {
     return this.engine.containers.filter((one) => this.engine.isUpdater(one));
   }
 
-  /** Of the past runs, newest first. */
+  /** Outcomes of the past runs in the store, newest first. */
   get outcomes() {
     return this.past.map(({ run }) => run.outcome);
   }
@@ -157,7 +157,7 @@ export class Rig {
     return JSON.parse(this.state.store.get('history') ?? '[]');
   }
 
-  /** Ends of runs that the platform was told of, by all servers. */
+  /** Results that any server has reported to the application. */
   get ends(): Run[] {
     return this.state.calls.flatMap(({ part, args, end }) =>
       part === 'onEnd' && end === 'done' ? [args[0] as Run] : [],
@@ -175,10 +175,10 @@ export class Rig {
   }
 }
 
-/** Of the test that runs, in a file that calls `freshRigs()`. */
+/** The rig of the running test, in a file that calls `freshRigs()`. */
 export let rig: Rig;
 
-/** Each test of a file has a rig of its own, and nothing may have happened in it that must never happen. */
+/** Gives each test of a file its own rig, and checks afterwards that nothing forbidden has happened. */
 export function freshRigs(): void {
   beforeEach(async () => {
     rig = await Rig.start();
@@ -189,7 +189,7 @@ export function freshRigs(): void {
   });
 }
 
-/** Of the test that runs, in a file that calls `freshForges()`, which it does before `freshRigs()`. */
+/** The forge of the running test, in a file that calls `freshForges()` before `freshRigs()`. */
 export let forge: Forge;
 
 export function freshForges(): void {
@@ -201,7 +201,7 @@ export function freshForges(): void {
 
 export const runOf = async ({ updates }: Server) => (await updates.record())?.run;
 
-/** Waits for it. Nothing fails by how long it takes, but by what never comes. */
+/** Waits for a condition. The timeout is long, so that no test fails on a slow machine. */
 export async function until(what: () => unknown, ms = 60_000): Promise<void> {
   for (const end = performance.now() + ms; !(await what()); ) {
     if (performance.now() > end) throw new Error(`it has not come to this: ${what}`);

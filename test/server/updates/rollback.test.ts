@@ -31,7 +31,7 @@ const wentWell: Script = [
   { exit: 0 },
 ];
 
-/** A server of v1.4.2, which an update from v1.4.1 has led to. */
+/** A server of v1.4.2, to which v1.4.1 was updated. */
 async function booted(past: Partial<Run>[] = [{ restorePoint: point }], more = {}): Promise<Server> {
   const runs = past.map((run, nth) => ({
     run: createRunWithDefaults({
@@ -51,7 +51,7 @@ async function booted(past: Partial<Run>[] = [{ restorePoint: point }], more = {
 const order = { confirm: 'v1.4.1', when: 'now', force: false, by: 'anna' } as const;
 const asked = () => rig.engine.containers.filter(({ name }) => name.startsWith('svc-updater-rollback'));
 
-it('a restore point is announced with the downtime of the last one', async () => {
+it('the status announces a restore point with the downtime of the last restore point', async () => {
   expect((await (await booted()).updates.status()).restorePoint).toEqual({ downtimeSeconds: 12.5 });
   expect((await (await booted([])).updates.status()).restorePoint).toEqual({ downtimeSeconds: null });
   expect((await (await booted([], { restorePoint: false })).updates.status()).restorePoint).toBeNull();
@@ -86,7 +86,7 @@ describe('a rollback offer', () => {
     ],
     ['the updater says nothing', [{ exit: 1 }], { refusal: 'updater-ended' }],
     ['the updater takes too long', [], { message: expect.stringContaining('too long') }],
-  ])('is a reason if %s', async (_, script, reason) => {
+  ])('is replaced by a reason if %s', async (_, script, reason) => {
     const one = await booted(undefined, {
       timing: { check: script.length === 0 ? 300 : defaultServerTiming.check },
     });
@@ -106,7 +106,7 @@ describe('a rollback offer', () => {
 });
 
 describe('a rollback', () => {
-  it('requires the confirmed version', async () => {
+  it('requires the version of the restore point as confirmation', async () => {
     const one = await booted();
     expect(await one.updates.rollback({ ...order, confirm: 'v1.4.0' })).toMatchObject({
       reason: { code: 'no-restore-point' },
@@ -114,7 +114,7 @@ describe('a rollback', () => {
     expect(rig.updaters).toEqual([]);
   });
 
-  it('is refused during an update, and cannot be cancelled after its launch', async () => {
+  it('is rejected during another run, and cannot be cancelled after its launch', async () => {
     const one = await booted();
     rig.engine.updaterDoes([json('inspect', 'the updater begins')]);
     await one.updates.rollback(order);
@@ -130,7 +130,7 @@ describe('a rollback', () => {
 });
 
 describe('a store that was restored with the data', () => {
-  /** As the server of the older version finds it: its last update is open, and another updater is at work. */
+  /** Starts the server of the older version: its last update is open, and the updater of the rollback exists. */
   const boot = async (script: Script) => {
     leaveOpen({ updater: 'b'.repeat(64) });
     rig.engine.updaterDoes(script);
@@ -150,7 +150,7 @@ describe('a store that was restored with the data', () => {
   it.each<[string, Script]>([
     ['goes on', [{ pause: 100 }, ...wentWell]],
     ['has ended', wentWell],
-  ])('learns of the rollback from the updater, which %s', async (_, script) => {
+  ])('gets the rollback from the updater, which %s', async (_, script) => {
     const one = await boot(script);
     await quiet(rig);
     expect(await last(one)).toMatchObject({

@@ -1,4 +1,4 @@
-// What a server finds: runs that another one has left, and updaters that somebody has started.
+// Situations that a server finds when it starts: open runs of a previous server, and running updaters.
 
 import type { MountSpec } from '../../../src/engine/api-objects.ts';
 import { createRun } from '../../../src/server/run/run-record.ts';
@@ -10,7 +10,7 @@ import { rig } from './rig.ts';
 export const id = '11111111-2222-4333-8444-555555555555';
 const gone = { container: 'a'.repeat(64), word: 'of a boot before' };
 
-/** As a server before this one has left it. */
+/** Stores an open run of a previous server. */
 export function leaveOpen(more: Partial<OpenRun> = {}): void {
   const origin = { id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z', by: 'anna' };
   const run = createRun(origin);
@@ -28,7 +28,7 @@ export function leaveOpen(more: Partial<OpenRun> = {}): void {
 
 const mounts: MountSpec[] = [{ Type: 'bind', Source: '/srv/svc', Target: '/srv/svc', ReadOnly: false }];
 
-/** An updater of this instance, by its mounts; `run` is null for one by hand. */
+/** Creates an updater that belongs to this instance by its mounts; `run` is null if it was started manually. */
 export function updater(run: string | null = id, Mounts = mounts): ContainerDouble {
   return rig.engine.create({
     name: 'svc-updater',
@@ -46,7 +46,7 @@ export function updater(run: string | null = id, Mounts = mounts): ContainerDoub
   });
 }
 
-/** One that is led by hand, and is in the midst of its work. */
+/** Starts an updater that is working until the test ends it. */
 export function atWork(run: string | null = id): ContainerDouble {
   rig.state.isHeld = true;
   rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0'));

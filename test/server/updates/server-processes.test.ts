@@ -4,12 +4,12 @@ import { goodRun, workOf } from '../../rig/engine-double/script.ts';
 import { freshRigs, rig, runOf, until } from './rig.ts';
 import { atWork, endGood, id, leaveOpen, updater } from './scene.ts';
 
-// The table of boots: what the store says, what the engine says, and what a server then does (docs/contract.md 8.18).
+// What a server does when it starts, depending on the store and the engine (docs/contract.md 8.18).
 
 freshRigs();
 
 const outcomes = () => rig.past.map(({ run, told }) => `${run.outcome}${told ? '' : ', not told'}`);
-/** It has come to an end that was told, and the queue goes on. */
+/** Waits until no run is open, all results are reported, and the queue is resumed. */
 const over = () => until(() => rig.open === null && !rig.state.isHeld && rig.past.every(({ told }) => told));
 
 describe('an open run', () => {
@@ -41,11 +41,11 @@ describe('an open run', () => {
     expect((await one.updates.status()).run?.outcome).toBe('updated');
   });
 
-  describe('a run that was never launched', () => {
+  describe('that was never launched', () => {
     it.each([
       ['has stopped', false, 'w'],
       ['runs in another boot', true, 'new'],
-    ])('%s: it was cancelled', async (_, isRunning, word) => {
+    ])('is cancelled if its server %s', async (_, isRunning, word) => {
       const { container } = await rig.engine.addServer({ name: 'svc-app-2', isRunning });
       rig.state.store.set('servers', JSON.stringify([{ container: container.id, word }]));
       leaveOpen({ server: { container: container.id, word: 'w' } });
@@ -57,7 +57,7 @@ describe('an open run', () => {
     it.each([
       ['is known', 'w'],
       ['has told nothing', null],
-    ])('is left alone if its server lives and %s', async (_, word) => {
+    ])('is not changed if its server is alive and %s', async (_, word) => {
       const other = await rig.engine.addServer({ name: 'svc-app-2' });
       if (word) rig.state.store.set('servers', JSON.stringify([{ container: other.container.id, word }]));
       leaveOpen({ server: { container: other.container.id, word: 'w' } });
@@ -68,7 +68,7 @@ describe('an open run', () => {
       expect(await runOf(one)).toMatchObject({ id, state: 'launching' });
     });
 
-    it('removes a container that was created but not started', async () => {
+    it('is cancelled, and its created but never started container is removed', async () => {
       leaveOpen();
       updater();
       await rig.booted();
@@ -79,7 +79,7 @@ describe('an open run', () => {
   });
 });
 
-describe('an empty store', () => {
+describe('a server with an empty store', () => {
   it.each([
     ['by hand', null, null],
     ['of a run that nobody can read', id, '{"run":'],
@@ -148,7 +148,7 @@ it.each(['yesterday', '+275760-09-13T00:00:00.000Z', 42])(
     const one = await rig.booted({}, { automatic: { enabled: true } });
     await over();
     expect(await one.updates.status()).toMatchObject({ run: { id, outcome: 'crashed' } });
-    // The last run may also be the one with an unreadable end.
+    // The last run may also have an unreadable end time.
     rig.state.store.set('history', JSON.stringify([{ ...past, run: { ...broken, id: 'before' } }]));
     const other = await rig.booted({ name: 'svc-app-2' }, { automatic: { enabled: true } });
     expect(await other.updates.status()).toMatchObject({ pendingStep: null, run: { id: 'before' } });
@@ -166,7 +166,7 @@ it('does not trust the labels of a container that another user created', async (
     reason: { code: 'update-running', message: expect.stringContaining('does not belong to this instance') },
   });
   rig.state.violations.length = 0;
-  // Once it has stopped, it is renamed and not removed.
+  // After the container has exited, it is renamed and not removed.
   forged.exit(0);
   rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.0'));
   expect(await one.ask()).toHaveProperty('run');
@@ -178,7 +178,7 @@ it('does not trust the labels of a container that another user created', async (
   ]);
 });
 
-it('warns once about unreadable entries', async () => {
+it('warns once about each unreadable entry', async () => {
   rig.state.store.set('run', '{"run":');
   rig.state.store.set('history', '[]x');
   const one = await rig.booted();
@@ -189,12 +189,12 @@ it('warns once about unreadable entries', async () => {
   expect(outcomes()).toEqual(['updated']);
 });
 
-describe('nothing responds', () => {
+describe('a server without responses', () => {
   it.each([
     ['an open run', true],
     ['nothing is open', false],
   ])(
-    'if the engine is unavailable and %s: holds the queue, then resumes it with an error',
+    'holds the queue if the engine is unavailable and %s, then resumes it with an error',
     async (_, isOpen) => {
       if (isOpen) leaveOpen({ updater: 'd'.repeat(64) });
       let ahead = 0;
@@ -210,7 +210,7 @@ describe('nothing responds', () => {
       ahead = silence;
       await until(() => !rig.state.isHeld);
       expect(one.host.logged.filter(({ level }) => level === 'error')).toHaveLength(1);
-      // It answers after all.
+      // The engine responds again.
       await rig.engine.up();
       await until(() => rig.open === null);
       await over();
@@ -219,7 +219,7 @@ describe('nothing responds', () => {
     },
   );
 
-  it('if the store hangs: holds the queue, refuses updates and recovers', async () => {
+  it('holds the queue and rejects updates while the store hangs, then recovers', async () => {
     rig.state.isHeld = true;
     const one = await rig.server();
     const failure = one.host.fail('get', { how: 'hang', times: 1_000 });

@@ -35,7 +35,7 @@ const run = async ({ updates }: Server) => (await updates.record())?.run;
 const updater = () => rig.updaters[0];
 
 describe('new settings of a release', () => {
-  it('are in the status, with whether the app has a value', async () => {
+  it('are listed in the status, each with whether the app has a value', async () => {
     const one = await booted(['SMTP_HOST=mail', 'SMTP_PASSWORD=']);
     const asked = { required: true, secret: false, default: null, generated: false, isSet: false };
     expect((await one.updates.status()).next?.settings).toEqual([
@@ -46,7 +46,7 @@ describe('new settings of a release', () => {
     ]);
   });
 
-  it('count as set by the app if the library is in another service', async () => {
+  it('are read from the app if the library runs in another service', async () => {
     await rig.engine.addServer({ name: 'svc-app-9', env: ['SMTP_HOST=mail'] });
     const labels = { 'com.docker.compose.service': 'worker' };
     const feed = { url: forge.address('static'), trust: { keys: [anna.key] } };
@@ -57,7 +57,7 @@ describe('new settings of a release', () => {
     expect(await one.ask()).toEqual(missing('SMTP_PASSWORD'));
   });
 
-  it('are passed to the updater in a file, and are nowhere else', async () => {
+  it('are passed to the updater in a file, and appear nowhere else', async () => {
     const one = await booted();
     expect(await one.ask({ settings: given })).toMatchObject({ run: { to: 'v1.5.0' } });
     await until(async () => (await run(one))?.outcome);
@@ -76,7 +76,7 @@ describe('new settings of a release', () => {
     expect(kept).not.toContain('correct horse');
   });
 
-  it('need no file if none is given', async () => {
+  it('need no file if no value is given', async () => {
     const one = await booted(['SMTP_HOST=mail', 'SMTP_PASSWORD=x']);
     await one.ask();
     await until(async () => (await run(one))?.outcome);
@@ -88,13 +88,13 @@ describe('new settings of a release', () => {
     ['none is given', {}, 'SMTP_HOST, SMTP_PASSWORD'],
     ['one is given', { settings: { SMTP_HOST: 'mail' }, allSteps: true }, 'SMTP_PASSWORD'],
     ['jobs are interrupted', { settings: { SMTP_PASSWORD: 'x' }, force: true }, 'SMTP_HOST'],
-  ])('keep an update from starting if %s', async (_, order, names) => {
+  ])('prevent an update if %s', async (_, order, names) => {
     const one = await booted();
     expect(await one.ask(order)).toEqual(missing(names));
     expect([rig.updaters, rig.open, rig.state.isHeld]).toEqual([[], null, false]);
   });
 
-  it('are the only ones that can be given', async () => {
+  it('are the only settings that a request can set', async () => {
     const one = await booted();
     for (const order of [{ settings: { ...given, PATH: 'x' } }, { settings: { constructor: 'x' } }])
       await expect(one.ask(order)).rejects.toThrow(
@@ -103,7 +103,7 @@ describe('new settings of a release', () => {
     expect([rig.updaters, rig.open, rig.state.isHeld]).toEqual([[], null, false]);
   });
 
-  it('keep an automatic update from starting', async () => {
+  it('prevent an automatic update', async () => {
     const one = await booted([], { automatic: always });
     const { blockedBy } = (await one.updates.status()).automatic ?? {};
     expect(blockedBy).toEqual(missing('SMTP_HOST, SMTP_PASSWORD').reason);
@@ -113,7 +113,7 @@ describe('new settings of a release', () => {
     expect(rig.updaters).toEqual([]);
   });
 
-  it('keep the next step of an upgrade path waiting', async () => {
+  it('delay the next step of an upgrade path', async () => {
     const later = releaseFile('v2.0.0', { requires: 'v1.5.0', settings });
     const publish = () =>
       forge.publish(attach(forge, anna, later), attach(forge, anna, releaseFile('v1.5.0')));
@@ -129,13 +129,13 @@ describe('new settings of a release', () => {
     const { message } = missing('SMTP_HOST, SMTP_PASSWORD', 'v2.0.0').reason;
     await until(async () => (await reason()) === message);
     rig.engine.updaterDoes(goodRun('v1.5.0', 'v2.0.0'));
-    // An admin gives the values; the path ends with it.
+    // An admin gives the values, which completes the upgrade path.
     expect(await two.ask({ target: 'v2.0.0', settings: given })).toMatchObject({ run: { to: 'v2.0.0' } });
     await until(async () => (await run(two))?.outcome);
     expect((await two.updates.status()).pendingStep).toBeNull();
   });
 
-  it('are lost with the server before the updater starts, and nothing is changed', async () => {
+  it('are lost if the server stops before the updater starts, and nothing is changed', async () => {
     const one = await booted();
     rig.state.jobs.push({ kind: 'backup', state: 'running' });
     expect(await one.ask({ when: 'idle', settings: given })).toMatchObject({ run: { state: 'waiting' } });
@@ -149,7 +149,7 @@ describe('new settings of a release', () => {
     expect(rig.updaters).toEqual([]);
   });
 
-  it('start no updater and are not repeated if the engine does not take the file', async () => {
+  it('start no updater and are not repeated if the engine rejects the file', async () => {
     const one = await booted();
     const message = `cannot unpack: SMTP_PASSWORD=${password}`;
     rig.engine.fault({ match: /^PUT .*\/archive/, kind: 'refuse', status: 500, message });
@@ -163,14 +163,14 @@ describe('new settings of a release', () => {
     expect(kept).not.toContain('correct horse');
   });
 
-  it('need no file if there is no value', async () => {
+  it('need no file if the given settings are empty', async () => {
     const one = await booted(['SMTP_HOST=mail', 'SMTP_PASSWORD=x']);
     await one.ask({ settings: {} });
     await until(async () => (await run(one))?.outcome);
     expect(updater()?.spec.Cmd).not.toContain('--set-file');
   });
 
-  it('start no updater if the file cannot be put into its container', async () => {
+  it('start no updater if a proxy blocks the upload of the file', async () => {
     const one = await booted();
     rig.engine.fault({ match: /^PUT .*\/archive/, kind: 'page' });
     await one.ask({ settings: given });

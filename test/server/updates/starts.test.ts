@@ -14,8 +14,8 @@ const ended = async (one: Server) => {
   return await runOf(one);
 };
 
-describe('a start', () => {
-  it('is refused for blocking jobs, lists them and resumes the queue', async () => {
+describe('the start of an update', () => {
+  it('is rejected because of blocking jobs, lists them and resumes the queue', async () => {
     const one = await booted();
     const since = new Date('2026-11-21T10:00:00Z');
     rig.state.jobs.push(
@@ -34,7 +34,7 @@ describe('a start', () => {
     expect([rig.past, rig.updaters, one.host.calls('onEnd')]).toEqual([[], [], []]);
   });
 
-  it('is refused for a job that starts during the pull', async () => {
+  it('is refused because of a job that starts during the pull', async () => {
     const one = await booted({ updaterPull: 'always' });
     const pull = rig.engine.fault({ kind: 'hang', match: /images\/create/ });
     expect(await one.ask()).toHaveProperty('run');
@@ -58,7 +58,7 @@ describe('a start', () => {
     expect(one.host.calls('jobs')).toEqual([]);
   });
 
-  it('during the boot waits for it', async () => {
+  it('waits until the server has started', async () => {
     const one = await rig.server();
     const slow = one.host.fail('get', { how: 'hang' });
     const both = Promise.all([one.ask(), one.updates.boot()]);
@@ -71,12 +71,12 @@ describe('a start', () => {
   it.each([
     ['broken', [...badRun([], 'broken', 'not-healthy').slice(0, -1), { exit: 0 }]],
     ['crashed', [{ exit: 0 }]],
-  ])('to the running version is allowed after %s', async (outcome, script) => {
+  ])('with the running version as target is allowed after the outcome %s', async (outcome, script) => {
     const one = await booted({ version: '1.5.0' });
     rig.engine.updaterDoes(script);
     await one.ask({ target: 'v1.6.0' });
     expect((await ended(one))?.outcome).toBe(outcome);
-    // Somebody has mended it by hand, to what was gone to.
+    // An admin has manually completed the update to the target version.
     const two = await rig.server({ name: 'svc-app-2' }, { version: 'v1.6.0' });
     await two.updates.boot();
     rig.engine.updaterDoes([
@@ -89,8 +89,8 @@ describe('a start', () => {
   });
 });
 
-describe('when idle', () => {
-  it('waits again for jobs found later, and prepares once', async () => {
+describe('an update when idle', () => {
+  it('waits again for jobs that start later, and prepares once', async () => {
     const beforeUpdate = () => undefined;
     const one = await booted({ updaterPull: 'always', beforeUpdate });
     const pull = rig.engine.fault({ kind: 'hang', match: /images\/create/ });
@@ -114,7 +114,7 @@ describe('when idle', () => {
   it.each([
     ['at once', 0],
     ['later', 60],
-  ])('is refused for a stuck job %s', async (_, ms) => {
+  ])('is refused because of a stuck job %s', async (_, ms) => {
     const one = await booted();
     const job = rig.state.startJob('backup', { stuck: ms === 0 });
     const answer = await one.ask({ when: 'idle' });
@@ -165,7 +165,7 @@ describe('beforeUpdate', () => {
     ],
     ['gives a sentence', () => 'The dump is 2 days old.', 'The dump is 2 days old.'],
     ['hangs', () => new Promise(() => {}), 'beforeUpdate() did not respond within 0.1 s'],
-  ])('that %s refuses the update', async (_, beforeUpdate, cause) => {
+  ])('that %s causes the outcome refused', async (_, beforeUpdate, cause) => {
     const one = await booted({ beforeUpdate, preparationTimeoutSeconds: 0.1 });
     await one.ask();
     expect(await ended(one)).toMatchObject({ outcome: 'refused', code: 'not-prepared', cause });
@@ -173,10 +173,10 @@ describe('beforeUpdate', () => {
   });
 });
 
-describe('cancel', () => {
+describe('a cancel', () => {
   const cancel = (one: Server) => one.updates.cancel('ben');
 
-  it('at the start of launching: the updater is never started', async () => {
+  it('during the launch prevents the start of the updater', async () => {
     rig.engine.updaterDoes([]);
     const one = await booted();
     const fault = rig.engine.fault({ kind: 'hang', match: /\/start$/ });
@@ -187,7 +187,7 @@ describe('cancel', () => {
     expect(rig.updaters.filter(({ status }) => status === 'created')).toEqual([]);
   });
 
-  it('in write is passed to the updater', async () => {
+  it('in the phase write is passed to the updater', async () => {
     rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0').slice(0, 6));
     const one = await booted();
     await one.ask();
@@ -201,8 +201,8 @@ describe('cancel', () => {
   });
 });
 
-describe('shutdown of the server', () => {
-  it.each(['waiting', 'preparing', 'launching'] as const)('in %s ends the run', async (state) => {
+describe('a shutdown of the server', () => {
+  it.each(['waiting', 'preparing', 'launching'] as const)('in the state %s ends the run', async (state) => {
     const one = await booted({
       updaterPull: 'always',
       beforeUpdate: () => (state === 'preparing' ? new Promise(() => {}) : undefined),

@@ -26,7 +26,7 @@ const commandOf = (name: string) =>
 const ended = async ({ updates }: Server) => (await updates.record())?.run.outcome;
 
 describe('the updater', () => {
-  it('is told what to expect of a release that is proven', async () => {
+  it('gets the expected digests of a verified release', async () => {
     forge.publish(attach(forge, anna, releaseFile('v1.5.0')));
     const one = await booted();
     expect(await one.ask()).toMatchObject({ run: { to: 'v1.5.0' } });
@@ -34,7 +34,7 @@ describe('the updater', () => {
     expect(commandOf('svc-updater')).toEqual(['update', '--target', 'v1.5.0', ...expected]);
   });
 
-  it('is told the same where it fetches ahead', async () => {
+  it('gets the expected digests for a prefetch', async () => {
     forge.publish(attach(forge, anna, releaseFile('v1.5.0')));
     await booted({ prefetch: true });
     await until(() => commandOf('svc-updater-prefetch'));
@@ -42,8 +42,8 @@ describe('the updater', () => {
   });
 });
 
-describe('a release that is not proven', () => {
-  it('is not offered, not fetched ahead, and does not start by itself', async () => {
+describe('an unverified release', () => {
+  it('is not offered, not prefetched, and not installed automatically', async () => {
     forge.publish(attach(forge, mallory, releaseFile('v1.5.0')));
     const one = await booted({ prefetch: true, automatic: always });
     expect(await one.updates.status()).toMatchObject({
@@ -62,7 +62,7 @@ describe('a release that is not proven', () => {
     ['v1.5.0', 'v1.5.0 is not verified: it is not signed with a trusted key'],
     ['v9.9.9', 'v9.9.9 is not verified: the release feed does not contain this release'],
     ['canary', 'canary is not verified: the release feed does not contain this release'],
-  ])('is refused where somebody asks for it: %s', async (target, message) => {
+  ])('is rejected as a requested target: %s', async (target, message) => {
     forge.publish(attach(forge, mallory, releaseFile('v1.5.0')));
     const one = await booted();
     for (const allSteps of [false, true])

@@ -4,7 +4,7 @@ import { judge, quiet } from './invariants.ts';
 import { freshRigs, rig, runOf, type Server, until } from './rig.ts';
 import { endGood } from './scene.ts';
 
-// Two servers of one instance, behind one proxy: whoever is asked, it is one instance with one run.
+// Two servers of one instance behind one proxy share one run, whichever server receives a request.
 
 let one: Server;
 let two: Server;
@@ -14,7 +14,7 @@ beforeEach(async () => {
   two = await rig.booted({ name: 'svc-app-2' });
 });
 
-it('start one run for two simultaneous requests, and both report it once', async () => {
+it('two servers start one run for two simultaneous requests, and both report it once', async () => {
   rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0'));
   const answers = await Promise.all([one.ask(), two.ask()]);
   expect(answers.filter((answer) => 'run' in answer)).toHaveLength(1);
@@ -30,7 +30,7 @@ it('start one run for two simultaneous requests, and both report it once', async
   expect(await one.updates.history()).toEqual(await two.updates.history());
 });
 
-it('follow a run that another server prepares', async () => {
+it('a server follows a run that another server prepares', async () => {
   const job = rig.state.startJob('backup');
   await one.ask({ when: 'idle' });
   await until(() => rig.open?.run.state === 'waiting');
@@ -41,29 +41,32 @@ it('follow a run that another server prepares', async () => {
   await quiet(rig);
 });
 
-it.each(['waiting', 'preparing', 'launching'])('cancel at either, in %s', async (state) => {
-  const three = await rig.server(
-    { name: 'svc-app-3' },
-    {
-      updaterPull: 'always',
-      beforeUpdate: () => (state === 'preparing' ? new Promise(() => {}) : undefined),
-    },
-  );
-  await three.updates.boot();
-  if (state === 'waiting') rig.state.startJob('backup');
-  const pull = rig.engine.fault({ kind: 'hang', match: /images\/create/ });
-  await three.ask({ when: 'idle' });
-  await until(async () => (await runOf(two))?.state === state && (state !== 'launching' || pull.hits > 0));
-  expect(await two.updates.cancel('ben')).toMatchObject({ run: { cancelRequestedBy: 'ben' } });
-  await quiet(rig);
-  for (const server of [one, two, three]) {
-    await until(async () => (await runOf(server))?.outcome === 'cancelled');
-    expect(await runOf(server)).toMatchObject({ cancelRequestedBy: 'ben' });
-  }
-  expect([rig.ends.length, rig.updaters]).toEqual([1, []]);
-});
+it.each(['waiting', 'preparing', 'launching'])(
+  'any server can cancel the run of another server in the state %s',
+  async (state) => {
+    const three = await rig.server(
+      { name: 'svc-app-3' },
+      {
+        updaterPull: 'always',
+        beforeUpdate: () => (state === 'preparing' ? new Promise(() => {}) : undefined),
+      },
+    );
+    await three.updates.boot();
+    if (state === 'waiting') rig.state.startJob('backup');
+    const pull = rig.engine.fault({ kind: 'hang', match: /images\/create/ });
+    await three.ask({ when: 'idle' });
+    await until(async () => (await runOf(two))?.state === state && (state !== 'launching' || pull.hits > 0));
+    expect(await two.updates.cancel('ben')).toMatchObject({ run: { cancelRequestedBy: 'ben' } });
+    await quiet(rig);
+    for (const server of [one, two, three]) {
+      await until(async () => (await runOf(server))?.outcome === 'cancelled');
+      expect(await runOf(server)).toMatchObject({ cancelRequestedBy: 'ben' });
+    }
+    expect([rig.ends.length, rig.updaters]).toEqual([1, []]);
+  },
+);
 
-it('end a waiting run whose server is gone', async () => {
+it('the remaining server ends a waiting run whose server has died', async () => {
   rig.state.startJob('backup');
   await one.ask({ when: 'idle' });
   await until(async () => (await runOf(two))?.state === 'waiting');

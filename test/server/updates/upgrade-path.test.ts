@@ -17,7 +17,7 @@ beforeEach(() => {
   );
 });
 
-/** A server of a release, in a container of its own or that of the one before it. */
+/** A server of a release, in its own container or that of the previous server. */
 async function booted(
   version: string,
   where: Server | string = 'svc-app-1',
@@ -29,7 +29,7 @@ async function booted(
   return one;
 }
 
-/** The first step, done by the server of v1.0.0, in whose place another one comes then. */
+/** Installs the first step with the server of v1.0.0, and closes this server so that another can replace it. */
 async function firstStep(): Promise<Server> {
   const one = await booted('v1.0.0');
   rig.engine.updaterDoes(goodRun('v1.0.0', 'v1.5.0'));
@@ -41,7 +41,7 @@ async function firstStep(): Promise<Server> {
 const past = () => rig.past.map(({ run: { from, to, outcome, by } }) => `${from} ${to} ${outcome} ${by}`);
 const between = async ({ updates }: Server) => (await updates.status()).pendingStep;
 
-/** Three more looks of each server that there is: each reads the past. */
+/** Waits until the servers have read the past runs several more times. */
 async function someLooks(): Promise<void> {
   const count = () =>
     rig.state.calls.filter(({ part, args }) => part === 'get' && args[0] === 'history').length;
@@ -49,8 +49,8 @@ async function someLooks(): Promise<void> {
   await until(() => count() >= before + 12);
 }
 
-describe('upgrade path', () => {
-  it('stops if the host application is not ready for an hour', async () => {
+describe('an upgrade path', () => {
+  it('stops if the application is not ready for an hour', async () => {
     const one = await firstStep();
     const two = await booted('v1.5.0', one, { afterStep: () => 'The index is being built.' });
     await until(async () => (await between(two))?.reason);

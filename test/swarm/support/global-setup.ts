@@ -2,7 +2,7 @@ import { execa } from 'execa';
 import { swarm } from '../../rig/swarm.ts';
 import { updaterImage } from '../../rig/updater-run.ts';
 
-/** Once per run: the Swarm is up and has the updater's image, where there is one. What is up already stays as it is. */
+/** Runs once: starts the Swarm and loads the updater image if it exists. Running nodes are not restarted. */
 export default async function setup(): Promise<void> {
   await must('up');
   const image = await execa('docker', ['image', 'inspect', updaterImage], { reject: false, timeout: 20_000 });

@@ -16,7 +16,7 @@ import {
   updateOptions,
 } from '../../build-plan.ts';
 
-// Every advice is followed to the letter. Then the same command succeeds, or it is refused for another reason.
+// Each test follows the advice of an error literally. The command then succeeds, or fails for another reason.
 
 interface Situation {
   images: Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ interface Situation {
   requires?: string;
 }
 
-/** The refusal of a command, up to the pull; null if it may continue. */
+/** The error of a command, up to the checks after the pull; null if the command may continue. */
 async function refusalOf({ images, args, tags = {}, requires }: Situation): Promise<UpdateError | null> {
   const options = updateOptions(...args.split(' '));
   const files = projectFiles({ 'compose.yaml': composeText(images) });
@@ -61,7 +61,7 @@ async function refusalOf({ images, args, tags = {}, requires }: Situation): Prom
   }
 }
 
-/** The lines that the places name, with another tag. */
+/** Sets another tag in the lines that `places` lists. */
 function withTag(images: Situation['images'], places: string, tag: string): Situation['images'] {
   const lines = [...places.matchAll(/in compose\.yaml line (\d+)/g)].map(([, line]) => Number(line));
   const rows = Object.entries(images).map(([name, text], at): [string, string] => {
@@ -72,7 +72,7 @@ function withTag(images: Situation['images'], places: string, tag: string): Situ
   return Object.fromEntries(rows);
 }
 
-/** What a person does who reads the advice; each alternative is a way of its own. */
+/** Changes that a user makes after reading the advice. Each alternative of an advice has its own entry. */
 const ways: readonly (readonly [RegExp, (was: Situation, match: readonly string[]) => Situation])[] = [
   [
     /[Rr]un the update with (--service [^,.]+?)(?:\.|, or)/,
@@ -108,7 +108,7 @@ const ways: readonly (readonly [RegExp, (was: Situation, match: readonly string[
     }),
   ],
   [
-    /Set the (?:new )?tag (?:(\S+) )?manually \((.*?)\)/,
+    /(?:Set the (?:new )?tag manually|Manually set the tag to (\S+)) \((.*?)\)/,
     (was, [, tag, places = '']) => ({
       ...was,
       images: withTag(was.images, places, tag ?? '9.9.9'),
@@ -199,7 +199,7 @@ it.each<[name: string, code: string, count: number, situation: Situation]>([
       tags: { latest: 'sha256:b', '2.0.0': 'sha256:b' },
     },
   ],
-])('the advice works for %s', async (_, code, count, situation) => {
+])('following the advice resolves the error: %s', async (_, code, count, situation) => {
   const refusal = await refusalOf(situation);
   expect(refusal).toMatchObject({ code, outcome: 'refused' });
   const { advice = '', message = '' } = refusal ?? {};
@@ -213,7 +213,7 @@ it.each<[name: string, code: string, count: number, situation: Situation]>([
     expect(`${again?.code}: ${again?.message}`, `${advice}\n${JSON.stringify(next)}`).not.toBe(
       `${code}: ${message}`,
     );
-    // All services that moved together are still at one version.
+    // All services that were updated together still have the same version.
     if (next.images !== situation.images) {
       const tags = Object.values(next.images).map((text) => /[^:{}-]+(?=\}?$)/.exec(text)?.[0]);
       expect(new Set(tags).size, advice).toBe(1);

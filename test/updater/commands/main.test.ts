@@ -8,7 +8,7 @@ import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { exitCodes } from '../../../src/core/progress/outcome.ts';
 
-// The whole program in a process of its own: only there does an unhandled rejection become a crash.
+// Runs the whole program in a separate process, because only there is an unhandled rejection a crash.
 
 const built = mkdtempSync(join(tmpdir(), 'svc-main-'));
 const program = join(built, 'agent.mjs');
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(built, { recursive: true }));
 
-/** The exit code, and the lines of the log without their times. */
+/** Runs the program; returns its exit code and the log lines without timestamps. */
 async function run(...argv: string[]): Promise<{ exitCode: number | null; lines: string[] }> {
   const env = { PATH: process.env.PATH, HOME: built, DOCKER_HOST: `unix://${join(built, 'no.sock')}` };
   const child = spawn(process.execPath, [program, ...argv], { env, stdio: ['ignore', 'pipe', 'inherit'] });

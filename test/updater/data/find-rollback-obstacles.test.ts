@@ -30,8 +30,8 @@ const asLeft = {
 };
 type Now = Parameters<typeof findRollbackObstacles>[2];
 
-describe('judgeRollback', () => {
-  it('accepts the state after an update, also if a data service was recreated from the same image', () => {
+describe('findRollbackObstacles', () => {
+  it('accepts the state after an update, even if a data service was recreated from the same image', () => {
     expect(findRollbackObstacles(back, ['db'], asLeft)).toEqual([]);
     const recreated = [container('app-1', { imageId: app }), container('db-1', { id: 'ee', imageId: db })];
     expect(findRollbackObstacles(back, ['db'], { ...asLeft, containers: recreated })).toEqual([]);
@@ -61,9 +61,9 @@ describe('judgeRollback', () => {
     [
       'a pruned image',
       { images: new Set([db]) },
-      ['the image used by svc-app-1, acme/svc:v1, is no longer on this machine'],
+      ['the image acme/svc:v1, which svc-app-1 used before the update, is no longer on this machine'],
     ],
-  ])('refuses %s', (_, changes, reasons) => {
+  ])('reports %s as an obstacle', (_, changes, reasons) => {
     expect(findRollbackObstacles(back, ['db'], { ...asLeft, ...changes })).toEqual(reasons);
   });
 });

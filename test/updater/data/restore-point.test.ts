@@ -40,7 +40,7 @@ const mount: SavedRestorePoint['mounts'][number] = {
 
 let home = '';
 let owner = { name: 'svc', directory: '' };
-/** In the compose directory. */
+/** The default directory, inside the compose directory. */
 const usual = () => join(home, '.svc-updater', 'restore');
 const record = (place: RestorePointLocation) => join(place.directory, 'point.json');
 const pointOf = (
@@ -70,7 +70,7 @@ beforeEach(async () => {
 afterEach(() => rm(home, { recursive: true }));
 
 describe('the record of a restore point', () => {
-  it('is read as it was written, and is absent before that', async () => {
+  it('is read unchanged after writing, and does not exist before', async () => {
     const place = await createRestorePointDirectory(usual(), owner, at);
     expect(await readRestorePoint(place)).toBeNull();
     const complete = pointOf(owner);
@@ -80,7 +80,7 @@ describe('the record of a restore point', () => {
     expect(await readRestorePoint(restorePointLocation(join(usual(), '20200101T000000Z'), owner))).toBeNull();
   });
 
-  it('is damaged if one byte of its values changes, wherever that is', async () => {
+  it('is reported as damaged if any byte of its values changes', async () => {
     const place = await createRestorePointDirectory(usual(), owner, at);
     await writeRestorePoint(place, pointOf(owner));
     const text = await readFile(record(place), 'utf8');
@@ -96,7 +96,7 @@ describe('the record of a restore point', () => {
   });
 
   it.each(['', '{}', 'null', '[]', '{"sha256":"', '{"sha256":null,"point":null}'])(
-    'is damaged if it is %j',
+    'is reported as damaged if the file contains %j',
     async (text) => {
       const place = await createRestorePointDirectory(usual(), owner, at);
       await writeFile(record(place), text, { mode: 0o600 });
@@ -122,13 +122,13 @@ describe('the record of a restore point', () => {
     ['an exclusion above the mount', { mounts: [{ ...mount, excluded: ['a/../..'] }] }],
     ['an option for a volume', { mounts: [{ ...mount, volume: '--privileged' }] }],
     ['a path for a volume', { mounts: [{ ...mount, volume: '/etc' }] }],
-  ])('is not accepted with %s, whatever its checksum', async (_, changes) => {
+  ])('is rejected with %s, even if its checksum is correct', async (_, changes) => {
     const place = await createRestorePointDirectory(usual(), owner, at);
     await writeRestorePoint(place, { ...pointOf(owner), ...changes } as SavedRestorePoint);
     await expect(readRestorePoint(place)).rejects.toMatchObject({ code: 'restore-point-damaged' });
   });
 
-  it.each([1, 3])('of format %d is unreadable, and not damaged', async (format) => {
+  it.each([1, 3])('is reported as unreadable, not as damaged, if its format is %d', async (format) => {
     const place = await createRestorePointDirectory(usual(), owner, at);
     await writeRestorePoint(place, { ...pointOf(owner), format, more: 1 } as unknown as SavedRestorePoint);
     await expect(readRestorePoint(place)).rejects.toMatchObject({
@@ -137,7 +137,7 @@ describe('the record of a restore point', () => {
     });
   });
 
-  it('is unreadable, and not damaged, if the system cannot read it', async () => {
+  it('is reported as unreadable, not as damaged, if reading the file fails', async () => {
     const place = await createRestorePointDirectory(usual(), owner, at);
     await mkdir(record(place), { mode: 0o700 });
     await expect(readRestorePoint(place)).rejects.toMatchObject({
@@ -152,7 +152,7 @@ describe.runIf(isRoot)('in a directory of another user', () => {
     for (const path of [home, join(home, '.svc-updater')]) await chown(path, 1000, 1000);
   });
 
-  it('a restore point belongs to root, and nobody else can read it', async () => {
+  it('a restore point belongs to root and is readable only by root', async () => {
     const place = await createRestorePointDirectory(usual(), owner, at);
     await writeRestorePoint(place, pointOf(owner));
     for (const path of [usual(), place.directory, record(place)]) {
@@ -170,7 +170,7 @@ describe.runIf(isRoot)('in a directory of another user', () => {
     ['linked directory', ['read']],
     ['directory of all', ['read', 'make']],
     ['link to all', ['read', 'make']],
-  ])('refuses a %s of that user', async (what, refused) => {
+  ])('the updater rejects a %s of that user', async (what, refused) => {
     const place = await createRestorePointDirectory(usual(), owner, at);
     await writeRestorePoint(place, pointOf(owner));
     const elsewhere = join(home, 'elsewhere');
@@ -200,7 +200,7 @@ describe.runIf(isRoot)('in a directory of another user', () => {
     expect(codes.flat()).toEqual(refused);
   });
 
-  it('the owner of a directory that was named with --restore-dir does not matter', async () => {
+  it('the updater accepts any owner of the directory specified with --restore-dir', async () => {
     const points = join(home, 'points');
     await mkdir(points);
     await chmod(points, 0o777);
@@ -214,8 +214,8 @@ describe.runIf(isRoot)('in a directory of another user', () => {
   });
 });
 
-describe('the folders of restore points', () => {
-  it('are of one run each, also if two begin in one second', async () => {
+describe('restore point directories', () => {
+  it('belong to one run each, even if several runs start in the same second', async () => {
     const places = await Promise.all([1, 2, 3].map(() => createRestorePointDirectory(usual(), owner, at)));
     expect(places.map(({ directory }) => directory.slice(usual().length + 1)).toSorted()).toEqual([
       run,
@@ -224,11 +224,11 @@ describe('the folders of restore points', () => {
     ]);
   });
 
-  it('name project, directory and run where several projects may have theirs', async () => {
+  it('are named after project, directory and run if several projects can share the parent directory', async () => {
     const shared = join(home, 'points');
     const place = await createRestorePointDirectory(shared, owner, at);
     expect(await readdir(shared)).toEqual([expect.stringMatching(/^svc-[0-9a-f]{12}-20261121T104207Z$/)]);
-    // What the updater has created is also accepted in a journal.
+    // The journal schema also accepts the created directory.
     const point = { ...emptyRestorePoint, directory: place.directory, inMemory: [] };
     expect(journalSchema.safeParse(journalData({ point })).success).toBe(true);
     expect(
@@ -236,7 +236,7 @@ describe('the folders of restore points', () => {
     ).not.toBe(place.directory);
   });
 
-  it('are listed for their own project, the newest first', async () => {
+  it('are listed only for their own project, newest first', async () => {
     const shared = join(home, 'points');
     const others = [
       { name: 'svc', directory: '/srv/other' },
@@ -258,7 +258,7 @@ describe('the folders of restore points', () => {
     }
   });
 
-  it('of another project with the same compose directory are left out, and those without a record are not', async () => {
+  it('are listed even without a valid record, but not if they belong to another project in the same compose directory', async () => {
     const other = { name: 'other', directory: home };
     await writeRestorePoint(await createRestorePointDirectory(usual(), other, at), pointOf(other));
     const own = await createRestorePointDirectory(usual(), owner, at + 1_000);
@@ -273,13 +273,13 @@ describe('the folders of restore points', () => {
     ]);
   });
 
-  it('cannot be created without a directory', async () => {
+  it('cannot be created if the parent directory does not exist', async () => {
     await expect(createRestorePointDirectory(join(home, 'no', 'where'), owner, at)).rejects.toMatchObject({
       code: 'save-failed',
     });
   });
 
-  it('are in the compose directory, or where --restore-dir is on the host', () => {
+  it('are in the compose directory, or in the host path of --restore-dir', () => {
     const paths = new HostPaths([
       { type: 'bind', source: '/srv/points', destination: '/points', writable: true },
     ]);

@@ -3,7 +3,7 @@ import type { Plan } from '../../../src/updater/compose/plan/prepared-plan.ts';
 import { checkPublished } from '../../../src/updater/plan/check-published.ts';
 import { checkedBeside, composeText, installed, planTo } from '../../build-plan.ts';
 
-/** Checked beside a registry that has these tags; null where it tells nothing. */
+/** Checks the plan against a registry with these tags; null if the registry does not respond. */
 const checked = (tags: readonly string[] | null, plan: Plan) =>
   checkedBeside(
     (tag) => (tags === null ? null : tags.includes(tag) ? { digest: `sha256:${tag}` } : 'none'),
@@ -24,12 +24,12 @@ describe('checkPublished', () => {
     ['31-apache', '32', ['32-apache'], ['32-apache']],
     ['1.4.2-alpine3.20', '1.5.0', ['1.5.0-alpine3.20'], ['1.5.0-alpine3.20']],
     ['31.0.9-apache', '32.0.0', [], []],
-    // The pull will tell.
+    // The pull will detect a missing tag.
     ['2025.10', '2025.11.1', null, ['2025.11']],
-    // Nothing moves, or to a whole release, of which the pull tells.
+    // No tag changes.
     ['2025.10', '2025.10.3', [], []],
     ['stable', '2025.11.1', [], []],
-  ])('allows %s to %s if the registry has %j', async (pin, to, tags, questions) => {
+  ])('allows an update from %s to %s if the registry has %j', async (pin, to, tags, questions) => {
     const { asked } = await checked(tags, planOf(pin, to));
     expect(asked.toSorted()).toEqual(questions.map((tag) => `acme/home:${tag}`));
   });
@@ -40,21 +40,21 @@ describe('checkPublished', () => {
       '2025.11.1',
       ['2025.11.1', '2025.11.0', '2025'],
       'acme/home has no tag 2025.11; 2025.11.1 is published as 2025.11.1 and 2025',
-      `Set the tag 2025.11.1 manually (${place}, image of worker in compose.yaml line 5), then run {compose} pull && {up}.`,
+      `Manually set the tag to 2025.11.1 (${place}, image of worker in compose.yaml line 5), then run {compose} pull && {up}.`,
     ],
     [
       '1.4.2-alpine3.20',
       '1.5.0',
       ['1.5.0-alpine3.22', '1.5-alpine3.20', '1.5.0'],
       'acme/home has no tag 1.5.0-alpine3.20; 1.5.0 is published as 1.5-alpine3.20, 1.5.0-alpine3.22 and 1.5.0',
-      `Set the tag 1.5.0-alpine3.22 manually (${place}, image of worker in compose.yaml line 5), then run {compose} pull && {up}.`,
+      `Manually set the tag to 1.5.0-alpine3.22 (${place}, image of worker in compose.yaml line 5), then run {compose} pull && {up}.`,
     ],
     [
       '2.7.4-p1',
       '2.8.0',
       ['2.8.0-p3'],
       'acme/home has no tag 2.8.0-p1; 2.8.0 is published as 2.8.0-p3',
-      `Set the tag 2.8.0-p3 manually (${place}, image of worker in compose.yaml line 5), then run {compose} pull && {up}.`,
+      `Manually set the tag to 2.8.0-p3 (${place}, image of worker in compose.yaml line 5), then run {compose} pull && {up}.`,
     ],
     [
       '1.24',
@@ -74,17 +74,17 @@ describe('checkPublished', () => {
       '31.0.9-apache',
       '32',
       ['32.0.0-apache', '32-apache', '32.0.0'],
-      `32 does not identify a single release for app, which is pinned to 31.0.9-apache (${place}); acme/home has 32.0.0-apache and 32-apache`,
+      `32 is not the full version of a release for app, which is pinned to 31.0.9-apache (${place}); acme/home has 32.0.0-apache and 32-apache`,
       'Specify the full version, such as --target 32.0.0.',
     ],
     [
       '2025.8.3',
       '2025.9',
       null,
-      `2025.9 does not identify a single release for app, which is pinned to 2025.8.3 (${place})`,
+      `2025.9 is not the full version of a release for app, which is pinned to 2025.8.3 (${place})`,
       'Specify the full version, such as --target 2025.9.0.',
     ],
-  ])('refuses %s to %s if the registry has %j', async (pin, to, tags, message, advice) => {
+  ])('rejects an update from %s to %s if the registry has %j', async (pin, to, tags, message, advice) => {
     await expect(checked(tags, planOf(pin, to))).rejects.toMatchObject({
       code: 'pin-unsupported',
       message,

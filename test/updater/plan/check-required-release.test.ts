@@ -9,7 +9,7 @@ import { composeText, installed, planTo } from '../../build-plan.ts';
 interface Case {
   /** Text of the image in the compose file. */
   pin?: string;
-  /** The reference that the app's container was made from, and the version label of its image. */
+  /** The reference from which the app's container was created, and the version label of its image. */
   runs?: string;
   label?: string;
   /** The reference of the worker's container. */
@@ -19,11 +19,11 @@ interface Case {
   requires?: string;
   version?: string;
   labels?: Record<string, string>;
-  /** Default svc. */
+  /** By default svc. */
   product?: Product;
-  /** The app's container runs the pulled image already. */
+  /** The app's container already runs the pulled image. */
   same?: boolean;
-  /** The engine tells nothing of what the image gives. */
+  /** The engine does not return the configuration of the image. */
   untold?: boolean;
 }
 
@@ -54,19 +54,19 @@ function check(given: Case): string[] {
 const larder = createProduct({ name: 'larder', labelPrefix: 'org.larder' });
 const pinned = 'Run the update with --target v1.5.0 first, then run it again';
 
-it('is read from the label of another product', () => {
+it('reads the required intermediate release from the label of another product', () => {
   const labels = { 'org.larder.release-requires': 'v1.5.0' };
   expect(() => check({ product: larder, labels })).toThrow('v1.5.0 must be installed before ');
 });
 
-it('is unknown for an image for another platform without readable labels', () => {
+it('warns that the required release is unknown for an image for another platform without readable labels', () => {
   const warning =
     /^svc:v2\.0\.0 was built for another platform, so its labels cannot be read; it is unknown whether another /;
   expect(check({ untold: true })).toEqual([expect.stringMatching(warning)]);
   expect(check({ untold: true, same: true })).toEqual([]);
 });
 
-describe('a required intermediate release', () => {
+describe('checkRequiredRelease', () => {
   it.each<[string, Case]>([
     ['requires no release', {}],
     ['requires it for another product', { requires: 'v1.5.0', product: larder }],
@@ -91,9 +91,9 @@ describe('a required intermediate release', () => {
       'latest, which no target moves',
       { requires: 'v1.5.0', pin: 'svc:latest', runs: 'svc:latest', label: '1.5.0-canary.9', target: null },
       'v1.5.0-canary.9',
-      'Set the tag v1.5.0 manually (image of app in compose.yaml line 3, image of worker in compose.yaml line 5) and run the update with --target v1.5.0. Then change the tag back to latest and run the update without --target.',
+      'Manually set the tag to v1.5.0 (image of app in compose.yaml line 3, image of worker in compose.yaml line 5), then run the update with --target v1.5.0. After that, set the tag back to latest and run the update without --target.',
     ],
-  ])('refuses %s, with the commands to run', (_, given, runs, advice) => {
+  ])('rejects %s, with the commands to run', (_, given, runs, advice) => {
     expect(() => check(given)).toThrow(
       expect.objectContaining({
         code: 'upgrade-step',
@@ -107,7 +107,7 @@ describe('a required intermediate release', () => {
     );
   });
 
-  it('refuses a release that requires itself, as a mistake of its publisher', () => {
+  it('rejects a release that requires itself as an error of its publisher', () => {
     expect(() => check({ requires: 'v2.0.0', version: '2.0.0' })).toThrow(
       expect.objectContaining({
         code: 'upgrade-step',
@@ -124,7 +124,7 @@ describe('a required intermediate release', () => {
       /^v1\.5\.0 must be installed before .* because the running version is unknown/,
     ],
     ['a label of words', { requires: 'the one before' }, /does not specify a release/],
-  ])('warns of %s', (_, given, words) => {
+  ])('warns about %s', (_, given, words) => {
     expect(check(given)).toEqual([expect.stringMatching(words)]);
   });
 });

@@ -6,18 +6,18 @@ import { checkStaleTags, floatingUpdatesOf } from '../../../src/updater/plan/che
 import { container, image } from '../../build.ts';
 import { checkedBeside, composeText, installed, planTo } from '../../build-plan.ts';
 
-/** Of an app and a worker with these references, to v1.5.0. */
+/** The plan to update an app and a worker with these references to v1.5.0. */
 const planOf = (app: string, worker: string, target = 'v1.5.0') =>
   planTo(target, installed({ 'compose.yaml': composeText({ app, worker }) }, { runningVersion: null }));
 
-/** An image that tells this version, or none. */
+/** An image with this version label, or without a version label. */
 const telling = (version: string | null, digest = 'sha256:here') =>
   image('sha256:config', {
     labels: version === null ? {} : { [versionLabel]: version },
     digests: [`acme/svc@${digest}`],
   });
 
-/** Digests by tag; null where the registry does not tell. */
+/** Digests by tag; null if the registry does not respond. */
 type Registry = Record<string, string> | null;
 
 const checked = (registry: Registry, plan: Plan, images: ReadonlyMap<string, Image>) =>
@@ -29,7 +29,7 @@ const checked = (registry: Registry, plan: Plan, images: ReadonlyMap<string, Ima
 const lags = (message: string) =>
   expect.objectContaining({ code: 'tag-lags', message, advice: expect.stringContaining('without --target') });
 
-describe('a floating tag and a target', () => {
+describe('checkStaleTags', () => {
   it.each<[string, string, string, string[]]>([
     ['latest', 'acme/svc:latest', 'acme/svc', ['acme/svc:latest', 'acme/svc:latest']],
     ['a release, and latest', 'acme/svc:v1.4.2', 'acme/svc', ['acme/svc:latest']],
@@ -86,12 +86,12 @@ describe('a floating tag and a target', () => {
       { 'v1.5.0': 'sha256:there' },
       `${reference} and acme/svc:v1.5.0 point to different images`,
     ],
-  ])('refuses a tag that points to %s', async (_, version, registry, message) => {
+  ])('rejects a tag that points to %s', async (_, version, registry, message) => {
     const images = new Map([[reference, telling(version)]]);
     await expect(checked(registry, latest, images)).rejects.toThrow(lags(message));
   });
 
-  it('ignores a label if that of the running image differs from its tag', async () => {
+  it('ignores the version label if the label of the running image differs from its tag', async () => {
     const labels = { ...container('app-1').labels, [versionLabel]: '0.9.1' };
     const app = container('app-1', { imageReference: 'acme/svc:v1.4.2', labels });
     const from = installed({ 'compose.yaml': composeText({ app: reference }) }, { services: { app: [app] } });
@@ -101,19 +101,19 @@ describe('a floating tag and a target', () => {
     );
   });
 
-  it("does not ask the registry about a worker's own tag", async () => {
+  it("does not query the registry for a worker's own tag", async () => {
     const plan = planOf('acme/svc:v1.4.2', 'acme/svc:edge');
     const images = new Map([['acme/svc:edge', telling(null)]]);
     expect(await checked({}, plan, images)).toEqual({ result: [], asked: [] });
   });
 
-  it('warns about a custom tag if the registry does not answer', async () => {
+  it('warns about a custom tag if the registry does not respond', async () => {
     const plan = planOf('acme/svc:edge', 'acme/svc:edge');
     expect(plan.warnings).toEqual([]);
     const images = new Map([['acme/svc:edge', telling(null)]]);
     expect(await checked(null, plan, images)).toEqual({
       result: ['acme/svc:edge does not specify its version, so it is unknown whether edge points to v1.5.0'],
-      // Nobody was asked for more than that.
+      // No other tag was queried.
       asked: ['acme/svc:v1.5.0-edge'],
     });
   });
@@ -135,10 +135,13 @@ describe('a floating tag and a target', () => {
       'acme/svc:apache and acme/svc:32.0.1-apache point to different images',
     ],
     ['release-10.11', '11.0.2', 'release-11.0', null, { '11.0.2': 'sha256:here' }, null],
-  ])('from %s to %s: %s of the version %s, beside %j', async (pin, to, tag, version, registry, message) => {
-    const images = new Map([[`acme/svc:${tag}`, telling(version)]]);
-    const plan = planOf(`acme/svc:${pin}`, `acme/svc:${pin}`, to);
-    if (message === null) expect((await checked(registry, plan, images)).result).toEqual([]);
-    else await expect(checked(registry, plan, images)).rejects.toThrow(lags(message));
-  });
+  ])(
+    'compares tags with variants from %s to %s: tag %s, version %s, registry %j',
+    async (pin, to, tag, version, registry, message) => {
+      const images = new Map([[`acme/svc:${tag}`, telling(version)]]);
+      const plan = planOf(`acme/svc:${pin}`, `acme/svc:${pin}`, to);
+      if (message === null) expect((await checked(registry, plan, images)).result).toEqual([]);
+      else await expect(checked(registry, plan, images)).rejects.toThrow(lags(message));
+    },
+  );
 });

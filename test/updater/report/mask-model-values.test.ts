@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { maskModelValues } from '../../../src/updater/report/mask-model-values.ts';
 
-it('shows only what is known to be harmless', () => {
+it('masks all values except those known to be harmless', () => {
   const model = {
     name: 'svc',
     'x-settings': { token: 'a' },

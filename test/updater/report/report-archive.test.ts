@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { createReportArchive } from '../../../src/updater/report/report-parts.ts';
 
-it('writes an archive that tar reads, the same for the same files', () => {
+it('creates an archive that tar can read, identical for identical files', () => {
   const files = new Map([
     ['svc-report/a.txt', ''],
     ['svc-report/b.txt', 'é'.repeat(300)],

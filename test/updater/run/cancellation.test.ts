@@ -19,7 +19,7 @@ afterEach(() => {
   process.removeAllListeners('SIGINT');
 });
 
-it('cancels a run only until it must not be interrupted', () => {
+it('aborts requests of the engine on SIGTERM, but not those of an uncancellable engine', () => {
   const shielded = engine.uncancellable();
   process.emit('SIGTERM');
   expect(engine.aborted.aborted).toBe(true);
@@ -27,7 +27,7 @@ it('cancels a run only until it must not be interrupted', () => {
   expect(cancellation.signalNumber).toBe(15);
 });
 
-it('only logs a late signal, and nothing after the last line', () => {
+it('only logs a late signal, and logs nothing after the last line of the run', () => {
   cancellation.tooLate();
   process.emit('SIGTERM');
   expect(lines).toEqual([

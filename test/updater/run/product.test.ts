@@ -35,14 +35,14 @@ describe('the product in the environment', () => {
   it.each([
     ['larder', createProduct({ name: 'larder' })],
     ['', svcProduct],
-  ])('may be a name: %j', (text, product) => {
+  ])('can be only a name: %j', (text, product) => {
     expect(parseCommandLine([], { SVC_UPDATER_PRODUCT: text })).toMatchObject({ product });
   });
 
   it.each([
     ['Larder', 'name must be one word of lower-case letters, digits and hyphens, not "Larder"'],
     ['{"name":"larder","port":1}', 'port is not a known key'],
-  ])('is reported together with other mistakes: %s', (text, why) => {
+  ])('is reported together with other errors: %s', (text, why) => {
     expect(() => parseCommandLine(['--nope'], { SVC_UPDATER_PRODUCT: text })).toThrow(
       new UsageError([`SVC_UPDATER_PRODUCT is invalid: ${why}`, 'unknown option --nope']),
     );
@@ -69,7 +69,7 @@ describe('texts for users', () => {
     expect(help).toContain('-v /opt/larder:/opt/larder larder-updater --target');
   });
 
-  it.each(errorCodes)('do not mention svc in the last line of %s, nor in its explanation', (code) => {
+  it.each(errorCodes)('do not mention svc in the last line or explanation of %s', (code) => {
     const { message } = createFailedOutcome(
       new UpdateError(code, 'x'),
       { ...unknownOutcomeFacts, product: larder },

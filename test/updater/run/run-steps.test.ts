@@ -22,7 +22,7 @@ interface Step {
 }
 type Acts = Record<string, () => void>;
 
-/** Takes its steps in their order, each until it succeeds. */
+/** A run that executes its steps in order, each until it succeeds. */
 function runOf(update: readonly string[], rollback: readonly string[] = [], acts: Acts = {}) {
   const done: string[] = [];
   let tries = 0;
@@ -65,14 +65,14 @@ beforeEach(() => {
   return () => vi.useRealTimers();
 });
 
-describe('drive', () => {
-  it('looks before each step, until nothing is left to do', async () => {
+describe('runSteps', () => {
+  it('executes steps in order until no step remains', async () => {
     const run = runOf(['stop', 'up', 'verify']);
     await runSteps(run, 'update', log);
     expect(run.done).toEqual(['stop', 'up', 'verify']);
   });
 
-  it('tries a step again that may succeed, and says why', async () => {
+  it('retries a step that can still succeed, and logs the reason', async () => {
     const run = runOf(['stop', 'up'], [], { up: failing(3) });
     await runSteps(run, 'update', log);
     expect([run.done, lines]).toEqual([
@@ -84,13 +84,13 @@ describe('drive', () => {
   it.each([
     [4, undefined],
     [2, 2],
-  ])('ends with the failure after the last of its tries: %i', async (times, tries) => {
+  ])('fails with the error of the step after the last attempt: %i', async (times, tries) => {
     const run = runOf(['up'], [], { up: failing(times, tries) });
     await expect(runSteps(run, 'update', log)).rejects.toBe(failure);
     expect(lines).toHaveLength(times - 1);
   });
 
-  it('counts the tries of one thing, whatever succeeds in between', async () => {
+  it('counts the attempts of a step even if other steps succeed in between', async () => {
     const up = failing(9);
     const run = runOf(['clear', 'up'], [], {
       up: () => {
@@ -101,15 +101,18 @@ describe('drive', () => {
     await expect(runSteps(run, 'update', log)).rejects.toBe(failure);
   });
 
-  it.each(['update', 'rollback'] as const)('ends a pause with the signal of the state: %s', async (goal) => {
-    const cancelled = new Error('cancelled');
-    const run = runOf(['up'], ['up'], { up: failing(9, 9) });
-    run.signalFor = (asked) => (asked === goal ? AbortSignal.abort(cancelled) : stop.signal);
-    await expect(runSteps(run, goal, log)).rejects.toBe(cancelled);
-    expect(lines).toEqual(['try 1']);
-  });
+  it.each(['update', 'rollback'] as const)(
+    'aborts a pause with the signal of the current goal: %s',
+    async (goal) => {
+      const cancelled = new Error('cancelled');
+      const run = runOf(['up'], ['up'], { up: failing(9, 9) });
+      run.signalFor = (asked) => (asked === goal ? AbortSignal.abort(cancelled) : stop.signal);
+      await expect(runSteps(run, goal, log)).rejects.toBe(cancelled);
+      expect(lines).toEqual(['try 1']);
+    },
+  );
 
-  it('ends where nothing can be done, and with any other error', async () => {
+  it('fails if a step is blocked, and with any unexpected error', async () => {
     await expect(runSteps(runOf(['up', 'stuck']), 'update', log)).rejects.toBe(failure);
     const bug = new Error('a bug');
     const acts = {
@@ -122,19 +125,19 @@ describe('drive', () => {
 });
 
 describe('runToGoal', () => {
-  it('ends well', async () => {
+  it('returns the outcome, and closes the run', async () => {
     const run = runOf(['up']);
     expect(await runToGoal(run, log)).toMatchObject({ outcome: 'updated' });
     expect(run.isClosed).toBe(true);
   });
 
-  it('goes back after a failure, and ends with it', async () => {
+  it('rolls back after a failure, and fails with its error', async () => {
     const run = runOf(['up', 'stuck'], ['start']);
     await expect(runToGoal(run, log)).rejects.toThrow('went back after compose failed');
     expect([run.done, run.isClosed]).toEqual([['up', 'start'], true]);
   });
 
-  it('ends with what keeps it from going back', async () => {
+  it('fails with the error that prevents the rollback', async () => {
     await expect(rollBack(runOf([], ['start', 'stuck']), new Error('first'), log)).rejects.toBe(failure);
     const run = runOf(['stuck'], ['start']);
     const noWay = new Error('no way back');
@@ -144,7 +147,7 @@ describe('runToGoal', () => {
   });
 });
 
-it('tries what is outside the loop in the same way', async () => {
+it('retryUntilDone retries work outside the loop in the same way', async () => {
   const context = { engine: engine(), log };
   const work = failing(2);
   expect(await retryUntilDone(context, async () => work() ?? 'there')).toBe('there');

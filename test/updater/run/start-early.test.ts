@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { startEarly } from '../../../src/updater/run/start-early.ts';
 
-it('keeps a rejection for the code that awaits it', async () => {
+it('reports a rejection only to the code that awaits the promise', async () => {
   const unheard: unknown[] = [];
   const listener = (reason: unknown) => unheard.push(reason);
   process.on('unhandledRejection', listener);

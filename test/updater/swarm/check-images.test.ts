@@ -12,10 +12,10 @@ const { product } = updateOptions();
 interface Given {
   tag: string;
   to?: string | null;
-  /** What the image says it is, and what it asks for. */
+  /** The version label of the image, and the required intermediate release. */
   version?: string;
   requires?: string;
-  /** The tag of a task that runs. */
+  /** The tag of a running task. */
   runs?: string;
   /** Whether the operator accepts the recall of v1.4.2; without it, there is no channel file. */
   accepted?: boolean;
@@ -99,5 +99,5 @@ describe('checkImages', () => {
       { tag: 'canary', to: 'canary', requires: 'v1.4.9' },
       'v1.4.9 must be installed before acme/svc:canary; this cannot be checked, because the running version is unknown',
     ],
-  ])('%s', async (_, given, said) => expect(await check(given)).toBe(said));
+  ])('checks the image: %s', async (_, given, said) => expect(await check(given)).toBe(said));
 });

@@ -1,4 +1,4 @@
-// The API of a Swarm without engines: specs are kept as they are written, tasks are what a test says they are.
+// The API of a Swarm without engines: specs are stored as written, and each test supplies the tasks.
 
 import type { RequestListener } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,14 +16,14 @@ interface Versioned {
 export interface SwarmDouble {
   answer: RequestListener;
   services: Map<string, Versioned>;
-  /** Every spec that was written to a service, in their order. */
+  /** All specs written to services, in order. */
   written: { service: string; spec: Json }[];
   nodes: SwarmNode[];
-  /** Asked at each look, by what is there then. */
+  /** Returns the current tasks at each poll. */
   tasks: (double: SwarmDouble) => SwarmTask[];
-  /** How long the answer to a path takes, in milliseconds; what it says is of when it was asked. */
+  /** Delay of the response for a path, in milliseconds. The response contains the state at the request. */
   delay: (path: string) => number;
-  /** Called after a write to a service is done; what it gives is answered in place of 200. */
+  /** Called after each write to a service. A returned status replaces the response 200. */
   afterWrite: ((double: SwarmDouble) => { status: number; message: string } | null) | null;
 }
 

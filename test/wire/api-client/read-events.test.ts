@@ -32,7 +32,7 @@ it('keeps the last id and drops incomplete events', async () => {
   ]);
 });
 
-it('reads a long event in many chunks, and the next one', async () => {
+it('reads long events in many chunks, and rejects an event that is too large', async () => {
   const piece = new TextEncoder().encode('x'.repeat(16 * 1024));
   const [begin, end] = ['data: ', '\n\n'].map((text) => new TextEncoder().encode(text));
   if (!begin || !end) throw new Error('no bytes');

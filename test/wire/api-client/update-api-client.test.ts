@@ -12,7 +12,7 @@ const typed = (body: string, type: string, status = 200) =>
 const json = 'application/json; charset=utf-8';
 const problem = 'application/problem+json';
 
-describe('an answer', () => {
+describe('a response', () => {
   it.each<[string, () => Response | Promise<Response>, object]>([
     ['a status', () => typed('{"version":"v1.4.2","channel":"stable"}', json), { kind: 'ok' }],
     [
@@ -41,11 +41,11 @@ describe('an answer', () => {
       { kind: 'none', why: { what: 'other', status: 200, type: 'text/html' } },
     ],
     ['JSON of another shape', () => typed('[1]', json), { kind: 'none', why: { what: 'other' } }],
-  ])('that is %s', async (_, answer, expected) => {
+  ])('is classified: %s', async (_, answer, expected) => {
     expect(await withAnswer(answer).status()).toMatchObject(expected);
   });
 
-  it('that does not arrive in time', async () => {
+  it('that does not arrive in time is classified as late', async () => {
     const hanging: typeof fetch = (_, init) =>
       new Promise((_, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason)));
     const reader = new UpdateApiClient({ address, fetch: hanging, deadlines: { read: 50 } });
@@ -118,7 +118,7 @@ describe('following a run', () => {
         );
       });
       expect(news.at(-1)).toMatchObject({ kind: 'run', run: { outcome: 'updated' } });
-      // Full is no refusal.
+      // A response that all streams are in use is not a rejection.
       const refused = expect.objectContaining({ kind: 'problem' });
       expect(news).not.toContainEqual({ kind: 'unheard', refused });
       if (held !== 'all') expect(streams).toBe(1);
@@ -126,7 +126,7 @@ describe('following a run', () => {
     }
   });
 
-  it('resumes after the last event and gets each line once', async () => {
+  it('resumes after the last event and receives each line once', async () => {
     let streams = 0;
     const updates = createScriptedUpdates({ speed: 30, runs: [lasting('verify', () => streams < 3)] });
     await updates.start();
@@ -137,7 +137,7 @@ describe('following a run', () => {
       const answer = await updates.handle(request);
       if (!isStream(request)) return answer;
       streams++;
-      // Each stream breaks off after two pieces.
+      // Each stream fails after two chunks.
       return answer.body ? new Response(first(answer.body, 2), answer) : answer;
     });
     const lines = news.flatMap((one) =>
@@ -150,7 +150,7 @@ describe('following a run', () => {
     await updates.close();
   });
 
-  it('finds its end in the history if another run has started', async () => {
+  it('finds the result of the run in the history if another run has started', async () => {
     const updates = createScriptedUpdates({ speed: 200, runs: [] });
     await updates.start();
     for (const _ of [1, 2]) {
@@ -167,13 +167,13 @@ describe('following a run', () => {
   });
 });
 
-/** A run that goes no further than that for so long, however late its follower is. */
+/** A run that stays in a state while `lasts` returns true, however late its follower is. */
 function lasting(state: PhaseName, lasts: () => boolean): ScriptedRun {
   const { steps, end } = typicalRun();
   return { steps: steps.map((step) => (step.state === state ? { ...step, lasts } : step)), end };
 }
 
-/** A stream that begins and says nothing. */
+/** A stream that opens and sends no event. */
 function streamOf(signal: AbortSignal): Response {
   const body = new ReadableStream({
     start: (controller) => signal.addEventListener('abort', () => controller.error(signal.reason)),
@@ -181,7 +181,7 @@ function streamOf(signal: AbortSignal): Response {
   return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } });
 }
 
-/** The first pieces of a stream, which then breaks. */
+/** The first chunks of a stream, which then fails. */
 function first(body: ReadableStream<Uint8Array>, count: number): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let given = 0;

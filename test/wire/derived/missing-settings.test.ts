@@ -18,7 +18,7 @@ it.each<[string, Partial<OfferedSetting>, Record<string, string>, isMissing: boo
   ['set', { isSet: true }, {}, false],
   ['generated', { generated: true }, {}, false],
   ['with a default', { default: 'x' }, {}, false],
-])('a setting that is %s', (_, more, given, isMissing) => {
+])('decides whether a value is missing for a setting that is %s', (_, more, given, isMissing) => {
   const one = setting(more);
   const all = [setting({ name: 'OTHER', isSet: true }), one];
   const message = `v1.5.0 needs a value for ${one.name}`;

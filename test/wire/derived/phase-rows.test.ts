@@ -11,7 +11,7 @@ import type { Run } from '../../../src/wire/status.ts';
 const start = Date.parse('2026-11-21T10:42:00Z');
 const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
 
-/** A run in the last of the states, each of them a second long. */
+/** A run in the last of these states. Each previous state lasted a second. */
 function runIn(states: readonly string[], more: Partial<Run> = {}): Run {
   const isOver = more.outcome !== undefined;
   const steps = states.map((state, index) => ({
@@ -77,7 +77,7 @@ describe('the phases of a run', () => {
       ['done prepared 1 s', 'ahead checking', 'ahead pulling', 'ahead replacing', 'ahead verifying'],
     ],
     [[], 3, { state: 'cancelled' as RunState, outcome: 'cancelled' }, []],
-  ])('in %j after %d s', (states, seconds, more, rows) => {
+  ])('are listed for the states %j after %d s', (states, seconds, more, rows) => {
     expect(told(runIn(states.length > 0 ? states : ['cancelled'], more), seconds)).toEqual(rows);
   });
 });

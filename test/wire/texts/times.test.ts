@@ -18,11 +18,11 @@ it.each([
   [3_720_000, '1 h 2 min', '1 h'],
   [47 * 3_600_000, '47 h', '47 h'],
   [260_000_000, '3 days', '3 days'],
-])('%d ms last %s, and are %s ago', (passed, long, short) => {
+])('formats %d ms as the duration %s and the age %s', (passed, long, short) => {
   expect([formatDuration(passed), formatAge(passed)]).toEqual([long, short]);
 });
 
-it('rounds the durations of the server', () => {
+it('rounds the durations reported by the server', () => {
   expect([2.7, 0.4, 64.5].map((count) => formatDurationOfSeconds(count))).toEqual([
     '3 s',
     '0 s',
@@ -30,7 +30,7 @@ it('rounds the durations of the server', () => {
   ]);
 });
 
-it('measures no time without two times', () => {
+it('returns null if one of the two times is invalid or missing', () => {
   expect([
     countMillisecondsBetween('x', '2026-11-20T10:00:00Z'),
     countMillisecondsBetween('2026-11-20T10:00:00Z', null),
@@ -44,7 +44,7 @@ it.each([
   ['2026-11-20T01:00Z', '2026-11-21T02:00Z', 'tomorrow'],
   ['2026-11-20T10:00Z', '2026-11-21T09:00Z', 'tomorrow'],
   ['2026-11-20T10:00Z', '2026-11-22T02:00Z', null],
-])('at %s, %s is %s', (now, at, word) => {
+])('at %s, calls the time %s %s', (now, at, word) => {
   expect(findNearDayKeyword(Date.parse(at), Date.parse(now), 'UTC')).toBe(word);
 });
 
@@ -55,6 +55,6 @@ it.each([
   ["app's image is gone", "App's image is gone."],
   ['Oh?', 'Oh?'],
   ['', ''],
-])('makes a sentence of %j', (message, sentence) => {
+])('formats %j as a sentence', (message, sentence) => {
   expect(formatMessageSentence(message, 'svc')).toBe(sentence);
 });

@@ -44,10 +44,7 @@ export function requirePin(files: ProjectFiles, service: string): Pin {
     );
   }
   if (reference.digest !== null && reference.tag === null) {
-    throw new UpdateError(
-      'pin-digest',
-      `${where} is pinned only by a digest, which does not specify a release`,
-    );
+    throw new UpdateError('pin-digest', `${where} has a digest but no tag, so its release is unknown`);
   }
   const tag = parsePinTag(reference.tag ?? 'latest');
   const { tagStart } = reference;

@@ -77,7 +77,7 @@ function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, te
       text.length > before.length + after.length && text.startsWith(before) && text.endsWith(after);
     if (fits) return partEdit(files, pin, part, text.slice(before.length, text.length - after.length));
   }
-  throw unsupported(pin, `consists of parts that do not fit ${text}`);
+  throw unsupported(pin, `combines literal text and variables that cannot be changed to ${text}`);
 }
 
 function carriesVersion({ tag, reference, resolved }: Pin): (part: SourceSegment) => boolean {
@@ -145,7 +145,7 @@ function confirm(files: ProjectFiles, moves: readonly PinUpdate[], edits: readon
     if (referenceText !== wanted) {
       throw unsupported(
         pin,
-        `is also used for something else: ${pin.service} would run ${referenceText}, not ${wanted}`,
+        `is also used elsewhere: after the edit, ${pin.service} would run ${referenceText} instead of ${wanted}`,
       );
     }
   }

@@ -37,7 +37,7 @@ export const createOtherVariantError = (
   { tag: asked, lead = '', suffix = '' }: ReleaseTarget,
 ): UpdateError =>
   refused(
-    `${asked} is a different variant from ${pin.tag.text}, which ${pin.service} is pinned to (${pin.place.description})`,
+    `${pin.service} is pinned to ${pin.tag.text} (${pin.place.description}), but ${asked} is a different variant`,
     `Specify the release without ${[lead, suffix].filter(Boolean).join(' and ')}: each pin keeps its own variant. To change the variant, set the tag manually, ${formatTagAdvice(pin)}.`,
   );
 

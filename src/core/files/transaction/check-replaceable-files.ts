@@ -57,7 +57,7 @@ export async function checkFileRights(
         `${file} would lose its permissions: its ${stranger} is not mapped into this container`,
         {
           advice:
-            'Change its owner to the user who runs this engine (on the host, as root, with chown), or edit the version in the file manually.',
+            'Change its owner to the user who runs this engine (on the host, as root, with chown), or set the version in the file manually.',
         },
       );
     }
@@ -84,7 +84,7 @@ export async function checkWritable(files: readonly string[]): Promise<void> {
       const code = systemCode(cause);
       if (code === 'EROFS') throw new UpdateError('read-only', `${file} is in a read-only directory`);
       if (code !== 'EACCES') return;
-      throw new UpdateError('read-only', `${file} is in a directory that the current user cannot write to`, {
+      throw new UpdateError('read-only', `the current user cannot write to the directory of ${file}`, {
         advice: `Run the command as the owner of ${dirname(real)}.`,
       });
     });
@@ -100,7 +100,7 @@ async function checkTarget(file: string, paths: HostPaths): Promise<void> {
       'not-a-file',
       `${file} is a symbolic link whose target is not mounted into this container`,
       {
-        advice: 'Mount the directory of its target at the same path as on the host, with -v.',
+        advice: "Use -v to mount the target's directory at the same path as on the host.",
         cause,
       },
     );
@@ -125,7 +125,7 @@ async function checkTarget(file: string, paths: HostPaths): Promise<void> {
   }
   if (readMountAt(real).device !== '') {
     throw new UpdateError('not-a-file', `${file} is a mount point on the host and cannot be replaced`, {
-      advice: `Run umount ${file} on the host and replace the mount with a regular file, or edit the version manually.`,
+      advice: `Run umount ${file} on the host and replace the mount with a regular file, or set the version in the file manually.`,
     });
   }
 }

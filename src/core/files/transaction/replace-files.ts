@@ -86,7 +86,7 @@ export async function replaceFiles(
       const text = replacements[index]?.after ?? '';
       const lost = await fs.write(temporary, text, owner, mode).catch(requireSameAccess(path));
       if (lost.length > 0)
-        warn(`${path} loses attributes that cannot be set in this container: ${lost.join(', ')}`);
+        warn(`${path} will lose these attributes, which cannot be set in this container: ${lost.join(', ')}`);
       await fs.sync(temporary);
     }
     for (const record of records) {

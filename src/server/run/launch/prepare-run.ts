@@ -68,20 +68,19 @@ async function waitForJobs(
       isLogged = false;
     } catch (cause) {
       if (!(cause instanceof HostFailure)) throw cause;
-      const message = 'cannot list the jobs that the update is waiting for';
+      const message = 'the server cannot list the jobs that the update is waiting for';
       if (!isLogged) settings.log({ level: 'warn', message, cause });
       isLogged = true;
-      if (performance.now() > giveUpAt) throw refusedFor('job-running', 'the running jobs cannot be listed');
+      if (performance.now() > giveUpAt) throw refusedFor('job-running', message, logAdvice);
     }
     await sleepFor(timing.jobs, signal, false);
   }
 }
 
-const refusedFor = (code: string, message: string): RunStop =>
-  new RunStop('refused', `${message}; nothing was changed`, {
-    code,
-    advice: 'Stop the job or wait until it has finished, then run the update again.',
-  });
+const jobAdvice = 'Stop the job or wait until it has finished, then run the update again.';
+const logAdvice = 'Find the cause in the log of the server, then run the update again.';
+const refusedFor = (code: string, message: string, advice = jobAdvice): RunStop =>
+  new RunStop('refused', `${message}; nothing was changed`, { code, advice });
 
 async function askToPrepare(
   record: RunRecord,

@@ -103,8 +103,7 @@ export class RunSession {
         ...now,
         run: { ...run, cancelRequestedBy: now.run.cancelRequestedBy ?? run.cancelRequestedBy },
       }));
-      if (open === null)
-        this.#stopWith('another server process of this instance has already recorded the result');
+      if (open === null) this.#stopWith('another server process of this instance has already ended the run');
       else if (open.run.cancelRequestedBy !== null) this.#cancelPreparation(open.run.cancelRequestedBy);
     } catch (error) {
       // A store failure is ignored, because it never affects a run that has been accepted.

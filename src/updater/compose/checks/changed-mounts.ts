@@ -41,7 +41,7 @@ export function findChangedMounts(mounts: readonly HostMount[], { tables, direct
       if (below === '' ? !next : isOthers || own.some((each) => isSame(now, each, true))) return [];
       if (next && isSame(now, next, directories[at] === true || below !== '')) return [];
       const other = next ? wordsOf(next) : 'the directory below it';
-      return `${where}${below} has changed on the host: the running container uses ${wordsOf(now)}, a new one would get ${other}`;
+      return `the source of ${where}${below} has changed on the host: the running container uses ${wordsOf(now)}, but a new container would get ${other}`;
     });
   });
 }

@@ -63,6 +63,6 @@ export function createLocalBuildError(
 ): UpdateError {
   const all = updates.map((update) => update.service).join(' ');
   return new UpdateError('own-build', `${service} has "build:" in the compose files, and ${why}`, {
-    advice: `To update your own build, change its Dockerfile or build arguments to the new release, set the new tag (${formatTagLocations([pin])}), then run {compose} build ${service} && {compose} up -d --no-deps ${all}. To install ${to} from the registry instead, or if the image is not your own build, but was loaded from an archive or is no longer in the registry, use --accept-own-build.`,
+    advice: `To update your own build, change its Dockerfile or build arguments to the new release, set the new tag (${formatTagLocations([pin])}), then run {compose} build ${service} && {compose} up -d --no-deps ${all}. To install ${to} from the registry instead, use --accept-own-build. Also use it if you did not build the image, for example because it was loaded from an archive or has been removed from the registry.`,
   });
 }

@@ -63,7 +63,7 @@ export async function checkRights(
     'containers-not-restored',
     rights === undefined
       ? `${name} was not recreated: docker compose cannot determine its privileges from the compose files`
-      : `${name} was not recreated: the journal would grant it rights that neither the compose files nor other containers of the service have: ${joinWithAnd(rights.map(nameOf))}`,
+      : `${name} was not recreated: the journal would grant it privileges that neither the compose files nor the service's other containers have: ${joinWithAnd(rights.map(nameOf))}`,
   );
 }
 

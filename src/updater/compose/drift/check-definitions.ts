@@ -40,6 +40,6 @@ export function checkDefinitions(installation: Installation, log: Pick<Log, 'war
   const networks = joinWithAnd(edited.map((name) => `network ${name}`));
   throw new UpdateError(
     'network-edited',
-    `the definition of ${networks} in the files was changed after the app was started: replacing ${joinWithAnd([...new Set(names)])} would disconnect containers`,
+    `${networks} ${edited.length > 1 ? 'were' : 'was'} edited in the files after the app was started: replacing ${joinWithAnd([...new Set(names)])} would disconnect containers from ${edited.length > 1 ? 'them' : 'it'}`,
   );
 }

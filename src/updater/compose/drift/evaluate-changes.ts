@@ -102,7 +102,8 @@ const lossWithout = (
   remedy: { kind: 'set', variables, hasDefault: hasDefault(texts) },
 });
 
-const noFileSets = (variables: readonly string[]): string => ` (no file sets ${variables.join(' and ')})`;
+const noFileSets = (variables: readonly string[]): string =>
+  ` (${variables.join(' and ')} ${variables.length > 1 ? 'are' : 'is'} not set in any file)`;
 
 /** Variables that every shell sets. */
 const ofEveryShell = ['HOME', 'PWD'];
@@ -236,7 +237,7 @@ export function adviceFor(remedies: readonly Remedy[], envFile: string): string 
     [of('apply').length + networks.length > 0, 'Apply your own edits with {up} first.'],
     [
       of('rights').length > 0,
-      'If you added these rights yourself, apply them with {up} first. If you did not, find out who edited the files.',
+      'If you added these privileges yourself, apply them with {up} first. Otherwise, find out who edited the files.',
     ],
     [true, 'To update anyway, use --accept-drift.'],
   ];

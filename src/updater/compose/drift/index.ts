@@ -97,8 +97,8 @@ function report(
     rights.length === 0
       ? 'recreating the containers would remove settings that the files do not contain'
       : rights.length === remedies.length
-        ? 'recreating the containers would give them more rights on this host'
-        : 'recreating the containers would remove settings that the files do not contain and give the containers more rights on this host';
+        ? 'recreating the containers would give them more privileges on this host'
+        : 'recreating the containers would remove settings that the files do not contain and give the containers more privileges on this host';
   const advice = adviceFor(remedies, envFile);
   throw new UpdateError('drift', message, { detail, advice });
 }
@@ -124,7 +124,7 @@ export async function releaseGains(
     const surroundings = await fetchRightsContext(engine, { ...instance, model }, [{ now, next }]);
     const gains = findGainedRights(now, next, surroundings);
     const names = [...new Set(gains.map((gain) => gain.name))];
-    return names.length === 0 ? [] : [`the release gives ${name} new rights: ${names.join('; ')}`];
+    return names.length === 0 ? [] : [`the release gives ${name} new privileges: ${names.join('; ')}`];
   });
   return (await Promise.all(sentences)).flat();
 }

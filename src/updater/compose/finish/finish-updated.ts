@@ -50,22 +50,22 @@ export async function finishUpdated(
   const { newServices, changedServices = [], restartedByHand = [], runByHand = [] } = words;
   if (runByHand.length > 0) {
     log.warn(
-      `services that were not run, although depends_on requires service_completed_successfully: ${joinWithAnd(runByHand)} (run them with ${up(runByHand)})`,
+      `these services were not run, although depends_on requires service_completed_successfully: ${joinWithAnd(runByHand)} (to run them: ${up(runByHand)})`,
     );
   }
   if (restartedByHand.length > 0) {
     log.warn(
-      `services that were not restarted although depends_on sets "restart: true": ${joinWithAnd(restartedByHand)} (restart them with ${formatComposeCommand(project)} restart ${restartedByHand.join(' ')})`,
+      `these services were not restarted, although depends_on sets "restart: true": ${joinWithAnd(restartedByHand)} (to restart them: ${formatComposeCommand(project)} restart ${restartedByHand.join(' ')})`,
     );
   }
   if (changedServices.length > 0) {
     log.info(
-      `services that the next docker compose up will recreate, because their configuration has changed: ${joinWithAnd(changedServices)} (recreate them now with ${up(changedServices)})`,
+      `the configuration of these services has changed, so the next docker compose up will recreate them: ${joinWithAnd(changedServices)} (to recreate them now: ${up(changedServices)})`,
     );
   }
   if (newServices.length > 0) {
     log.info(
-      `new services in this release that were not started: ${joinWithAnd(newServices)} (start them with ${up(newServices)})`,
+      `these new services in this release were not started: ${joinWithAnd(newServices)} (to start them: ${up(newServices)})`,
     );
   }
   const next = saved

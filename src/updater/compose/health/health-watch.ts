@@ -137,8 +137,8 @@ export class HealthWatch {
     const latest = Math.max(base, ...limits);
     // The message contains the remaining time, not a total limit: after a restart, the health check gets its full time
     // again.
-    const limit = latest > base ? `; this may take up to ${formatSeconds(latest - now)} more` : '';
-    const sentence = `waiting because ${names.join(', ')} (${waited}${limit})`;
+    const limit = latest > base ? `, up to ${formatSeconds(latest - now)} more` : '';
+    const sentence = `waiting (${waited} so far${limit}): ${names.join(', ')}`;
     return { kind: 'waiting', sentence, dueMs: Math.ceil(Math.min(...due) - now) };
   }
 

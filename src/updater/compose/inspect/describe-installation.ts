@@ -44,16 +44,13 @@ export function describeInstallation(installation: Installation, log: Log): void
   }
   for (const { name, containers } of moved) {
     const restarting = containers.find(({ status }) => status === 'restarting');
-    if (restarting)
-      log.warn(`${restarting.name} keeps exiting and being restarted; check docker logs ${restarting.name}`);
+    if (restarting) log.warn(`${restarting.name} is in a restart loop; check docker logs ${restarting.name}`);
     const failed = containers.find(({ status, health }) => status === 'running' && health === 'unhealthy');
     if (failed === undefined) continue;
     const what = failed.healthCheck.cannotRun
-      ? `the health check of ${name} cannot run`
-      : `${name} is already unhealthy`;
-    log.warn(
-      `${what}, so the update of ${name} cannot be verified${quoteOutput(log.masked(failed.lastHealthOutput))}`,
-    );
+      ? `the health check of ${name} cannot run, so the update of ${name} cannot be verified`
+      : `${name} is unhealthy even before the update, so its update cannot be verified`;
+    log.warn(`${what}${quoteOutput(log.masked(failed.lastHealthOutput))}`);
   }
   const shared = joinWithAnd(followers.map(({ name }) => name));
   if (followers.length === 1)

@@ -70,7 +70,7 @@ async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => 
     log,
   );
   for (const line of ending.lines) log.error(line);
-  log.warn('no container of the new version has started; restoring the old version');
+  log.warn('no container of the new version was started; restoring the old version');
   await markRollback(lasting, ending);
   return () =>
     failure instanceof UpdateError

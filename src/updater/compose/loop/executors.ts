@@ -157,7 +157,7 @@ const executors: Executors = {
   'end-stops': async (_, work, { now }) => {
     work.beginRestoring(now);
     const ending = findStoppingContainers(work.changeover(), now, work.stopsUnderWay());
-    await stopAllContainers(work.lasting, ending, { words: ' (already requested)' });
+    await stopAllContainers(work.lasting, ending, { words: ' (stop already requested)' });
   },
   'restore-removed': async ({ names, failure }, work) => {
     work.restoreAgain(['restore-files', 'start-data-services', 'end-stops']);

@@ -26,7 +26,7 @@ export function logReplacement({ log, journal, changeover: { moved } }: Replacem
   log.info(`${starting}${stopping}${running}replacing ${joinWithAnd([...names, ...followers])}${removing}`);
   if (followers.length > 0) {
     log.info(
-      `also replacing ${joinWithAnd(followers)} because of the namespace shared with ${names.join(' or ')}`,
+      `also replacing ${joinWithAnd(followers)}, because ${followers.length > 1 ? 'they share' : 'it shares'} a namespace with ${names.join(' or ')}`,
     );
   }
 }

@@ -34,7 +34,7 @@ export function affectedContainerWarningsOf(plan: Plan): string[] {
         : []),
       ...read.map(
         (file) =>
-          `${name} has mounted ${displayPathOf(files, file)} as a file; it shows the old content until you run docker restart ${name}`,
+          `${name} has mounted the file ${displayPathOf(files, file)} directly, so it will read the old content until you run docker restart ${name}`,
       ),
     ];
   });
@@ -59,7 +59,7 @@ function filesOfNextUp({ installation, updates }: Plan): string[] {
       : [];
   });
   return [
-    `the update uses ${names(files.composeFiles)}, as the last docker compose up did; without -f, the next one will use ${names(nextFiles)}${images.join('')}`,
+    `the update uses ${names(files.composeFiles)}, like the last docker compose up. Without -f, the next docker compose up will use ${names(nextFiles)}${images.join('')}`,
   ];
 }
 

@@ -25,7 +25,8 @@ function remedies([first]: readonly Container[], product: string): string {
   const { imageId = '', imageReference = '', imageManifest = null, name = '' } = first ?? {};
   // After a rollback, a container may have an image ID instead of an image reference.
   const repository = /^sha256:/.test(imageReference) ? undefined : parseReference(imageReference)?.repository;
-  const keep = `docker commit ${name} ${repository ?? product}:kept and, if the update fails, set that image in the compose file`;
+  const kept = `${repository ?? product}:kept`;
+  const keep = `docker commit ${name} ${kept}. If the update fails, set the image ${kept} in the compose file`;
   return repository === undefined || imageManifest === null
     ? keep
     : `docker pull ${repository}@${imageId}; if the registry no longer has the image, run ${keep}`;

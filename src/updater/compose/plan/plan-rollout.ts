@@ -85,9 +85,13 @@ function refuseRunning(migrations: readonly string[], containers: readonly Conta
   const running = containers.filter(({ service, down }) => migrations.includes(service) && !down);
   if (running.length === 0) return;
   const names = joinWithAnd(running.map(({ name }) => name));
-  throw new UpdateError('compose-busy', `other services are still waiting for ${names} to finish`, {
-    advice: `Wait until ${names} ${running.length > 1 ? 'have' : 'has'} finished (docker logs -f ${running[0]?.name}), then run {command} again.`,
-  });
+  throw new UpdateError(
+    'compose-busy',
+    `${names} ${running.length > 1 ? 'are' : 'is'} still running, and other services are waiting for ${running.length > 1 ? 'them' : 'it'} to finish`,
+    {
+      advice: `Wait until ${names} ${running.length > 1 ? 'have' : 'has'} finished (docker logs -f ${running[0]?.name}), then run {command} again.`,
+    },
+  );
 }
 
 /**

@@ -24,7 +24,7 @@ export function findNewSettings(plan: Plan, image?: Image): { settings: NewSetti
   const isKnown = image !== undefined || (expected?.settings && app.tag !== app.pin.reference.tag);
   if (given === null || !isKnown) return { settings: [], warnings: [] };
   if (containers.every((container) => isContainerOfImage(container, image))) {
-    const ignored = `${app.to} is installed already, so the given settings are not written`;
+    const ignored = `${app.to} is already installed, so the settings passed to this run are not written`;
     return { settings: [], warnings: given.size > 0 ? [ignored] : [] };
   }
   const listed = (expected?.settings ?? parseReleaseLabel(plan, image, 'settings') ?? []).filter(

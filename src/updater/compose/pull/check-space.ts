@@ -30,7 +30,7 @@ export async function checkSpace(
   const needed = computeRequiredBytes(missing, expected?.layers ?? new Map(), sizeNow);
   const free = bavail * bsize;
   if (needed <= free) return;
-  const message = `the images to pull need at least ${formatSize(needed)}, but the disk of the engine has only ${formatSize(free)} free`;
+  const message = `the images to pull need at least ${formatSize(needed)}, but the engine's disk has only ${formatSize(free)} free`;
   const advice =
     'Remove unused images with docker image rm, then run {command} again. With --remove-old-images, each update removes the old images.';
   throw new UpdateError('no-space', message, { advice });

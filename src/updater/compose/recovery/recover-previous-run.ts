@@ -89,7 +89,7 @@ export async function recoverPreviousRun(
       }
       const place = await moveJournalToBackup(lock.state, data);
       log.warn(
-        `${step.because}: files or containers were changed after the update was interrupted, so nothing is undone; the journal was moved to ${place}`,
+        `${step.because}: files or containers have changed since the update was interrupted, so the update was not undone; the journal was moved to ${place}`,
       );
       soFar.earlier = over;
       return fresh;
@@ -130,7 +130,7 @@ export async function recoverPreviousRun(
     case 'roll-back': {
       soFar.journal = journal;
       const ending = await restorePoint(work, whyStuck(data));
-      if (ending === null) throw new UpdateError('broken', 'the record of the restore point is missing');
+      if (ending === null) throw new UpdateError('broken', "the restore point's record is missing");
       await runSteps(new ComposeRun(context, journal, { wasKilled: true }), 'rollback', log);
       return { kind: 'ended', ending: logLastLine(ending, log) };
     }

@@ -99,7 +99,7 @@ async function checkFiles({ engine, journal }: Replacement, service: string): Pr
   if (saved === null) return;
   throw new UpdateError(
     'recreate-failed',
-    `${describeEditedFiles(saved.paths)}, so ${service} is not replaced with the image that is now specified`,
+    `${describeEditedFiles(saved.paths)}, so ${service} was not updated to the image that the files now specify`,
   );
 }
 

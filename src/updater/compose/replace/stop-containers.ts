@@ -69,7 +69,7 @@ export async function startContainers(
       const cause = findEngineError(error);
       if (cause?.status == null) throw error;
       log.warn(
-        `${container.name}, which another docker compose command has created, did not start: ${cause.message}`,
+        `${container.name}, created by another docker compose command, did not start: ${cause.message}`,
       );
     }
   }

@@ -105,10 +105,10 @@ export function formatDowntimeWarning(
   const [least, most] = seconds;
   if (point.mounts.length === 0 || most <= (limit ?? longDowntimeSeconds)) return [];
   const sentence = `${name} is expected to be unavailable for ${formatEstimate(seconds)} while the data is saved`;
-  if (limit === null) return [`${sentence}; --max-downtime limits the time`];
+  if (limit === null) return [`${sentence}; use --max-downtime to set a limit`];
   const message = `${sentence}, but --max-downtime allows ${limit} s`;
   if (least <= limit) return [message];
   const advice =
-    'Exclude data that need not be restored, or allow a longer downtime, then run {command} again.';
+    'Exclude data that does not need to be restored, or allow a longer downtime, then run {command} again.';
   throw new UpdateError('data-unsupported', message, { advice });
 }

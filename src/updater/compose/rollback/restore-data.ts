@@ -285,7 +285,7 @@ async function startStopped(context: JournaledContext): Promise<void> {
   const { engine, log, journal } = context;
   const { changeover, project } = journal.data;
   const warn = (error: unknown) =>
-    log.warn(`not everything could be started again: ${requireUpdateError(error).message}`);
+    log.warn(`some containers could not be started again: ${requireUpdateError(error).message}`);
   await startDataServices(context).catch(warn);
   const { containers } = await listProjectContainers(engine, project.name);
   const ids = containers.filter((each) => shouldRun(changeover, serviceOf(each))).map(({ id }) => id);
@@ -362,7 +362,7 @@ export async function restartDataServices(context: JournaledContext): Promise<vo
       .request('restartContainer', { params: { id } })
       .catch(tolerateErrors(...rejectionCodes));
     if (restarted === null)
-      log.warn(`${name} could not be restarted, and keeps its data of the failed version`);
+      log.warn(`${name} could not be restarted, so it still has data of the failed version`);
     else log.info(`restarted ${name}, which keeps its data only in memory`);
   }
 }

@@ -352,7 +352,7 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
 function endLate(end: AbortController, limit: number | null, since: number): NodeJS.Timeout | undefined {
   if (limit === null) return undefined;
   const advice =
-    'Exclude data that need not be restored, or allow a longer downtime, then run {command} again.';
+    'Exclude data that does not need to be restored, or allow a longer downtime, then run {command} again.';
   const message = `the second copy of the data took longer than ${2 * limit} s, twice the time that --max-downtime allows`;
   const error = new UpdateError('save-failed', message, { advice });
   return setTimeout(() => end.abort(error), since + 2_000 * limit - performance.now());

@@ -119,7 +119,7 @@ export function checkSettingsChanges(before: ComposeModel, after: ComposeModel):
     'the new settings would change more than environment variables, so no file was written',
     {
       detail: other,
-      advice: 'Use another variable for these settings in the compose files, then run {command} again.',
+      advice: 'In the compose files, use a separate variable for these settings, then run {command} again.',
     },
   );
 }

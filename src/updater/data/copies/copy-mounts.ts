@@ -209,7 +209,9 @@ export async function checkCopies(
   const names = changed.map(({ where }) => where).join(', ');
   throw new UpdateError(
     'restore-point-damaged',
-    `the copy of ${names} in ${place.directory} has changed since it was made: its hash does not match`,
+    changed.length > 1
+      ? `the copies of ${names} in ${place.directory} have changed since they were created: their hashes do not match`
+      : `the copy of ${names} in ${place.directory} has changed since it was created: its hash does not match`,
   );
 }
 

@@ -170,7 +170,7 @@ function missingSource(mounts: readonly UncheckedMount[], error: unknown): Updat
   const named = findMountInText(text, mounts);
   const message = named
     ? `the source of ${named.where} is missing: ${JSON.stringify(named.path)}`
-    : `at least one source of ${joinWithAnd(mounts.map(({ where }) => where))} is missing`;
+    : `the source of at least one of these mounts is missing: ${joinWithAnd(mounts.map(({ where }) => where))}`;
   return new UpdateError('data-unsupported', message, { cause: error, detail: [text] });
 }
 

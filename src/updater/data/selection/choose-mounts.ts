@@ -159,7 +159,7 @@ export function chooseMounts(
     const same = found.find((each) => each.path === path);
     if (same && isExcluded(service, mount.destination))
       refusals.add(
-        `${service}:${mount.destination} is excluded, but ${same.where} has the same source (${JSON.stringify(path)}): in ${settingsFileName}, set both mounts to "none", or remove the exclusion`,
+        `${service}:${mount.destination} is excluded, but ${same.where}, which is saved, has the same source (${JSON.stringify(path)}): in ${settingsFileName}, set both mounts to "none", or remove the exclusion of ${service}:${mount.destination}`,
       );
   }
   const hidden = new Set([...excluded.map(({ path }) => path), ...around.files]);
@@ -190,7 +190,7 @@ function refusalOf(where: string, mount: StorageMount, path: string, around: Mou
   const overlap = [state, around.points].find((each) => isWithin(each, path) || isWithin(path, each));
   return overlap === undefined
     ? null
-    : `the source of ${where} (${JSON.stringify(path)}) overlaps with ${overlap}, an updater directory: mount a directory that contains only data, or ${exclude}`;
+    : `the source of ${where} (${JSON.stringify(path)}) overlaps with the updater directory ${overlap}: mount a directory that contains only data, or ${exclude}`;
 }
 
 interface Nested {
@@ -230,17 +230,17 @@ export function writersOf(
       const { path } = mountOriginOf(mount, around);
       const shared = mounts.find((each) => reaches(each, path) || (path && isWithin(each.path, path)));
       if (!shared || noDataReason(mount.type, path, []) !== null) continue;
-      const sentence = `the running container ${container.name} can write to ${shared.where}, because ${JSON.stringify(path)} is mounted in it read-write`;
+      const sentence = `the running container ${container.name} can write to ${shared.where}, because it mounts ${JSON.stringify(path)} read-write`;
       const save = `set "${serviceOf(container)}: save" under data in ${settingsFileName}`;
       if ([volumesOf(around), around.directory].some((each) => isWithin(each, path)))
         warnings.add(
-          `${sentence}; the container must not write to it while data is being copied or restored`,
+          `${sentence}; ${container.name} must not write to ${shared.where} while data is being copied or restored`,
         );
       else
         refusals.add(
           isOfService(container, around.project)
-            ? `${sentence}, and the update will not stop that container: stop it yourself, mount the path read-only, or ${save}`
-            : `${sentence}, and the update will not stop that container: stop it yourself or mount the path read-only`,
+            ? `${sentence}, and the update does not stop that container. Stop it yourself, mount ${JSON.stringify(path)} read-only, or ${save}`
+            : `${sentence}, and the update does not stop that container. Stop it yourself or mount ${JSON.stringify(path)} read-only`,
         );
     }
   }

@@ -115,7 +115,7 @@ export function evaluateData(facts: DataFacts): EvaluatedData {
           : `"${key}: none" or "${key}: save"`;
         undecided.push({
           ...{ key, proposal: 'none' },
-          sentence: `${key} is ${JSON.stringify(path)} of the host, which contains more than the data of ${service}: a rollback would replace all of it. Under data, set ${choice}`,
+          sentence: `${key} is mounted from the host path ${JSON.stringify(path)}, which contains more than the data of ${service}: a rollback would replace everything in it. Under data, set ${choice}`,
         });
       }
     } else if (word === 'save' && !isUpdated)
@@ -190,7 +190,7 @@ function mistakeIn(
   }
   return word === 'save' || at > 0
     ? `${where} is set, but the project has no service ${at > 0 ? service : key}`
-    : `${where} is set, but ${key} is neither a service of the project nor the host of a database that an updated service uses`;
+    : `${where} is set, but ${key} is neither a service of the project nor a database host that an updated service uses`;
 }
 
 /** Returns the host path of a mount if it contains more than the data of one app; otherwise null. */

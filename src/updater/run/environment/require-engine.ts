@@ -33,7 +33,9 @@ export function explainUnusableEngine(
   const { code, message, cause } = error;
   if (code === 'late' || code === 'unsupported') return null;
   if (code === 'refused-by-proxy' && Number(error.status) < 500)
-    return new UpdateError('socket-denied', `${host} answers: ${message}`, { advice: proxyAdvice });
+    return new UpdateError('socket-denied', `${host} rejected the request: ${message}`, {
+      advice: proxyAdvice,
+    });
   const { code: reason } = Object(cause) as NodeJS.ErrnoException;
   if (reason === 'EACCES' || reason === 'EPERM')
     return new UpdateError(
@@ -47,7 +49,7 @@ export function explainUnusableEngine(
   // The command in the README mounts the socket of a rootful engine, but this host may have a rootless engine.
   return new UpdateError(
     'no-socket',
-    `no engine answers at ${host}: ${message}`,
+    `no engine responds at ${host}: ${message}`,
     users === 'rootless' ? { advice: adviceFor.rootless } : {},
   );
 }

@@ -67,7 +67,7 @@ export function createFailedOutcome(
       : 'no container was changed, and the original files are in place';
     const message = `this is a bug in the updater${step ? `, which crashed in ${step}` : ''}; ${stands}`;
     const result = canRollBack
-      ? `if the new version has started, this restores ${facts.version} with its data`
+      ? `if the new version has already started, this restores ${facts.version} and its data`
       : 'this undoes the update if the new version has not started';
     const again = touched ? `Run ${words.command} again: ${result}. ` : '';
     const advice = shownAdvice(`${again}Please report the lines above.`, log);

@@ -57,7 +57,7 @@ floating tag, e.g. stable []
   },
   dir: {
     ...directory,
-    help: 'Compose directory, as a path inside the container []',
+    help: 'Compose directory (path inside the container) []',
   },
   stack: {
     value: 'NAME',
@@ -115,35 +115,35 @@ the value is read from the terminal`,
   },
   'set-file': {
     ...absoluteFile,
-    help: `File with NAME=VALUE lines for new settings, as a path inside the container []`,
+    help: `File with NAME=VALUE lines for new settings (path inside the container) []`,
   },
   'accept-drift': {
     help: 'Update even if containers differ from the compose files []',
   },
   'accept-own-build': {
     inFile: true,
-    help: 'Replace an image that was built from the compose file with that of the registry []',
+    help: "Replace an image that was built from the compose file with the registry's image []",
   },
   'accept-recalled': {
     help: 'Install a release even if the channel file lists it as recalled []',
   },
   'restore-point': {
     inFile: true,
-    help: 'Save the data before the update, and restore it if the update fails []',
+    help: 'Back up the data before the update, and restore it if the update fails []',
   },
   'restore-dir': {
     ...directory,
-    help: `Directory for restore points, as a path inside the container []
+    help: `Directory for restore points (path inside the container) []
 (default: ${stateDirectoryName}/restore)`,
   },
   'max-downtime': {
     ...seconds,
-    help: `Maximum downtime while the data is saved; a second copy that takes twice as
-long is ended, and the old version is started again [] (default: none)`,
+    help: `Maximum downtime while the data is saved; if the second copy takes twice as
+long, it is cancelled and the old version is started again [] (default: none)`,
   },
   'remove-old-images': {
     inFile: true,
-    help: 'After the update, remove all unused images in the repositories of the services []',
+    help: 'After the update, remove all unused local images of the services, whatever their tag []',
   },
   'no-rollback': { help: 'Do not roll back version and data after a failed update []' },
   expect: {
@@ -157,21 +157,21 @@ one of the digests for the same NAME must match []`,
   },
   release: {
     ...directory,
-    help: `Directory that contains a signed release.json, as a path inside the container;
+    help: `Directory that contains a signed release.json (path inside the container);
 no other release is installed []`,
   },
   archive: {
     ...absoluteFile,
-    help: `Release archive to install instead of pulling from a registry, as a path
-inside the container []`,
+    help: `Release archive to install instead of pulling from a registry (path
+inside the container) []`,
   },
   trust: {
     ...absoluteFile,
-    help: 'Trust file that lists who may sign releases, as a path inside the container []',
+    help: 'Trust file that lists who may sign releases (path inside the container) []',
   },
   'channel-file': {
     ...absoluteFile,
-    help: `Channel file of the publisher, as a path inside the container; the releases that
+    help: `Channel file of the publisher (path inside the container); the releases that
 it lists as recalled are not installed. With --trust, it must be signed []`,
   },
   notify: {
@@ -271,7 +271,10 @@ export const optionsByCommand: Readonly<Record<Command, UpdaterOptions>> = {
   // `report` has no data options, for the same reason as `fetch`.
   report: {
     ...shared('target', 'project', 'dir', 'stack', 'file', 'container', ...ofServices, 'log'),
-    base64: { help: 'Write the archive as lines of base64, for a server that reads the log' },
+    base64: {
+      help: `Write the archive to standard output as base64 lines, for a server that reads
+the container log`,
+    },
   },
   serve: {},
   help: {},

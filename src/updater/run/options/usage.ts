@@ -20,7 +20,7 @@ function sharedOptions(command: Command, end: string): string {
   const names = Object.keys(optionsByCommand[command]).filter((name) => name in updateTable);
   const [last, ...others] = names.map((name) => `--${name}`).reverse();
   const title = command === 'restore-point' ? 'restore-point rm' : command;
-  const text = `Options of ${title}: ${others.reverse().join(', ')} and ${last} as above${end}`;
+  const text = `Options for ${title}: ${others.reverse().join(', ')} and ${last} as above${end}`;
   return text.replaceAll(/(.{1,120})(?:$| )/g, '$1\n').trimEnd();
 }
 
@@ -67,7 +67,7 @@ ${linesOf(rollbackTable)}
 ${sharedOptions('restore-point', '.')}
 ${sharedOptions('report', '.')}
 
-Options of bump:
+Options for bump:
 ${linesOf(bumpTable)}
 Settings of an instance can be stored in ${settingsFileName} in its compose directory. Options and variables override them.
 

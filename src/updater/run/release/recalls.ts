@@ -71,7 +71,7 @@ async function channelFileAt(path: string, { proof, product, target }: UpdateOpt
     const channel = channelOfTarget(target);
     if (channel !== null && told.channel !== channel)
       throw new Error(
-        `it is the file of the ${told.channel} channel, but the target is on the ${channel} channel`,
+        `this is the channel file of the ${told.channel} channel, but the target is on the ${channel} channel`,
       );
     return told;
   } catch (cause) {

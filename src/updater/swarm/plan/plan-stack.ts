@@ -90,12 +90,12 @@ export async function planStack(
         ]
       : []),
     ...(away.length > 0
-      ? [`the images will not be pulled in advance on ${joinWithAnd(away.map(awayWord))}`]
+      ? [`these nodes cannot pull the images in advance: ${joinWithAnd(away.map(awayWord))}`]
       : []),
     ...(directory === null
       ? [
           changed === ''
-            ? `the stack directory is not mounted: deploying the stack file would start ${plan.from} on migrated data`
+            ? `the stack directory is not mounted: if you deploy the stack file unchanged, ${plan.from} will start on migrated data`
             : `the stack directory is not mounted: before the next deployment, change ${changed} in the stack file, or ${plan.from} will start on migrated data`,
         ]
       : []),

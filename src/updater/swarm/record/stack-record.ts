@@ -131,7 +131,7 @@ export async function readRecord(engine: Engine, stack: string): Promise<FoundRe
   const found = await lookForRecord(engine, stack);
   if (found === null || 'labels' in found) return found;
   const { config, mistake } = found;
-  const message = `the config ${config.name} is the record of another update, which this updater version cannot read (${mistake})`;
+  const message = `the config ${config.name} contains the record of another update, but this version of the updater cannot read it (${mistake})`;
   const advice = `${compareJsonFormat(config.data, 2) ? 'Finish that update with the version of the updater that started it' : 'Make sure that no updater is running'}, remove the config (docker config rm ${config.name}), then run {command} again.`;
   throw new UpdateError('stack-busy', message, { advice });
 }

@@ -36,5 +36,7 @@ export function formatServiceVersions({
   const lasting = moves.filter(({ role }) => role !== 'once');
   const on = lasting.filter(({ wanted }) => replicasOf(wanted) !== 0);
   const names = joinWithAnd((on.length > 0 ? on : lasting).map((move) => shortName(stack, move)));
-  return on.length > 0 ? `${names} run${on.length > 1 ? '' : 's'} ${to}` : `${to} for ${names} (0 replicas)`;
+  return on.length > 0
+    ? `${names} run${on.length > 1 ? '' : 's'} ${to}`
+    : `${names} will run ${to} when scaled up (0 replicas now)`;
 }

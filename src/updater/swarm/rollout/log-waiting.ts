@@ -26,12 +26,13 @@ export function logWaiting(log: Log, watch: StackWatch, { service, what }: WaitS
   const { move, tasks } = service;
   const { newRunning, needs, newAlive, oldAlive, oldRunning, lost } = tasks;
   const active = watch.nodes.filter(isActive).length;
+  const waited = formatSeconds(waitedMs);
   const sentences = {
-    ends: `waiting for the tasks of ${move.name} to stop (${(watch.isBack ? newAlive : oldAlive).length} left)`,
-    starts: `waiting for ${move.name}: ${newRunning.length} of ${needs} new tasks running, ${active} active nodes`,
-    returns: `waiting for ${move.name}: ${oldRunning.length} of ${needs} tasks running`,
+    ends: `waiting for ${move.name} to stop (${formatCount((watch.isBack ? newAlive : oldAlive).length, 'task')} left, ${waited} so far)`,
+    starts: `waiting for ${move.name}: ${newRunning.length} of ${needs} new tasks running, ${active} active nodes (${waited})`,
+    returns: `waiting for ${move.name}: ${oldRunning.length} of ${needs} tasks running (${waited})`,
   };
-  logWaitIfQuiet(log, `${sentences[what]} (${formatSeconds(waitedMs)})`);
+  logWaitIfQuiet(log, sentences[what]);
   if (what !== 'starts' || lost.length === 0 || !watch.isNews('lost', String(lost.length))) return;
   const where = joinWithAnd([...new Set(lost.map(({ node }) => watch.nodeName(node)))]);
   log.warn(

@@ -168,7 +168,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     };
     const evaluate = (seen: StackView) => {
       if (!this.#watch.isOutdated) return seen;
-      logWaitIfQuiet(this.#log, 'waiting for the new Swarm leader to receive the state of all nodes');
+      logWaitIfQuiet(this.#log, 'waiting until the new Swarm leader knows the state of all nodes');
       this.#wait.since = performance.now();
     };
     const view = await waitUntil(observe, evaluate, { pause: 0, signal });

@@ -271,7 +271,7 @@ function tellTask(log: Log, task: SwarmTask, { name, image }: StackServiceUpdate
   const what = `${isNew ? 'new' : 'old'} task ${name}${slot}${where}: ${task.state}`;
   const fields = { task: task.id, state: task.state };
   if (hasFailed(task) && (isNew || task.wanted === 'running'))
-    log.warn(`${what} (${task.error || 'no reason given'})`, fields);
+    log.warn(`${what} (${task.error || 'Swarm reports no reason'})`, fields);
   else if (['running', ...endedInOrder].includes(task.state)) log.info(what, fields);
   else if (task.error !== '' && isAlive(task)) log.info(`${what} (${task.error})`, fields);
 }

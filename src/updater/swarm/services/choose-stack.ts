@@ -102,7 +102,7 @@ function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclu
   );
   if (behind.length === 0) return;
   const names = behind.map((each) => shortName(name, each));
-  const message = `services that use the same image as ${shortName(name, app)} but are not selected for the update: ${joinWithAnd(names)}`;
+  const message = `these services use the same image as ${shortName(name, app)} but are not selected for the update: ${joinWithAnd(names)}`;
   throw new UpdateError('unlisted-services', message);
 }
 

@@ -15,7 +15,7 @@ describe('parseReference', () => {
     [`svc@${digest}`, 'svc', null, digest],
     [`registry:5000/a/b__c.d-e/svc:v1@${digest}`, 'registry:5000/a/b__c.d-e/svc', 'v1', digest],
     [`svc:${'t'.repeat(128)}`, 'svc', 't'.repeat(128), null],
-  ])('%s', (text, repository, tag, wantedDigest) => {
+  ])('parses %s', (text, repository, tag, wantedDigest) => {
     const found = parseReference(text);
     if (!found) throw new Error('none found');
     expect([found.repository, found.tag, found.digest]).toEqual([repository, tag, wantedDigest]);
@@ -43,18 +43,18 @@ describe('parseReference', () => {
     'svc/',
     'a'.repeat(256),
     'a'.repeat(64),
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: what is left where nothing resolved it
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: an unresolved variable
     'svc:${V}',
-  ])('"%s" is none', (text) => {
+  ])('rejects "%s"', (text) => {
     expect(parseReference(text)).toBeNull();
   });
 
-  it('does not hang over long nonsense', () => {
+  it('rejects long invalid texts quickly', () => {
     for (const piece of ['a-', 'a.', 'a/']) expect(parseReference(`${piece.repeat(50_000)}!`)).toBeNull();
   });
 
   it.each(['svc', 'HOST/svc:v1', `localhost:5000/a/b-c:v1@${digest}`])(
-    'is written again as it was: %s',
+    'returns a reference that is formatted to the same text: %s',
     (text) => {
       const found = parseReference(text);
       expect(found && formatReference(found)).toBe(text);

@@ -8,7 +8,7 @@ import { movedTag, plannedTarget } from './updated-tag.ts';
 
 const digests = { old: `sha256:${'a'.repeat(64)}`, new: `sha256:${'b'.repeat(64)}` };
 
-/** Files by name; those that end in `env` are env files. */
+/** Files by name. Names of env files end in `env`. */
 function project(texts: Record<string, string>, linked: string[] = []): ProjectFiles {
   const files = Object.entries(texts).map(([name, text]) => ({ path: `/srv/svc/${name}`, text }));
   return {
@@ -21,7 +21,7 @@ function project(texts: Record<string, string>, linked: string[] = []): ProjectF
   };
 }
 
-/** What is left of the files after a move, only those that change. */
+/** The texts of the files that an update changes, by file name. */
 function move(files: ProjectFiles, to: string, services = ['app'], digest?: string): Record<string, string> {
   const target = plannedTarget(to);
   const pins = services.map((service) => requirePin(files, service));
@@ -46,12 +46,12 @@ const both = (app: string, worker: string) => `${image(app)}  worker:\n    image
 
 type Texts = Record<string, string>;
 const env = (text: string): Texts => ({ '.env': text });
-/** A compose file with that image of the app, and an env file beside it. */
+/** A compose file with this image of app, and an optional env file. */
 const one = (text: string, beside?: string): Texts => ({
   'compose.yaml': image(text),
   ...(beside === undefined ? {} : env(beside)),
 });
-/** The same with images of app and worker. */
+/** A compose file with these images of app and worker, and an optional env file. */
 const two = (app: string, worker: string, beside?: string): Texts => ({
   'compose.yaml': both(app, worker),
   ...(beside === undefined ? {} : env(beside)),
@@ -107,7 +107,7 @@ describe('a pin', () => {
       'svc:v1.4.2',
       'V in b.env line 1',
     ],
-  ])('%s: %j', (kind, texts, referenceText, description) => {
+  ])('is found as %s in %j', (kind, texts, referenceText, description) => {
     const pin = requirePin(project(texts), 'app');
     expect({
       kind: pin.place.kind,
@@ -116,7 +116,7 @@ describe('a pin', () => {
     }).toEqual({ kind, referenceText, description });
   });
 
-  it('is found in an included file beside what the main file says of the service, as compose 5.2 and later merge them', () => {
+  it('is found in an included file unless the main file sets the image, as compose 5.2 and later merge them', () => {
     const files = project(
       {
         'compose.yaml':
@@ -133,7 +133,7 @@ describe('a pin', () => {
     ['that is extended', '{extends: base, labels: {a: b}}', 'v1.4.1'],
     ['that is there', '{image: "svc:v1.4.0"}', 'v1.4.0'],
   ])(
-    'of the first file that is included comes behind the image of the main file alone: one %s',
+    'of the first included file is overridden only by an image in the main file: an image %s',
     (_, app, expected) => {
       const files = project(
         {
@@ -147,7 +147,7 @@ describe('a pin', () => {
     },
   );
 
-  it('is found through extends and include where the files are at hand', () => {
+  it('is found through extends and include if the files are available', () => {
     const files = project(
       {
         'compose.yaml': 'include: [sub/web.yaml]',
@@ -173,7 +173,7 @@ describe('a pin', () => {
       'a digest alone',
       one(`svc@${digests.old}`),
       'pin-digest',
-      'image of app in compose.yaml line 3 is pinned only by a digest, which does not specify a release',
+      'image of app in compose.yaml line 3 has a digest but no tag, so its release is unknown',
     ],
     [
       'a build',
@@ -211,12 +211,12 @@ describe('a pin', () => {
       'no-app',
       'there is no service app in compose.yaml',
     ],
-  ])('is refused: %s', (_, texts, code, message) => {
+  ])('is rejected: %s', (_, texts, code, message) => {
     expect(() => requirePin(project(texts), 'app')).toThrow(expect.objectContaining({ code, message }));
   });
 });
 
-describe('moving a pin', () => {
+describe('the update of a pin', () => {
   it.each<[string, Texts, string, Texts]>([
     ['literal', one('svc:v1.4.2 # v1.4.2'), 'v1.5.0', one('svc:v1.5.0 # v1.4.2')],
     ['behind a word, in a variable', one('svc:pg-v${V}', 'V=1.4.2'), 'v1.5.0', env('V=1.5.0')],
@@ -267,7 +267,7 @@ describe('moving a pin', () => {
       'v1.5.0',
       { 'compose.json': '{"services": {"app": {"image": "svc:v1.5.0"}}}' },
     ],
-  ])('%s', (_, texts, to, after) => {
+  ])('changes only the planned text: %s', (_, texts, to, after) => {
     expect(move(project(texts), to)).toEqual(after);
   });
 
@@ -285,18 +285,18 @@ describe('moving a pin', () => {
       two('a:${V:-canary}', 'b:${W:-canary}', 'A=1'),
       env('A=1\nV=v1.5.0\nW=v1.5.0\n'),
     ],
-  ])('app and worker %s', (_, texts, after) => {
+  ])('changes the tags of app and worker %s', (_, texts, after) => {
     expect(move(project(texts), 'v1.5.0', ['app', 'worker'])).toEqual(after);
   });
 
   it.each<[string, Texts, Texts]>([
     ['beside the tag', one(`svc:v1.4.2@${digests.old}`), one(`svc:v1.5.0@${digests.new}`)],
     ['in a variable', one('svc:v1.4.2@$D', `D=${digests.old}`), one('svc:v1.5.0@$D', `D=${digests.new}`)],
-  ])('moves a digest %s', (_, texts, after) => {
+  ])('replaces a digest %s', (_, texts, after) => {
     expect(move(project(texts), 'v1.5.0', ['app'], digests.new)).toEqual(after);
   });
 
-  it('refuses to leave a stale digest behind', () => {
+  it('requires the new digest if the pin has a digest', () => {
     const files = project(one(`svc:v1.4.2@${digests.old}`));
     expect(() => move(files, 'v1.5.0')).toThrow(
       expect.objectContaining({ code: 'pin-digest', advice: expect.stringContaining('--digest') }),
@@ -310,7 +310,7 @@ describe('moving a pin', () => {
       one('svc:v$V', 'V=1.4.2'),
       'canary',
       ['app'],
-      /\(V in \.env line 1\) consists of parts that do not fit canary/,
+      /\(V in \.env line 1\) combines literal text and variables that cannot be changed to canary/,
     ],
     [
       'a version of two variables, through a third',
@@ -324,14 +324,14 @@ describe('moving a pin', () => {
       two('a:$V', 'b:${V}-alpine', 'V=v1.4.2'),
       'canary',
       ['app', 'worker'],
-      /the version of worker \(V in \.env line 1\) consists of parts that do not fit canary/,
+      /the version of worker \(V in \.env line 1\) combines literal text and variables that cannot be changed to canary/,
     ],
     [
       'a variable that also names the image',
       one('svc-$V:$V', 'V=1.4.2'),
       'v1.5.0',
       ['app'],
-      /app would run svc-1\.5\.0:1\.5\.0, not svc-1\.4\.2:1\.5\.0/,
+      /app would run svc-1\.5\.0:1\.5\.0 instead of svc-1\.4\.2:1\.5\.0/,
     ],
     [
       'a variable from elsewhere',
@@ -340,14 +340,14 @@ describe('moving a pin', () => {
       ['app'],
       /contains escapes or comes from outside the files/,
     ],
-  ])('refuses %s', (_, texts, to, services, message) => {
+  ])('rejects %s', (_, texts, to, services, message) => {
     const files = { ...project(texts), given: { H: 'v1.4.2' } };
     expect(() => move(files, to, services)).toThrow(
       expect.objectContaining({ code: 'pin-unsupported', message: expect.stringMatching(message) }),
     );
   });
 
-  it('refuses one place that two services need different texts in', () => {
+  it('rejects different new texts of two services at the same position', () => {
     const files = project(two('a:$V', 'b:$V', 'V=v1.4.2'));
     const moves = [
       { pin: requirePin(files, 'app'), tag: 'v1.5.0' },

@@ -2,14 +2,14 @@ import type { PinTag } from '../../../../src/core/release/pin-tag.ts';
 import { planTagUpdate } from '../../../../src/core/release/plan-tag-update.ts';
 import { type PlannedTarget, parseTarget } from '../../../../src/core/release/target.ts';
 
-/** The tag that an edit is tried with: that of the move, and of what only floats the target itself. */
+/** The updated tag. If the tag is not updated: the target for `latest`, otherwise the old tag. */
 export function movedTag(tag: PinTag, target: PlannedTarget): string {
   const retagged = planTagUpdate(tag, target);
   if (retagged.kind === 'moved') return retagged.tag;
   return tag.kind === 'latest' ? target.tag : tag.text;
 }
 
-/** The target of a move, which must be one that tags can be moved to. */
+/** Parses a target, which must be a release or canary. */
 export function plannedTarget(text: string): PlannedTarget {
   const target = parseTarget(text);
   if (target?.kind !== 'release' && target?.kind !== 'canary')

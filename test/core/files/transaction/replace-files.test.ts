@@ -41,7 +41,7 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true, force: true }));
 
 describe('replaceFiles', () => {
-  it('replaces every file, keeps backups and leaves no temporary files', async () => {
+  it('replaces every file, backs up the old files and leaves no temporary files', async () => {
     const made = { path: at('new.env'), before: null, after: 'B=1\n' };
     await replaceFiles([...both(), made], { run, backup: at('backup/run') });
     expect(await text('.env')).toBe('A=2\r\n');
@@ -68,7 +68,7 @@ describe('replaceFiles', () => {
     expect(await text('.env')).toBe('A=1\r\n');
   });
 
-  it('refuses if owner or mode cannot be set, and changes nothing', async () => {
+  it('rejects a file whose owner or mode cannot be set, and changes nothing', async () => {
     for (const [syscall, what] of [
       ['fchown', 'its owner'],
       ['fchmod', 'its mode'],
@@ -96,7 +96,7 @@ describe('replaceFiles', () => {
     ['has another text', { path: '.env', before: 'A=0\n', after: 'x' }],
     ['is gone', { path: 'gone', before: 'A=0\n', after: 'x' }],
     ['has appeared', { path: 'compose.yaml', before: null, after: 'x' }],
-  ])('writes nothing at all where a file %s', async (_, { path, before, after }) => {
+  ])('writes nothing if a file %s', async (_, { path, before, after }) => {
     const others = both().filter((change) => change.path !== at(path));
     const changes = [...others, { path: at(path), before, after }];
     await expect(replaceFiles(changes, { run, backup: at('backup') })).rejects.toMatchObject({
@@ -118,7 +118,7 @@ describe('replaceFiles', () => {
     expect(await readdir(at('backup'))).toEqual([]);
   });
 
-  it('restores the first file if the second is edited at the last moment', async () => {
+  it('restores the first file if the second file is edited at the last moment', async () => {
     const prepared = () => writeFile(at('compose.yaml'), 'mine');
     await expect(replaceFiles(both(), { run, backup: at('backup'), prepared })).rejects.toMatchObject({
       code: 'file-changed',
@@ -139,13 +139,13 @@ describe('replaceFiles', () => {
     expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
   });
 
-  it('fails clearly if the second file cannot be replaced and the first cannot be restored', async () => {
+  it('reports both errors if the second file cannot be replaced and the first file cannot be restored', async () => {
     const failing = (code: string) =>
       Promise.reject(Object.assign(new Error(`${code}: on purpose`), { code }));
     let renames = 0;
     const fs: typeof diskFileSystem = {
       ...diskFileSystem,
-      // As where the backups are on another file system, and all are full by then.
+      // As if the backups were on another file system, and all file systems were full by then.
       rename: (from, to) =>
         ++renames === 2 ? failing('EIO') : renames > 2 ? failing('EXDEV') : diskFileSystem.rename(from, to),
       write: (...given) => (renames >= 2 ? failing('ENOSPC') : diskFileSystem.write(...given)),
@@ -180,7 +180,7 @@ describe('restoreFiles', () => {
   const replaceBoth = async (): Promise<FileRecord[]> =>
     JSON.parse(JSON.stringify(await replaceFiles(both(), { run, backup: at('backup') })));
 
-  it('uses the rights of the current file, not those of the record or the backup', async () => {
+  it('uses the permissions of the current file, not of the record or the backup', async () => {
     const [env, ...others] = await replaceBoth();
     if (!env) throw new Error('nothing was replaced');
     const forged = { ...env, owner: { uid: 0, gid: 0, mode: 0o4755 } };
@@ -191,7 +191,7 @@ describe('restoreFiles', () => {
     expect((await lstat(at('.env'))).mode & 0o7777).toBe(0o640);
   });
 
-  it('does not rename a backup with other rights if the disk is full', async () => {
+  it('does not rename a backup with other permissions if the disk is full', async () => {
     const records = await replaceBoth();
     const fs = {
       ...diskFileSystem,
@@ -253,7 +253,7 @@ describe('restoreFiles', () => {
     });
   });
 
-  it('ignores a file whose directory is missing, and one that is now a directory', async () => {
+  it('skips a file whose directory is missing, and a path that is now a directory', async () => {
     await mkdir(at('sub'));
     await writeFile(at('sub/.env'), 'S\n');
     const inSub = [{ path: at('sub/.env'), before: 'S\n', after: 'T\n' }];

@@ -11,12 +11,12 @@ const engineOf = (platform: string) => ({
 
 it.each<[platform: string, images: string[]]>([
   ['linux/amd64', ['index', 'amd64', 'amd64 config']],
-  // An engine says nothing of variants.
+  // An engine does not report variants.
   ['linux/arm', ['index', 'arm', 'arm config']],
   ['linux/ar', ['index']],
   ['linux/riscv64', ['index']],
   ['', ['index']],
-])('on %s any of %j is expected', async (platform, images) => {
+])('on %s, expects any digest of %j', async (platform, images) => {
   expect(await buildTargetOptions({ to: 'v1.5.0', proof }, engineOf(platform))).toEqual([
     ...['--target', 'v1.5.0'],
     ...images.flatMap((what) => ['--expect', `app=${sha256(what)}`]),
@@ -24,7 +24,7 @@ it.each<[platform: string, images: string[]]>([
   ]);
 });
 
-it('lists each digest once, and nothing without a signature', async () => {
+it('lists each digest once, and no digests without a signature', async () => {
   const one = sha256('one');
   const app = { reference: 'x', digest: one, platforms: { 'linux/amd64': { manifest: one, config: one } } };
   const engine = engineOf('linux/amd64');

@@ -7,7 +7,7 @@ it.each([
   ['below it', '/data/updates', false],
   ['beside it', '/database', true],
   ['somewhere that is not said', undefined, false],
-])('a store %s', (_, directory, isLost) => {
+])('reports a store that would be lost with the container: %s', (_, directory, isLost) => {
   const reason = findLostStoreReason(homeOf({ mounted: ['/var/run/docker.sock', '/data'] }), directory);
   expect(reason?.code ?? null).toBe(isLost ? 'store-unavailable' : null);
   if (isLost) expect(reason?.message).toContain(directory);

@@ -7,17 +7,17 @@ import { EngineDouble } from '../../../rig/engine-double/engine-double.ts';
 import { lineOf, workOf } from '../../../rig/engine-double/script.ts';
 import { slowEngine, until } from '../../updates/rig.ts';
 
-// When an updater's container that stands still has crashed, and when it may still tell its end (docs/contract.md 8.4).
+// When a stopped updater has crashed, and when it may still report its outcome (docs/contract.md 8.4).
 
 const timing = { follow: 5, restart: 150, lastMoments: 150 };
-/** Longer than any test: what waits for it does not end. */
+/** Longer than any test: a wait for this time never ends. */
 const forever = 1_000_000;
 let engine: EngineDouble;
 let container: ContainerDouble;
 let record: RunRecord;
 let closing: AbortController;
 let lines: string[];
-/** By how much the clock that all is measured by has been put forward. */
+/** How far the monotonic clock was set forward, in ms. */
 let ahead: number;
 beforeEach(async () => {
   ahead = 0;
@@ -46,7 +46,7 @@ async function working(policy: string | null = 'on-failure'): Promise<void> {
   container.start();
   await until(() => container.log.length === 3);
 }
-/** How long it took, and when the container was started the last time. */
+/** Follows the log. Returns the duration, and when the container was last started. */
 async function follow(more: Partial<typeof timing> = {}): Promise<{ ms: number; startedAt: string | null }> {
   const socket = new EngineApi(`unix://${engine.path}`, { timeouts: slowEngine });
   const began = performance.now();
@@ -61,16 +61,16 @@ async function follow(more: Partial<typeof timing> = {}): Promise<{ ms: number; 
 }
 const done = (message = 'updated v1.4.2 → v1.5.0 in 4 s') => lineOf({ phase: 'done', message });
 
-/** The container as it stands now has been looked at, and judged. */
+/** Waits until the current state of the container was inspected and evaluated. */
 async function isJudged(): Promise<void> {
   const looks = () =>
     engine.requests.filter(({ line }) => /^GET \S*\/containers\/\S+\/json/.test(line)).length;
   const before = looks();
-  // The first may have begun before, and only the third begins after the second was judged.
+  // The first inspection may have started earlier; only the third starts after the second was evaluated.
   await until(() => looks() >= before + 3);
 }
 
-/** The run is not over: the updater is started once more, and comes to its end. */
+/** Checks that the run has not ended: the updater is started again, and succeeds. */
 async function goesOn(following: Promise<unknown>): Promise<void> {
   expect(record.hasEnded).toBe(false);
   container.start();
@@ -84,7 +84,7 @@ describe('an updater that has exited', () => {
   it.each([
     ['by an error, without a policy', 1, null, 0, { lastMoments: forever }],
     ['well, and has said nothing', 0, 'on-failure', 150, {}],
-  ])('%s', async (_, code, policy, least, more) => {
+  ])('has crashed: %s', async (_, code, policy, least, more) => {
     await working(policy);
     container.exit(code);
     const { ms, startedAt } = await follow({ restart: forever, ...more });
@@ -98,7 +98,7 @@ describe('an updater that has exited', () => {
     expect(startedAt).toBe(container.startedAt);
   });
 
-  it('by a kill continues if it is restarted in time', async () => {
+  it('after a kill is followed further if it is restarted in time', async () => {
     await working();
     const following = follow({ restart: forever });
     container.kill('SIGKILL');
@@ -116,7 +116,7 @@ describe('an updater that has exited', () => {
     await goesOn(following);
   });
 
-  it('four times has crashed, because it is not restarted', async () => {
+  it('four times has crashed, because the engine does not restart it again', async () => {
     engine.restartPauseMs = 1;
     await working();
     for (let starts = 1; starts <= 4; starts++) {

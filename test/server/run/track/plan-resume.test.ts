@@ -3,7 +3,7 @@ import { createRun } from '../../../../src/server/run/run-record.ts';
 import { type FoundUpdater, planResume } from '../../../../src/server/run/track/plan-resume.ts';
 import type { ServerProcessState } from '../../../../src/server/run/track/server-liveness.ts';
 
-// What a server does about the run that it finds, by store, engine and the server that began it (docs/contract.md 8.18).
+// What a server does with an open run, by the store, the engine and the server of the run (docs/contract.md 8.18).
 
 const origin = (id: string) => ({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' });
 const open = (updater: string | null) => ({
@@ -37,7 +37,7 @@ it.each<[open: 'none' | 'unlaunched' | 'launched', FoundUpdater | null, ServerPr
   ['launched', container('r1', 'under-way'), 'lives', { kind: 'follow', updater: { id: 'updater of r1' } }],
   ['launched', container('r1', 'ended'), 'this', { kind: 'follow', updater: { state: 'ended' } }],
   ['launched', container('r0', 'under-way'), 'lives', { kind: 'end', outcome: 'crashed', leftover: null }],
-  // The store went back with the data.
+  // The store was restored with the data.
   [
     'launched',
     container('b', 'under-way', 'rollback'),
@@ -59,7 +59,7 @@ it.each<[open: 'none' | 'unlaunched' | 'launched', FoundUpdater | null, ServerPr
   ],
   ['none', container('b', 'under-way', 'rollback'), 'gone', { kind: 'adopt', undone: null }],
   ['launched', null, 'this', { kind: 'end', outcome: 'crashed' }],
-])('an open run: %s, its updater: %j, its server: %s', (which, updater, server, step) => {
+])('plans the step for an open run: %s, its updater: %j, its server: %s', (which, updater, server, step) => {
   const known = which === 'none' ? null : open(which === 'launched' ? 'updater of r1' : null);
   expect(planResume(known, updater, server)).toMatchObject(step);
 });

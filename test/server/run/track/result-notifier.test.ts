@@ -8,13 +8,13 @@ import type { Run } from '../../../../src/wire/status.ts';
 import { HostDouble } from '../../../rig/host-double/host-double.ts';
 import { until } from '../../updates/rig.ts';
 
-// Nothing here waits for a limit.
+// No test here waits for a timeout.
 const timing = { ...defaultServerTiming, retry: 10, longestRetry: 20 };
 const own = { container: 'own', word: 'w' };
 let host: HostDouble;
 let ledger: StateStore;
 let closing: AbortController;
-/** What became of another server; asked between the look at the store and the claim. */
+/** The state of another server, requested between the read of the store and the claim. */
 let stateOf: (boot: ServerProcess) => 'this' | 'lives' | 'gone';
 beforeEach(async () => {
   host = new HostDouble();
@@ -39,7 +39,7 @@ const told = () => host.calls('onEnd').map(({ args }) => (args[0] as Run).id);
 const first = async () => (await ledger.pastRuns())[0];
 const mark = (more: Partial<PastRun>) => ledger.changePast('1', (now) => ({ ...now, ...more }));
 
-it('reports the oldest end first, each once, after recording the attempt', async () => {
+it('reports the oldest result first, each once, after recording the attempt', async () => {
   await ledger.addPast(ended('2'), 'a');
   host.fail('onEnd', { how: 'hang' });
   const all = notifier();
@@ -60,7 +60,7 @@ it.each<[string, Partial<PastRun>, 'lives' | 'gone', string[]]>([
   ['that lives', {}, 'lives', []],
   ['that is gone', {}, 'gone', ['1']],
   ['that is gone, for the third time', { attempts: 3 }, 'gone', []],
-])('leaves an end to another server %s: %j', async (_, more, state, expected) => {
+])('reports a result of another server %s only if necessary: %j', async (_, more, state, expected) => {
   await mark({ attempts: 1, teller: { container: 'other', word: 'x' }, ...more });
   stateOf = () => state;
   await notifier().notifyAll();

@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-/** Of a compose file, its env file and the file that it leads to; `there.env` alone is on the disk. */
+/** Placeholders for a compose file, its env file and its linked file. Only `there.env` exists on the disk. */
 async function found(text: string, env = '', linked = '') {
   await writeFile(join(root, 'there.env'), '');
   const file = (name: string, content: string) => ({ path: join(root, name), text: content });
@@ -23,17 +23,17 @@ async function found(text: string, env = '', linked = '') {
   });
 }
 
-describe('standIns for required variables', () => {
+describe('createPlaceholders with required variables', () => {
   it.each<[string, string, string, string[]]>([
     ['in an env file', 'x: 1', 'A=${B:?}', ['B=1\n']],
     ['inside another one', 'x: "${A:-${B:?}}"', '', ['B=1\n']],
     ['but for those that are not required', 'x: "$A ${B} ${C:-1} ${D-} ${E:+?}"', '', []],
-  ])('%s', async (_, text, env, expected) => {
+  ])('sets the variables %s', async (_, text, env, expected) => {
     expect(await found(text, env)).toEqual({ envFiles: expected, composeFiles: [] });
   });
 });
 
-describe('standIns for env files', () => {
+describe('createPlaceholders with env files', () => {
   const without = (...names: string[]) => [
     `services:\n${names.map((name) => `  "${name}": {env_file: !reset []}\n`).join('')}`,
   ];
@@ -47,23 +47,23 @@ describe('standIns for env files', () => {
       without('db', 'app'),
     ],
     ['none, where a variable leads to one that is there', `services:\n${service('"${A:-there}.env"')}`, []],
-  ])('%s', async (_, text, expected) => {
+  ])('resets env_file of %s', async (_, text, expected) => {
     expect(await found(text)).toEqual({ envFiles: [], composeFiles: expected });
   });
 
-  it('count one that has no path without a required variable as missing', async () => {
+  it('treats an env file whose path needs a required variable as missing', async () => {
     const text = `services:\n${service('"${A:?}.env"')}`;
     expect(await found(text)).toEqual({ envFiles: ['A=1\n'], composeFiles: without('app') });
     expect(await found(text, 'A=there')).toEqual({ envFiles: [], composeFiles: [] });
   });
 
-  it("name the services of included files, which become the project's own", async () => {
+  it('also resets env_file of services of included files', async () => {
     const text = `include: [linked.yaml]\nservices:\n${service('there.env')}`;
     const linked = `services:\n${service('gone.env', 'cron')}`;
     expect((await found(text, '', linked)).composeFiles).toEqual(without('app', 'cron'));
   });
 
-  it('do not name the services of extended files, which stay there', async () => {
+  it('does not reset env_file of services of extended files', async () => {
     const text = `services:\n  app: {extends: {file: linked.yaml, service: base}}\n`;
     const linked = `services:\n${service('gone.env', 'base')}`;
     expect((await found(text, '', linked)).composeFiles).toEqual(without('app'));

@@ -8,8 +8,8 @@ import { planBump } from '../../../../src/updater/compose/bump/plan-bump.ts';
 import { bumpOptions, composeText, projectFiles, rememberingLog } from '../../../build-plan.ts';
 
 /**
- * Stands in for `docker compose config`: it makes a model of one file of the plainest kind, without variables but for
- * the project's name, and rejects a file that says so. What stands in `other` is done to the model, by sed.
+ * Replaces `docker compose config`: prints the model of one simple file without variables except the project name.
+ * Rejects a file that contains `# reject`. Applies the sed script in the file `other` to the model.
  */
 const fakeCompose = String.raw`#!/bin/sh
 for word; do
@@ -44,7 +44,7 @@ afterEach(() => {
   return rm(root, { recursive: true, force: true });
 });
 
-/** The new text where there is one, and what the log says. */
+/** The new text or null, the number of edits, and the log. */
 async function planned(text: string, argv: string[], to = 'v1.1.0') {
   const engine = new Engine({ host: 'unix:///nonexistent', tls: [], configDirectory: root }, { home: root });
   const directory = join(root, 'svc');
@@ -80,7 +80,7 @@ describe('planBump', () => {
       app('${COMPOSE_PROJECT_NAME}/svc:v1.1.0'),
       [],
     ],
-  ])('moves %s', async (_, text, argv, after, lines) => {
+  ])('changes the pin: %s', async (_, text, argv, after, lines) => {
     expect(await planned(text, argv)).toEqual({
       text: after,
       edits: after === null ? 0 : expect.any(Number),
@@ -98,13 +98,13 @@ describe('planBump', () => {
       null,
       ['info: app uses the floating tag 2 (image of app in compose.yaml line 3); nothing to change'],
     ],
-  ])('moves %s to %s in its own form', async (from, to, after, lines) => {
+  ])('keeps the format of the pin when changing %s to %s', async (from, to, after, lines) => {
     const result = await planned(app(from), services('app'), to);
     expect([result.text, result.lines]).toEqual([after === null ? null : app(after), lines]);
   });
 });
 
-describe('planBump refuses', () => {
+describe('planBump rejects', () => {
   const refusal = (code: string, message: string, advice: unknown = expect.any(String)) =>
     expect.objectContaining({ code, message, advice });
 

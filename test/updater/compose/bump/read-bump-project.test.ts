@@ -18,7 +18,7 @@ afterEach(() => {
 
 type Texts = Record<string, string>;
 
-/** What is read of these files, by paths from `root`; typed in the directory `from`. */
+/** Runs in the directory `from`, and returns paths relative to `root`. */
 async function read(files: string[] | Texts, argv: string[] = [], from = '.') {
   const texts: Texts = Array.isArray(files) ? Object.fromEntries(files.map((name) => [name, ''])) : files;
   for (const [name, text] of Object.entries(texts)) {
@@ -45,7 +45,7 @@ async function read(files: string[] | Texts, argv: string[] = [], from = '.') {
   };
 }
 
-describe('the files that compose finds', () => {
+describe('readBumpProject without --file', () => {
   it.each<[string[], string[]]>([
     [['compose.yml', 'docker-compose.yml', 'docker-compose.yaml'], ['compose.yml']],
     [['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-compose.yaml'], ['compose.yaml']],
@@ -54,11 +54,11 @@ describe('the files that compose finds', () => {
       ['compose.yaml', 'docker-compose.override.yml'],
     ],
     [['compose.yaml', 'compose.prod.yaml', 'compose.json'], ['compose.yaml']],
-  ])('of %j are %j', async (files, expected) => {
+  ])('finds, in a directory with %j, the compose files %j', async (files, expected) => {
     expect((await read(files)).files).toEqual(expected);
   });
 
-  it('are requested if --dir has none', async () => {
+  it('rejects a --dir without a compose file', async () => {
     const message = `there is no compose file in ${root}/empty`;
     const advice = 'Specify the file with --file, or its directory with --dir.';
     await expect(read(['compose.yaml', 'empty/readme.md'], ['--dir', 'empty'])).rejects.toThrow(
@@ -98,11 +98,11 @@ describe('paths', () => {
       ['svc/prod.env'],
       'svc',
     ],
-  ])('start from %s', async (_, from, argv, files, env, directory) => {
+  ])('are relative to %s', async (_, from, argv, files, env, directory) => {
     expect(await read(texts, argv, from)).toMatchObject({ files, env, directory, newEnvFile: env.at(-1) });
   });
 
-  it('of missing files are shown relative to --dir', async () => {
+  it('of missing files are resolved against --dir', async () => {
     const told = read(texts, ['--dir', 'svc', '--file', 'gone.yaml']);
     const message = `${root}/svc/gone.yaml does not exist`;
     await expect(told).rejects.toThrow(expect.objectContaining({ code: 'compose-invalid', message }));
@@ -112,8 +112,8 @@ describe('paths', () => {
 describe('linked files', () => {
   it.each([
     ['include', 'include: [gone.yaml]\n', 'gone.yaml'],
-    ['env_file of include', 'include: [{path: a.yaml, env_file: gone.env}]\n', 'gone.env'],
-  ])('that %s names must be there', async (as, text, name) => {
+    ['env_file', 'include: [{path: a.yaml, env_file: gone.env}]\n', 'gone.env'],
+  ])('listed in %s must exist', async (as, text, name) => {
     const message = `compose.yaml line 1: ${as} ${root}/${name} does not exist`;
     await expect(read({ 'compose.yaml': text, 'a.yaml': '' })).rejects.toThrow(
       expect.objectContaining({ code: 'compose-invalid', message }),

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { findChangedMounts, type HostMount } from '../../../../src/updater/compose/checks/changed-mounts.ts';
 
-// Lines of the kernel, as recorded for a running container and for a helper container with the same mounts.
+// Lines of mountinfo, as recorded in a running container and in a helper container with the same mounts.
 
 type Line = [path: string, root: string, device: string, type: string, source: string];
 
@@ -25,7 +25,7 @@ const mountAt = (destination: string, besides: readonly string[]): HostMount => 
   ...{ path: '/x', subpath: '', driver: '', writable: true, dataRoot: '/x/docker' },
 });
 
-/** @param paths of the container's mounts, which are at `/data/<n>` in the helper container */
+/** @param paths of the container's mounts; mount n is at `/data/<n>` in the helper container */
 const changes = (
   paths: readonly string[],
   running: readonly Line[],
@@ -78,13 +78,13 @@ it.each<[string, readonly Line[], readonly Line[], string]>([
     'a share that was unmounted',
     [at('/data', '/', share)],
     [at('/data/0', '/mnt/my\\040nas', disk)],
-    'app:/data has changed on the host: the running container uses "/" of nas:/photos (nfs4, 0:39), a new one would get "/mnt/my nas" of /dev/vda (ext4, 254:0)',
+    'the source of app:/data has changed on the host: the running container uses "/" of nas:/photos (nfs4, 0:39), but a new container would get "/mnt/my nas" of /dev/vda (ext4, 254:0)',
   ],
   [
     'a share that was mounted since',
     [data],
     [at('/data/0', '/', share)],
-    'a new one would get "/" of nas:/photos',
+    'but a new container would get "/" of nas:/photos',
   ],
   ['a share below that was unmounted', withShare, [same], 'app:/data/nas has changed on the host: '],
   ['another share below', withShare, [same, at('/data/0/nas', '/', ['0:41', 'nfs4', 'nas:/photos'])], '0:41'],
@@ -107,17 +107,17 @@ it.each<[string, readonly Line[], readonly Line[], string]>([
     [same],
     '"/srv/data//deleted"',
   ],
-])('finds %s', (_, running, own, sentence) => {
+])('reports %s', (_, running, own, sentence) => {
   expect(changes(['/data'], running, own)).toEqual([expect.stringContaining(sentence)]);
 });
 
-it('accepts a file that an editor replaced, and finds one that became a directory', () => {
+it('accepts a file that an editor replaced, but reports a replaced directory', () => {
   const edited = at('/data', '/srv/data//deleted', disk);
   expect(changes(['/data'], [edited], [same], false)).toEqual([]);
   expect(changes(['/data'], [edited], [same], true)).toHaveLength(1);
 });
 
-it('leaves a mount inside another one to itself', () => {
+it('compares a mount inside another mount separately', () => {
   const cache = at('/data/cache', '/volumes/cache', disk);
   const own = [same, at('/data/1', '/volumes/cache', disk)];
   expect(changes(['/data', '/data/cache'], [data, cache], own)).toEqual([]);

@@ -9,7 +9,7 @@ import { container, foundInstance } from '../../../build.ts';
 import { composeText, installed, runContext } from '../../../build-plan.ts';
 import { startEngine } from '../../../engine/http-engine.ts';
 
-// An engine as far as helper containers need it. Its command line starts them and prints what is in the files beside it.
+// An engine for helper containers only. Its `docker` prints the files `out` and `err`.
 
 let directory = '';
 beforeAll(async () => {
@@ -34,23 +34,23 @@ afterAll(async () => {
 type Json = Record<string, unknown>;
 
 interface Host {
-  /** Of the app, and of the worker. */
+  /** The HostConfig of the app, and of the worker. */
   hosts?: readonly Json[];
   mounts?: readonly Json[];
-  /** What the helper prints, and the command line. */
+  /** The standard output and error of `docker`. */
   out?: string;
   err?: string;
-  /** Of the creation of a helper. */
+  /** HTTP status of the creation of a helper container; `said` is its error message. */
   status?: number;
   said?: string;
-  /** So many creations fail before. */
+  /** Number of creations that fail first. */
   failures?: number;
 }
 
 const data = { Type: 'bind', Source: '/srv/data', Destination: '/data', RW: true };
 const ok = '{"result":{"tables":{"self":""},"directories":[true]}}\n';
 
-/** Checks an app and a worker. Gives what the helpers were created with. */
+/** Checks an app and a worker. Returns the HostConfig of each created helper container. */
 async function check(asked: Host) {
   const { hosts = [], mounts = [data], out = ok, err = '', status = 201, said = 'no such device' } = asked;
   for (const [name, text] of Object.entries({ out, err })) await writeFile(join(directory, name), text);
@@ -124,7 +124,7 @@ it.each<[string, Host, readonly Json[]]>([
 ])('starts helper containers for %s', async (_, host, expected) => {
   const created = await check(host);
   expect(created).toHaveLength(expected.length);
-  // They are created at the same time.
+  // Helper containers are created concurrently, so their order is undefined.
   expect(created).toEqual(expect.arrayContaining(expected.map((each) => expect.objectContaining(each))));
   for (const each of created) expect('PidMode' in each).toBe(Object(each.Mounts).length > 0);
 });
@@ -150,15 +150,15 @@ it.each<[string, Host, string, string]>([
   ],
   ['it was killed', { out: '' }, 'engine-unavailable', 'exit code 0'],
   ['the image of the updater is gone', { status: 404 }, 'engine-unavailable', 'is no longer on this machine'],
-])('refuses if %s', async (_, host, code, message) => {
+])('fails for a helper container if %s', async (_, host, code, message) => {
   await expect(check(host)).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
 });
 
-it('tries again if an engine that restarts refuses once', async () => {
+it('creates a helper container again if the engine failed once', async () => {
   expect(await check({ mounts: [], hosts: [device], failures: 1 })).toHaveLength(2);
 });
 
-it('refuses if the helper container does not start in time', async () => {
+it('fails if the helper container does not start in time', async () => {
   await writeFile(join(directory, 'hangs'), '');
   const late = AbortSignal.timeout.bind(AbortSignal);
   const asked = vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => late(300));

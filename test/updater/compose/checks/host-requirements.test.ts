@@ -67,11 +67,11 @@ it.each<[what: string, host: Json, names: Record<string, Json>]>([
       },
     },
   ],
-])('needs %s', (_, host, names) => {
+])('requires %s', (_, host, names) => {
   expect(Object.fromEntries(listHostRequirements(host, 'json-file'))).toEqual(names);
 });
 
-it('tries the default driver of the engine if a definition has none', () => {
+it('requires the default log driver of the engine if a definition has none', () => {
   expect(listHostRequirements({ LogConfig: { Type: '' } }, 'syslog')).toEqual([
     ['log driver syslog', { LogConfig: { Type: 'syslog', Config: undefined } }],
   ]);

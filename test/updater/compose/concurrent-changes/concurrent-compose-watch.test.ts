@@ -15,7 +15,7 @@ const made = (service: string, changes: Partial<Container> = {}): Container =>
     ...changes,
   });
 
-/** What it says at each second of a list of looks. */
+/** The verdict of the watch for each observation. */
 function said(
   looks: readonly [atSecond: number, containers: readonly Container[]][],
   ignores = (_: Container): boolean => false,
@@ -27,8 +27,8 @@ function said(
   });
 }
 
-describe('what other compose calls are at', () => {
-  it('is waited for until it has its name', () => {
+describe('ConcurrentComposeWatch', () => {
+  it('waits until a new container has its final name', () => {
     const both = [old('app'), made('app')];
     const alone = [made('app')];
     const named = [made('app', { name: 'svc-app-1', status: 'running' })];
@@ -50,7 +50,7 @@ describe('what other compose calls are at', () => {
       30,
     ],
     ['beside none any more: 30 s', [made('app')], 30],
-  ])('is debris once it stood still: %s', (_, containers, seconds) => {
+  ])('treats a temporary container as debris after a time without changes: %s', (_, containers, seconds) => {
     expect(
       said([
         [0, containers],
@@ -60,7 +60,7 @@ describe('what other compose calls are at', () => {
     ).toEqual(['waiting', 'waiting', 'quiet app-made']);
   });
 
-  it('begins to count anew where its predecessor has changed', () => {
+  it('restarts the waiting time when the old container changes', () => {
     const before = [old('app'), made('app')];
     const after = [old('app', { status: 'exited' }), made('app')];
     expect(
@@ -73,7 +73,7 @@ describe('what other compose calls are at', () => {
     ).toEqual(['waiting', 'waiting', 'waiting', 'quiet app-made']);
   });
 
-  it('is starting a worker as soon as the app is well, and is waited for as long as the app is starting', () => {
+  it('waits for a created worker while the app is starting, and for 30 s after the app is healthy', () => {
     const worker = container('worker-1', { status: 'created' });
     const starting = [old('app', { health: 'starting' }), worker];
     const healthy = [old('app', { health: 'healthy' }), worker];
@@ -89,7 +89,7 @@ describe('what other compose calls are at', () => {
     expect(said([[0, starting]], ({ id }) => id === 'worker-1')).toEqual(['quiet worker-1']);
   });
 
-  it('is not waited for longer than two minutes', () => {
+  it('reports a concurrent compose command as busy after two minutes', () => {
     const worker = [old('worker', { stopTimeout: 3600 }), made('worker')];
     expect(
       said([

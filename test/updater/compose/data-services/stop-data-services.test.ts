@@ -18,7 +18,7 @@ const labelsOf = (service: string) => ({
   [composeLabels.oneOff]: 'False',
 });
 
-/** An engine with running containers of these services; one that is stopped ends with the code that is given for it. */
+/** An engine with running containers of these services, and the exit codes that they have after a stop. */
 async function running(services: readonly string[], exitCodes: Readonly<Record<string, number>> = {}) {
   const asked: string[] = [];
   const engine = await engineThat((from, to) => {
@@ -41,7 +41,7 @@ async function running(services: readonly string[], exitCodes: Readonly<Record<s
   return { engine, log: rememberingLog().log, asked };
 }
 
-/** Of a run that saves data; cache depends on db. */
+/** The restore point of a run that saves data; cache depends on db. */
 const savingPoint: JournaledRestorePoint = {
   ...{ directory: '/opt/svc/.svc-updater/restore/20261121T104207Z', state: 'saving', inMemory: [] },
   ...{ services: ['db', 'cache'], riders: [], ports: [], policies: [] },
@@ -57,7 +57,7 @@ const volume = {
 };
 const groupsOf = (...containers: Container[]) => containers.map((each) => [each]);
 
-it('stops workers, the app, then data services, dependants first', async () => {
+it('lists workers, the app, then data services, each service before its dependencies', async () => {
   const { engine } = await running(['app', 'cache', 'db', 'proxy', 'worker']);
   const groups = await listCoveredContainers(engine, { ...saving, changeover: changeover() });
   expect(groups.map((group) => group.map(({ id }) => id))).toEqual([
@@ -68,7 +68,7 @@ it('stops workers, the app, then data services, dependants first', async () => {
   ]);
 });
 
-it('gives each with mounts a minute to stop, and more where it has more', async () => {
+it('gives a container with mounts at least one minute to stop', async () => {
   const { engine, log, asked } = await running(['app', 'db', 'worker']);
   const groups = groupsOf(
     container('app-1', { stopTimeout: 10, storage: [volume] }),
@@ -79,14 +79,14 @@ it('gives each with mounts a minute to stop, and more where it has more', async 
   expect(asked).toEqual(['app-1/stop?t=60', 'worker-1/stop', 'db-1/stop']);
 });
 
-it('names what had to be killed', async () => {
+it('returns the containers that had to be killed', async () => {
   const { engine, log } = await running(['app', 'db'], { app: 143, db: 137 });
   expect(await stopInOrder({ engine, log }, groupsOf(container('app-1'), container('db-1')))).toEqual([
     'svc-db-1',
   ]);
 });
 
-it('starts data services that were running again, dependencies first', async () => {
+it('restarts data services that were running, dependencies first', async () => {
   const { engine, log, asked } = await running(['app', 'cache', 'db']);
   const containers = [container('app-1'), container('cache-1'), container('db-1')];
   await stopInOrder({ engine, log }, [containers]);

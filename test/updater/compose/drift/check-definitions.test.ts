@@ -16,7 +16,7 @@ const model = {
   networks: { internal: { name: 'svc_internal' }, fresh: { name: 'svc_fresh' } },
 };
 
-/** What is said of an app that is on two networks and a worker that is on one, beside a database. */
+/** The messages for an app on two networks, a worker on one of them, and a database. */
 function said(removed: readonly string[], volumes: readonly string[] = []): string[] {
   const services = {
     app: [container('app-1', { networks: ['svc_internal', 'svc_old'] })],
@@ -42,29 +42,29 @@ function said(removed: readonly string[], volumes: readonly string[] = []): stri
   return warnings;
 }
 
-const edited = 'in the files was changed after the app was started: replacing';
+const edited = 'edited in the files after the app was started: replacing';
 
 it.each<[what: string, removed: string[], sentence: string]>([
   [
     'a network that both are on',
     ['svc_internal'],
-    `the definition of network svc_internal ${edited} app and worker would disconnect containers`,
+    `network svc_internal was ${edited} app and worker would disconnect containers from it`,
   ],
   [
     'two of them',
     ['svc_old', 'svc_internal'],
-    `the definition of network svc_internal and network svc_old ${edited} app and worker would disconnect containers`,
+    `network svc_internal and network svc_old were ${edited} app and worker would disconnect containers from them`,
   ],
   [
     'a network that only what the app depends on is on',
     ['svc_back'],
-    `the definition of network svc_back ${edited} app and worker would disconnect containers`,
+    `network svc_back was ${edited} app and worker would disconnect containers from it`,
   ],
-])('refuses for %s', (_, removed, sentence) => {
+])('refuses the update for %s', (_, removed, sentence) => {
   expect(said(removed)).toEqual([`network-edited: ${sentence}`]);
 });
 
-it('warns about edited volumes in use only', () => {
+it('warns only about edited volumes that are in use', () => {
   const stays =
     'in the files has changed since the volume was created; the update will not change the volume';
   expect(said(['svc_unused'], ['svc_db', 'svc_data'])).toEqual([

@@ -13,8 +13,8 @@ import {
 } from '../../../../src/updater/compose/drift/evaluate-changes.ts';
 import { type Definition, findDifferences } from '../../../../src/updater/compose/drift/find-differences.ts';
 
-// What a container has against what compose would send for it, key by key of the compose specification. That compose and
-// the engine write them so is held by test/e2e/drift.test.ts, which has a row for each key, too.
+// Compares a container with the request that compose would send for it, for each key of the compose specification.
+// test/e2e/drift.test.ts verifies this form of the data with a real compose and engine; it also has a row for each key.
 
 const hex = 'f'.repeat(64);
 const id = 'a'.repeat(64);
@@ -39,7 +39,7 @@ interface Parts {
   mounts?: Json[];
 }
 
-/** As `inspect` tells of a container that got nothing but what the image gives and the engine chooses. */
+/** Response of `inspect` for a container that has only values from the image and defaults of the engine. */
 function inspected({
   name = 'svc-app-1',
   config = {},
@@ -72,7 +72,7 @@ function inspected({
   };
 }
 
-/** As compose sends it for a service that says nothing but its image. */
+/** The request that compose sends for a service that specifies only its image. */
 const sent = ({ config = {}, host = {}, networks = { svc_default: {} } }: Parts): Json => ({
   Hostname: '',
   Domainname: '',
@@ -101,7 +101,7 @@ const sent = ({ config = {}, host = {}, networks = { svc_default: {} } }: Parts)
 
 const nothingUnset = { unset: [], texts: ['written'], home: '/root' };
 
-/** An engine that limits everything, and gives its containers swap, options of its log, and limits of its own. */
+/** An engine that supports all limits, and has defaults for swap, log options and ulimits. */
 const defaults: EngineDefaults = {
   own: {
     IpcMode: 'private',
@@ -179,7 +179,7 @@ describe('no difference', () => {
       ),
     ],
     ["the host's network", [ofMode('host', { host: {} }), ofMode('host')]],
-  ])('%s', (_, [has, would]) => {
+  ])('is found for %s', (_, [has, would]) => {
     expect(findings(has, would)).toEqual([]);
   });
 
@@ -204,16 +204,16 @@ describe('no difference', () => {
       { own: {}, info: {} },
       host({ ShmSize: 5, Runtime: 'x', LogConfig: { Type: 'local', Config: { a: 'b' } } }, {}),
     ],
-  ])('%s', (_, other, [has, would]) => {
+  ])('is found with other engine defaults for %s', (_, other, [has, would]) => {
     expect(findings(has, would, { defaults: { ...defaults, ...other } })).toEqual([]);
   });
 
-  it('where an older engine is told of further networks later', () => {
+  it('is found for networks that compose connects after the creation on an older engine', () => {
     const both = { networks: { svc_default: {}, svc_other: {} } };
     expect(findings(both, {}, { moreNetworks: ['svc_other'] })).toEqual([]);
   });
 
-  it('where nobody can tell any more what the image gave', () => {
+  it('is found for values that may come from a missing image', () => {
     expect(findings({}, {}, { image: null })).toEqual([]);
     const own = { config: env('OWN=1') };
     expect(sentences(findings(own, { config: { Env: ['OWN=2'] } }, { image: null }))).toEqual([
@@ -263,7 +263,7 @@ describe('a loss', () => {
       config(env('DB_PASSWORD=secret'), { Env: ['DB_PASSWORD='] }),
       'environment variable DB_PASSWORD would be set to an empty value',
     ],
-  ])('is %s: named, and no value told', (_, [has, would], sentence) => {
+  ])('is %s, reported without secret values', (_, [has, would], sentence) => {
     const [first, ...others] = findings(has, would);
     expect([sentences(first ? [first] : []), first?.isLoss, others]).toEqual([[sentence], true, []]);
     expect(JSON.stringify(first)).not.toMatch(/secret\b/);
@@ -289,12 +289,12 @@ describe('a warning', () => {
     ['security_opt', host({}, { MaskedPaths: [] })],
     ['security_opt', host({ MaskedPaths: [] }, {})],
     ['mem_limit', host({}, { Memory: 6, MemorySwap: 0 })],
-  ])('names %s', (key, [has, would]) => {
+  ])('is given for an edit of %s', (key, [has, would]) => {
     expect(sentences(findings(has, would))).toEqual([`edit of ${key}`]);
   });
 });
 
-describe('what helps', () => {
+describe('the advice for a loss', () => {
   const difference = { section: 'labels', item: 'a', running: '"1"', planned: '"2"' };
   const envFile = '/opt/svc/.env';
   const mount = (source: string) => JSON.stringify({ type: 'bind', source });
@@ -324,7 +324,7 @@ describe('what helps', () => {
       nothingUnset,
       'Apply your own edits with {up} first.',
     ],
-  ])('is %s', (_, given, known, advice) => {
+  ])('suggests %s', (_, given, known, advice) => {
     const finding = evaluateDifference('app', given, known);
     const remedy = finding.isLoss ? finding.remedy : null;
     if (remedy === null) throw new Error('it is no loss');
@@ -332,7 +332,7 @@ describe('what helps', () => {
     expect(adviceFor([remedy], envFile)).toContain('To update anyway, use --accept-drift.');
   });
 
-  it('is told once for all that it helps', () => {
+  it('lists each variable once', () => {
     const remedy = { kind: 'set', variables: ['A', 'B'], hasDefault: false } as const;
     const advice = adviceFor([remedy, { ...remedy, variables: ['B'] }], envFile);
     expect(advice).toContain('Add A=…, B=… to /opt/svc/.env');
@@ -340,7 +340,7 @@ describe('what helps', () => {
   });
 });
 
-it('takes along the volumes that the image asks for, beside those that somebody has named', () => {
+it('parseRunningDefinition adds the volumes that the image declares to those of the container', () => {
   const more = { Type: 'volume', Source: 'more', Target: '/more/' };
   const HostConfig = { Binds: ['data:/data/:z', '/anonymous'], Mounts: [more], Tmpfs: { '/tmp/': '' } };
   const Mounts = ['/data', '/anonymous', '/more', '/tmp', '/cache'].map((Destination) => ({

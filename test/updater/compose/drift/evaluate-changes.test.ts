@@ -50,14 +50,14 @@ it.each<[what: string, changes: [DriftChange, string[]][], losses: string[], war
       [added, ['$DIR']],
       [right, ['$DIR']],
     ],
-    ['app: a mount at /data would be added (no file sets DIR)'],
+    ['app: a mount at /data would be added (DIR is not set in any file)'],
     [],
   ],
   ['an edited config', [[copy, ['a $SET']]], [], ['app: config site']],
   [
     'a config that a shell had a part in',
     [[copy, ['a ${DIR:-b}']]],
-    ['app: config site would change (no file sets DIR)'],
+    ['app: config site would change (DIR is not set in any file)'],
     [],
   ],
   ['a new secret', [[{ ...copy, of: 'secrets', isNew: true }, []]], [], ['app: secret site']],
@@ -67,7 +67,7 @@ it.each<[what: string, changes: [DriftChange, string[]][], losses: string[], war
     [],
     [],
   ],
-])('%s', (_, changes, losses, warnings) => {
+])('evaluateChanges: %s', (_, changes, losses, warnings) => {
   const found = evaluateChanges(changes, { setTo: (name) => (name === 'SET' ? 'x' : null), home: '/root' });
   expect(found.flatMap((each) => (each.isLoss ? [each.sentence] : []))).toEqual(losses);
   expect(found.flatMap((each) => (each.isLoss ? [] : [`${each.service}: ${each.key}`]))).toEqual(warnings);

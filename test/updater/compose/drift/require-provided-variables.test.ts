@@ -5,7 +5,7 @@ import { requireProvidedVariables } from '../../../../src/updater/compose/drift/
 import { container } from '../../../build.ts';
 import { composeText, modelOf, projectFiles } from '../../../build-plan.ts';
 
-// Compose 5.4 sets `setenv` messages with the service's name in capitals, and `rawsetenv` messages as they are.
+// For `setenv` messages, compose 5.4 prefixes the variable with the service's name in capitals; for `rawsetenv`, not.
 
 const files = projectFiles({
   'compose.yaml': composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/svc:v1.0.0' }),
@@ -45,7 +45,7 @@ it.each<[string, DriftChange, readonly string[], isSure: boolean]>([
   ['that is lost and that the files name', variable('DATA-BASE_URL', '"x"', null), ['y'], true],
   ['that the files set to another value', variable('DATA-BASE_URL', '"x"', '"y"'), ['y'], false],
   ['without a prefix', variable('TOKEN', '"x"', null), [], false],
-])('refuses to lose a variable of a provider %s', (_, change, texts, isSure) => {
+])('refuses the update for a provider variable %s', (_, change, texts, isSure) => {
   const { item } = change.kind === 'difference' ? change.difference : { item: '' };
   const error = expect.objectContaining({
     code: 'drift',
@@ -53,13 +53,13 @@ it.each<[string, DriftChange, readonly string[], isSure: boolean]>([
     advice: `Set the new version manually (image of app in compose.yaml line 3, image of worker in compose.yaml line 5), then run {compose} pull app worker && {compose} up -d app worker on the host, where the provider is installed.${isSure ? '' : ' If no provider sets these variables, use --accept-drift.'}`,
   });
   expect(() => refuse([[change, texts]])).toThrow(error);
-  // Only what the owner may have edited can be accepted.
+  // --accept-drift accepts only changes that the owner may have made.
   const accepting = expect(() => refuse([[change, texts]], { accepted: true }));
   if (isSure) accepting.toThrow(error);
   else accepting.not.toThrow();
 });
 
-it('reports that no update is necessary after its advice was followed', () => {
+it('reports that no update is necessary if the new version is already running', () => {
   expect(() => refuse([[variable('TOKEN', '"x"', null), []]], { to: 'acme/svc:v1.0.0' })).toThrow(
     expect.objectContaining({
       message: expect.stringContaining('already running'),
@@ -82,6 +82,6 @@ it.each<[string, DriftChange, readonly string[]]>([
     },
     [],
   ],
-])('leaves %s to the other rules', (_, change, texts) => {
+])('does not refuse the update for %s', (_, change, texts) => {
   expect(() => refuse([[change, texts]])).not.toThrow();
 });

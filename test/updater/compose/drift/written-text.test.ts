@@ -12,7 +12,7 @@ import {
 const files: Record<string, string> = { SET: 'x', EMPTY: '' };
 const setTo = (name: string) => files[name] ?? null;
 
-describe('unsetIn', () => {
+describe('unsetVariablesIn', () => {
   it.each<[string, string[]]>([
     [`$$A and $\${B}`, []],
     ['$$$A', ['A']],
@@ -23,12 +23,12 @@ describe('unsetIn', () => {
     [`\${A:?is needed}`, ['A']],
     [`\${A:?is needed}$B`, ['A', 'B']],
     [`no name: $1 \${1} $ {A}`, []],
-  ])('finds in %s what no file sets: %j', (text, expected) => {
+  ])('finds in %s the variables that no file sets: %j', (text, expected) => {
     expect(unsetVariablesIn([text], setTo)).toEqual(expected);
   });
 });
 
-describe('writtenTexts', () => {
+describe('findWrittenTexts', () => {
   const written = {
     services: {
       app: {
@@ -73,11 +73,11 @@ describe('writtenTexts', () => {
     ['app', 'network address', 'svc_internal', [`\${IP4}`]],
     ['app', 'networks', 'svc_internal', [`\${IP4}`, `\${NET}`]],
     ['app', 'user', '', []],
-  ])('of %s has for %s %s %j', (service, section, item, expected) => {
+  ])('finds for service %s, key %s %s the texts %j', (service, section, item, expected) => {
     expect(findWrittenTexts(written, service, { section, item })).toEqual(expected);
   });
 
-  it('knows what is in the environment, and the files beside it', () => {
+  it('has helpers that read the environment and the env files of a service', () => {
     expect(['A', 'PASSED', 'C'].map((key) => isInEnvironment(written, 'app', key))).toEqual([
       true,
       true,
@@ -89,7 +89,7 @@ describe('writtenTexts', () => {
   });
 });
 
-describe('secrets and images that a shell had a part in', () => {
+describe('secrets and images that depend on shell variables', () => {
   const service = { secrets: [{ source: 'key' }], configs: [{ source: 'set' }, { source: 'file' }] };
   const model = {
     name: 'svc',
@@ -98,7 +98,7 @@ describe('secrets and images that a shell had a part in', () => {
     configs: { set: { environment: 'SET' }, file: { file: '/opt/svc/x' } },
   };
 
-  it('are named with the line to add', () => {
+  it('are reported with the line to add', () => {
     const surroundings = { isOwn: () => false, volumeOptions: () => ({}) };
     const nothing = { replaced: [], surroundings, otherImages: [], copies: [] };
     const changes = listDriftChanges(
@@ -113,7 +113,7 @@ describe('secrets and images that a shell had a part in', () => {
     expect(found).toEqual([
       {
         service: 'app',
-        sentence: 'app: secret key would be lost (no file sets SIGNING_KEY)',
+        sentence: 'app: secret key would be lost (SIGNING_KEY is not set in any file)',
         isLoss: true,
         remedy: { kind: 'set', variables: ['SIGNING_KEY'], hasDefault: false },
       },
@@ -126,7 +126,7 @@ describe('secrets and images that a shell had a part in', () => {
       line: 'TAG=v1',
     });
     expect(evaluateImage('app', image, setTo)?.sentence).toBe(
-      'app: the files specify svc:latest, not svc:v1 (no file sets TAG)',
+      'app: the files specify svc:latest, not svc:v1 (TAG is not set in any file)',
     );
     expect(evaluateImage('app', { ...image, texts: [`svc:\${SET:-latest}`] }, setTo)).toBeNull();
     const inAnotherFile = { ...image, texts: [`svc:\${SET:-latest}`], byDefault: 'SET' };
@@ -144,17 +144,20 @@ describe('secrets and images that a shell had a part in', () => {
     ['nested, the inner one is shorter', '${IMAGE:-svc:${TAG:-latest}}', 'svc:v1.0.0', 'TAG=v1.0.0'],
     ['another image', 'svc:${TAG:-latest}', 'other:v1', undefined],
     ['two that only together make it', '${R:-a}/svc:${TAG:-latest}', 'b/svc:v1', undefined],
-  ])('of an image: %s', (_, text, running, line) => {
-    const finding = evaluateImage('app', { running, inFiles: 'svc:latest', texts: [text] }, setTo);
-    const remedy = finding?.remedy;
-    expect(remedy?.kind === 'set' ? remedy.line : 'of another kind').toBe(line);
-  });
+  ])(
+    'are reported with a line that restores the running image, if there is such a line: %s',
+    (_, text, running, line) => {
+      const finding = evaluateImage('app', { running, inFiles: 'svc:latest', texts: [text] }, setTo);
+      const remedy = finding?.remedy;
+      expect(remedy?.kind === 'set' ? remedy.line : 'of another kind').toBe(line);
+    },
+  );
 
   it.each([
     ['svc:latest', 'svc:v1.0.0', false],
     ['svc:v1.1.0', 'svc:v1.0.0', true],
   ])(
-    'an up is advised only where it brings a newer release: %s for %s, %s',
+    'are reported with the advice to run up only if the files have a newer release: %s for %s, %s',
     (inFiles, running, hasDefault) => {
       const finding = evaluateImage('app', { running, inFiles, texts: ['svc:${TAG:-x}'] }, setTo);
       expect(finding?.remedy).toMatchObject({ hasDefault });

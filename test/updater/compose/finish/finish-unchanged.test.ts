@@ -29,11 +29,11 @@ it.each<[string, readonly Container[], readonly Container[], boolean]>([
     [container('worker-1', { status: 'exited' })],
     true,
   ],
-])('%s', (_, app, worker, expected) => {
+])('isUnchanged compares containers with the pulled image: %s', (_, app, worker, expected) => {
   expect(isUnchanged(plan(installed(texts, { services: { app, worker } })))).toBe(expected);
 });
 
-it('is where the tag was published again with the same content, and compose sees none other in it', () => {
+it('isUnchanged is true if the tag was published again with the same content and compose would keep the container', () => {
   const worker = container('worker-1');
   const pulled = new Map([[reference, image('sha256:old', { manifests: ['sha256:amd64'] })]]);
   const app = (by: string, imageManifest = 'sha256:amd64') => {
@@ -44,11 +44,11 @@ it('is where the tag was published again with the same content, and compose sees
     isUnchanged(plan(installed(texts, { services: { app: [each], worker: [worker] } }), { images: pulled }));
   expect(unchanged(app('sha256:amd64'))).toBe(true);
   expect(unchanged(app('sha256:amd64', 'sha256:other'))).toBe(false);
-  // Compose up to 5.2 has noted the id: its `up` would replace the container, and so would that of a later one.
+  // Compose up to 5.2 stored the image ID in the label, so `up` of any version would replace the container.
   expect(unchanged(app('sha256:older'))).toBe(false);
 });
 
-it('is not where a container is down that is meant to run', () => {
+it('isUnchanged is false if a container that should be running is stopped', () => {
   const from = installed(texts);
   const [worker] = from.workers;
   if (worker === undefined) throw new Error('it has a worker');
@@ -56,7 +56,7 @@ it('is not where a container is down that is meant to run', () => {
   expect(isUnchanged(plan({ ...from, workers: [down] }))).toBe(false);
 });
 
-it('is not where a file is to be written, nor where an image is not here', () => {
+it('isUnchanged is false if a file must be written or an image is not on this machine', () => {
   const from = installed(texts);
   expect(isUnchanged(plan(from, { changes: [change] }))).toBe(false);
   expect(isUnchanged(plan(from, { images: new Map() }))).toBe(false);

@@ -9,7 +9,7 @@ import { engineThat } from '../../../build-plan.ts';
 const of = (service: string, imageId: string, imageReference: string) =>
   record(container(`${service}-1`, { imageId, imageReference }));
 
-/** An engine with these images, by id, and what their references name; `used` have a container. */
+/** An engine with these images by ID. The images in `used` have a container. */
 const engineWithImages = (images: Record<string, { named: string; size: number }>, used: string[] = []) =>
   engineThat((from, to) => {
     const asked = decodeURIComponent(from.url ?? '');
@@ -37,14 +37,14 @@ const images = {
   'sha256:db': { named: 'postgres:16', size: 9_000_000 },
 };
 
-it('names every image that the moved services had, once', async () => {
+it('lists each old image of the updated services once', async () => {
   const found = await findUnusedImages(await engineWithImages(images), changeover({ moved, containers }));
   expect(found && formatRemovalAdvice(found)).toBe(
     'to free up to 5 MB, run docker image rm acme/svc:v1.0.0 acme/learning:v1.0.0',
   );
 });
 
-it('names none that a container is left of, and one whose tag has moved by its id', async () => {
+it('omits images that are in use, and lists an image whose tag has moved by its ID', async () => {
   const after = { ...images, 'sha256:three': { named: 'elsewhere', size: 3_000_000 } };
   const found = await findUnusedImages(
     await engineWithImages(after, ['sha256:one']),

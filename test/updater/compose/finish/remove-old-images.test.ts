@@ -3,7 +3,7 @@ import { findOldImages } from '../../../../src/updater/compose/finish/remove-old
 import { changeover, container, movedService, record } from '../../../build.ts';
 
 const digest = (digit: string) => `sha256:${digit.repeat(64)}`;
-/** The update of `app` from `sha256:old` to `sha256:new`, beside a database. */
+/** An update of `app` from `sha256:old` to `sha256:new` in a project with a database. */
 const update = changeover({
   moved: [movedService('app', { image: { reference: 'docker.io/acme/svc:v1.1.0', id: 'sha256:new' } })],
   containers: [
@@ -45,7 +45,7 @@ it.each<[situation: string, image: Listed, removed: string[] | null]>([
   expect(found).toEqual(removed === null ? [] : [{ references: removed, bytes: 5 }]);
 });
 
-it('removes nothing by a name that cannot be read', () => {
+it('removes nothing if the reference of the new image cannot be parsed', () => {
   const moved = [movedService('app', { image: { reference: 'Not A Name', id: 'sha256:new' } })];
   const listed = { id: 'sha256:x', tags: ['<none>:<none>'], digests: [], size: 5 };
   expect(findOldImages([listed], new Set(), { ...update, moved })).toEqual([]);

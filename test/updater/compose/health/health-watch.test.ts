@@ -12,14 +12,14 @@ const beganAt = Date.parse(began);
 const timeoutMs = 60_000;
 type Changes = Partial<Container>;
 
-/** What there is, so many seconds after the watch began. */
+/** The containers at this number of seconds after the watch began. */
 interface Look {
   second: number;
   containers: readonly Container[];
 }
 const at = (second: number, ...containers: Container[]): Look => ({ second, containers });
 
-/** What the last look comes to: `well: …`, `waiting because …` or `unwell: … [whose logs tell why]`. */
+/** The last verdict: `well: …`, `waiting (…): …` or `unwell: … [containers whose logs are printed]`. */
 function verdictOf(ids: ReadonlyMap<string, readonly string[]>, looks: readonly Look[]): string {
   const starts = new StartTimes();
   for (const { containers } of looks) {
@@ -44,7 +44,7 @@ function verdictOf(ids: ReadonlyMap<string, readonly string[]>, looks: readonly 
   }
 }
 
-/** Watches whatever is there at any of the looks. */
+/** Watches all containers that occur in these observations. */
 function verdict(...looks: Look[]): string {
   const seen = looks.flatMap(({ containers }) => containers);
   const services = [...new Set(seen.map(serviceOf))];
@@ -53,7 +53,7 @@ function verdict(...looks: Look[]): string {
 }
 
 const app = (changes: Changes = {}): Container => container('app-1', changes);
-/** Failed so far; the engine decides within so many seconds. */
+/** A health check that has only failed; the engine decides within this number of seconds. */
 const check = (
   seconds: number,
   changes: Partial<Container['healthCheck']> = {},
@@ -61,34 +61,34 @@ const check = (
   ...{ decidedMs: seconds * 1000, failing: '1 no route', cannotRun: false },
   ...changes,
 });
-/** Has a health check that says so. */
+/** An app with this result of its health check. */
 const is = (health: string, changes: Changes = {}): Container =>
   app({ health, healthCheck: check(5), ...changes });
 const unhealthy = (lastHealthOutput: string): Container => is('unhealthy', { lastHealthOutput });
-/** Started so many seconds after the watch began. */
+/** The start time, in seconds after the watch began. */
 const since = (second: number): Changes => ({ startedAt: new Date(beganAt + second * 1000).toISOString() });
-/** One that is started again when it ends. */
+/** An exited container that the engine will restart. */
 const ended = (exitCode: number): Changes => ({ status: 'exited', exitCode, restartPolicy: 'always' });
 const restarting = (exitCode: number): Changes => ({ status: 'restarting', exitCode, restartCount: 2 });
 
 const starting = is('starting');
 const well = is('healthy');
-const waits = (words: string) => `waiting because svc-app-1 ${words}`;
+const waits = (words: string, time: string) => `waiting (${time}): svc-app-1 ${words}`;
 const late = (words: string) => `unwell: svc-app-1 ${words} after 60 s [app-1]`;
 const up = (seconds: number) => `well: app up for ${seconds} s without a restart`;
 
 describe('HealthWatch', () => {
   it.each<[situation: string, looks: Look[], verdict: string]>([
     ['is well', [at(1.94, well)], 'well: app healthy after 1.9 s'],
-    ['is starting', [at(3, starting)], waits('is starting (3 s)')],
-    ['is unhealthy and may get well', [at(3, unhealthy(' '))], waits('is unhealthy (3 s)')],
-    ['tells why', [at(3, unhealthy('\nno route\nto it\n'))], waits('is unhealthy (no route) (3 s)')],
-    ['is well no more', [at(3, well), at(4, unhealthy('x'))], waits('is unhealthy (x) (4 s)')],
-  ])('sees one with a health check that %s', (_, looks, expected) => {
+    ['is starting', [at(3, starting)], waits('is starting', '3 s so far')],
+    ['is unhealthy and may get well', [at(3, unhealthy(' '))], waits('is unhealthy', '3 s so far')],
+    ['tells why', [at(3, unhealthy('\nno route\nto it\n'))], waits('is unhealthy (no route)', '3 s so far')],
+    ['is well no more', [at(3, well), at(4, unhealthy('x'))], waits('is unhealthy (x)', '4 s so far')],
+  ])('evaluates a container with a health check that %s', (_, looks, expected) => {
     expect(verdict(...looks)).toBe(expected);
   });
 
-  const fresh = (second: number) => waits(`has just started (${second} s)`);
+  const fresh = (second: number) => waits('has just started', `${second} s so far`);
   const old = app(since(-60));
   const again = app(since(3));
   it.each<[situation: string, looks: Look[], verdict: string]>([
@@ -98,10 +98,14 @@ describe('HealthWatch', () => {
     ['ran before: it may have been restarting then', [at(0, old), at(4, old)], fresh(4)],
     ['has restarted', [at(0, app()), at(4, again), at(8.9, again)], fresh(9)],
     ['has restarted 5 s ago', [at(0, app()), at(4, again), at(9, again)], up(6)],
-    ['cannot start', [at(1, app({ status: 'created', error: 'x' }))], waits('is created: x (1 s)')],
-    ['has ended', [at(1, app({ ...ended(7), error: 'x' }))], waits('is exited (exit code 7): x (1 s)')],
-    ['is restarted', [at(1, app(restarting(7)))], waits('is restarting (exit code 7) (1 s)')],
-  ])('sees one without a health check that %s', (_, looks, expected) => {
+    ['cannot start', [at(1, app({ status: 'created', error: 'x' }))], waits('is created: x', '1 s so far')],
+    [
+      'has ended',
+      [at(1, app({ ...ended(7), error: 'x' }))],
+      waits('is exited (exit code 7): x', '1 s so far'),
+    ],
+    ['is restarted', [at(1, app(restarting(7)))], waits('is restarting (exit code 7)', '1 s so far')],
+  ])('evaluates a container without a health check that %s', (_, looks, expected) => {
     expect(verdict(...looks)).toBe(expected);
   });
 
@@ -112,16 +116,16 @@ describe('HealthWatch', () => {
     ['on-failure', 1, 'exited', false],
     ['unless-stopped', 0, 'exited', false],
   ])(
-    'with policy %s, after code %i and as %s: it has ended for good: %s',
+    'with policy %s, exit code %i and status %s, treats a container as permanently exited: %s',
     (restartPolicy, exitCode, status, isForGood) => {
       const words = `is ${status} (exit code ${exitCode})`;
-      const expected = isForGood ? `unwell: svc-app-1 ${words} [app-1]` : waits(`${words} (2 s)`);
+      const expected = isForGood ? `unwell: svc-app-1 ${words} [app-1]` : waits(words, '2 s so far');
       expect(verdict(at(2, app({ restartPolicy, exitCode, status })))).toBe(expected);
     },
   );
 
-  it.each(['created', 'paused', 'removing'])('does not take one that is %s for ended', (status) => {
-    expect(verdict(at(2, app({ restartPolicy: 'no', status })))).toBe(waits(`is ${status} (2 s)`));
+  it.each(['created', 'paused', 'removing'])('does not treat a container that is %s as exited', (status) => {
+    expect(verdict(at(2, app({ restartPolicy: 'no', status })))).toBe(waits(`is ${status}`, '2 s so far'));
   });
 
   const worker = (changes: Changes = {}) =>
@@ -140,7 +144,7 @@ describe('HealthWatch', () => {
     ],
     ['one of two has ended', [at(2, starting, worker(dead))], deadWorker],
     ['one is gone', [at(0, well, worker()), at(1, well)], 'unwell: worker has 0 of 1 containers []'],
-  ])('says what is wrong where %s', (_, looks, expected) => {
+  ])('reports the problem if %s', (_, looks, expected) => {
     expect(verdict(...looks)).toBe(expected);
   });
 
@@ -152,21 +156,21 @@ describe('HealthWatch', () => {
       [at(59, app(restarting(7))), at(60.1, app({ restartCount: 3 }))],
       late('has just started, restarted 3 times (last exit code 7)'),
     ],
-  ])('counts the restarts of one that %s', (_, looks, expected) => {
+  ])('counts the restarts of a container that %s', (_, looks, expected) => {
     expect(verdict(...looks)).toBe(expected);
   });
 
   it.each<[string, Changes, string]>([
     ['has ended well', { status: 'exited' }, 'well'],
-    ['runs', {}, 'waiting because svc-migrate-1 is still running (1 s)'],
-    ['is restarted', { ...restarting(1) }, 'waiting because svc-migrate-1 is restarting (exit code 1) (1 s)'],
+    ['runs', {}, 'waiting (1 s so far): svc-migrate-1 is still running'],
+    ['is restarted', { ...restarting(1) }, 'waiting (1 s so far): svc-migrate-1 is restarting (exit code 1)'],
     ['has failed', { ...ended(3), restartPolicy: 'no' }, 'svc-migrate-1 is exited (exit code 3)'],
     [
       'fails time and again',
       { ...restarting(3), restartCount: 5 },
       'svc-migrate-1 is restarting (exit code 3), restarted 5 times',
     ],
-  ])('holds what runs once to its end where it %s', (_, changes, expected) => {
+  ])('waits for the result of a one-time service that %s', (_, changes, expected) => {
     const watch = new HealthWatch({ app: '', timeoutMs, missingMs: 0 }, 0);
     const containers = [container('migrate-1', changes)];
     const look = watch.look([{ name: 'migrate', containers, has: 1, needs: 1, isToEnd: true }], 1000);
@@ -182,7 +186,7 @@ describe('HealthWatch', () => {
     [
       'may still answer',
       [at(0, slow()), at(609, slow())],
-      waits('is starting (609 s; this may take up to 1 s more)'),
+      waits('is starting', '609 s so far, up to 1 s more'),
     ],
     ['has answered', [at(0, slow()), at(601, is('healthy'))], 'well: app healthy after 601.0 s'],
     ['is overdue', [at(0, slow()), at(611, slow())], 'unwell: svc-app-1 is starting after 611 s [app-1]'],
@@ -194,7 +198,7 @@ describe('HealthWatch', () => {
     [
       'has restarted',
       [at(0, slow()), at(690, slow(since(100)))],
-      waits('is starting (690 s; this may take up to 20 s more)'),
+      waits('is starting', '690 s so far, up to 20 s more'),
     ],
     [
       'restarts without end',
@@ -209,7 +213,7 @@ describe('HealthWatch', () => {
     [
       'has no result yet',
       [at(0, silent(90)), at(90, silent(90))],
-      waits('is starting (90 s; this may take up to 1 s more)'),
+      waits('is starting', '90 s so far, up to 1 s more'),
     ],
     [
       'takes a day, after an hour',
@@ -219,14 +223,14 @@ describe('HealthWatch', () => {
     [
       'takes a day',
       [at(0, daily()), at(3599, daily())],
-      waits('is starting (3599 s; this may take up to 1 s more)'),
+      waits('is starting', '3599 s so far, up to 1 s more'),
     ],
     [
       'takes a day, without a result',
       [at(0, silent(86_400)), at(3592, silent(86_400))],
       'well: app up for 3601 s without a restart',
     ],
-  ])('waits until the health check of one has decided that %s', (_, looks, expected) => {
+  ])('waits for the result of a slow health check that %s', (_, looks, expected) => {
     expect(verdict(...looks)).toBe(expected);
   });
 
@@ -241,9 +245,9 @@ describe('HealthWatch', () => {
     ['may have no program', { health: 'starting', healthCheck: check(2, { cannotRun: true }) }, 'not yet'],
     ['has failed', {}, 'not yet'],
     ['crashes', { status: 'restarting', healthCheck: check(5, { cannotRun: true }) }, 'not yet'],
-  ])('reports what the health check of one shows that %s', (_, changes, expected) => {
+  ])('reports doubts about the health check of an app that %s', (_, changes, expected) => {
     const failedBefore = ({ healthCheck }: Container) => healthCheck.failing === '1 old';
-    // Started before the watch began, and given less time than it takes to show that it runs steadily.
+    // The app started before the watch began, and the timeout is too short for a verdict without a health check.
     const starts = new StartTimes();
     starts.note([app()], -5000);
     const watch = new HealthWatch({ app: 'app', timeoutMs: 2000, missingMs: 0, failedBefore, starts }, 0);
@@ -257,7 +261,7 @@ describe('HealthWatch', () => {
     expect(last.kind === 'well' ? last.reports[0]?.doubt : 'not yet').toBe(expected);
   });
 
-  it('tells the code of the one that crashed, not that of another', () => {
+  it('reports the exit code only for the container that crashed', () => {
     const again = worker({ health: 'starting', restartCount: 1 });
     const sentence = 'unwell: svc-worker-1 is starting, restarted 1 time after 60 s [worker-1]';
     expect(verdict(at(59, app(restarting(7)), worker()), at(60.1, well, again))).toBe(sentence);
@@ -279,7 +283,7 @@ describe('HealthWatch', () => {
       [at(2, well, worker({ health: 'starting' })), at(9, well, worker())],
       'well: app healthy after 2.0 s, worker healthy after 9.0 s',
     ],
-  ])('reports of %s', (_, looks, expected) => {
+  ])('reports %s', (_, looks, expected) => {
     expect(verdict(...looks)).toBe(expected);
   });
 
@@ -288,7 +292,7 @@ describe('HealthWatch', () => {
     ['an app without a health check', [at(0, app()), at(1, app())], 14_000],
     ['one that has started anew', [at(0, app()), at(4, app(since(3)))], 15_000],
     ['one that is missing', [at(0, well), at(2)], 8_000],
-  ])('says when time alone changes it: %s', (_, looks, dueMs) => {
+  ])('returns when the verdict can change without an event: %s', (_, looks, dueMs) => {
     const watch = new HealthWatch({ app: 'app', timeoutMs, missingMs: 10_000 }, 0);
     const verdicts = looks.map(({ second, containers }) =>
       watch.look([{ name: 'app', containers, has: containers.length, needs: 1 }], second * 1000),
@@ -297,7 +301,7 @@ describe('HealthWatch', () => {
   });
 });
 
-describe('HealthWatch, which knows the app and waits 10 s for what is missing', () => {
+describe('HealthWatch with a known app and 10 s for missing containers', () => {
   const of = (each: Container, needs = 1): WatchedService => ({
     ...{ name: serviceOf(each), containers: [each], has: 1, needs },
   });
@@ -318,7 +322,12 @@ describe('HealthWatch, which knows the app and waits 10 s for what is missing', 
   const isMissing = 'worker has 1 of 2 containers';
 
   it.each<[situation: string, verdict: string, ...looks: [second: number, WatchedService][]]>([
-    ['waits 15 s for an app', `waiting: ${waits('has just started (15 s)')}`, [0, fresh], [14.9, fresh]],
+    [
+      'waits 15 s for an app',
+      `waiting: ${waits('has just started', '15 s so far')}`,
+      [0, fresh],
+      [14.9, fresh],
+    ],
     ['has an app well after 15 s', 'app up for 15 s without a restart', [0, fresh], [15, fresh]],
     ['tells no time of a start that nobody saw', 'worker healthy', [1, unseen], [3, of(worker())]],
     [
@@ -333,26 +342,26 @@ describe('HealthWatch, which knows the app and waits 10 s for what is missing', 
     ['gives up after five restarts', `unwell: ${isDown}`, [0, down(4)], [4, down(5)]],
     [
       'waits where it restarted before',
-      `waiting: ${waits('is starting (0 s)')}`,
+      `waiting: ${waits('is starting', '0 s so far')}`,
       [0, of(is('starting', { restartCount: 9 }))],
     ],
-    ['waits for what is missing', `waiting: waiting because ${isMissing} (0 s)`, [0, oneOfTwo]],
+    ['waits for what is missing', `waiting: waiting (0 s so far): ${isMissing}`, [0, oneOfTwo]],
     ['gives up what is missing for 10 s', `unwell: ${isMissing}`, [0, oneOfTwo], [10, oneOfTwo]],
   ])('%s', (_, expected, ...looks) => expect(watched(looks)).toBe(expected));
 
-  it('waits for nothing whose very id was asked for', () => {
+  it('fails immediately if missing containers have no time to appear', () => {
     expect(watched([[0, oneOfTwo]], 0)).toBe(`unwell: ${isMissing}`);
   });
 });
 
-describe('what must be of each service', () => {
+describe('listWatchedServices', () => {
   const containers = ['app-1', 'worker-1', 'worker-2'].map((place) => container(place));
   const stopped = container('worker-3', { status: 'exited' });
   const plan = changeover({ containers: [...containers, stopped].map((each) => record(each)) });
   const counts = (now: readonly Container[]) =>
     listWatchedServices(plan, now).map(({ name, has, needs }) => `${name} ${has}/${needs}`);
 
-  it('is as many as before, and as many of them up', () => {
+  it('requires as many containers as before, and as many running ones', () => {
     expect(counts([...containers, stopped])).toEqual(['app 1/1', 'worker 3/3']);
     expect(counts(containers)).toEqual(['app 1/1', 'worker 2/3']);
     expect(counts([])).toEqual(['app 0/1', 'worker 0/3']);

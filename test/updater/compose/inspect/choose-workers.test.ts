@@ -8,7 +8,7 @@ import { engineWith, updateOptions } from '../../../build-plan.ts';
 
 const byRole = { 'svc.role': 'worker' };
 
-/** The workers where the engine lists these containers by the label, which some have from their `image` alone. */
+/** The workers if the engine lists these containers by label; `image` means that only the image has the label. */
 async function found(listed: Record<string, 'own' | 'image'>, ...argv: string[]): Promise<readonly string[]> {
   const { project, oneOff, service } = composeLabels;
   const filters = JSON.stringify({ label: [`${project}=svc`, `${oneOff}=False`, 'svc.role=worker'] });
@@ -28,7 +28,7 @@ async function found(listed: Record<string, 'own' | 'image'>, ...argv: string[])
   return (await addWorkers(context, 'svc')).options.workers;
 }
 
-describe('the workers that containers tell of', () => {
+describe('the workers found by container labels', () => {
   it.each<[string, Parameters<typeof found>[0], string[]]>([
     ['the one called so', {}, ['worker']],
     ['those with the label, in their order', { b: 'own', a: 'own' }, ['a', 'b']],
@@ -38,12 +38,12 @@ describe('the workers that containers tell of', () => {
     expect(await found(listed)).toEqual(workers);
   });
 
-  it('are those that the operator names, if any', async () => {
+  it('are the services of --service if the option is set', async () => {
     expect(await found({ jobs: 'own' }, '--service', 'app', '--service', 'a')).toEqual(['a']);
   });
 });
 
-describe('the workers that the files tell of', () => {
+describe('the workers found in compose files', () => {
   const model = (services: ComposeModel['services']): ComposeModel => ({ name: 'svc', services });
   const options = (...workers: string[]) => ({ ...updateOptions(), workers });
   it.each<[string, ComposeModel['services'], string[], string[]]>([
@@ -57,19 +57,19 @@ describe('the workers that the files tell of', () => {
       ['b'],
       ['a', 'b'],
     ],
-  ])('are told %s', (_, services, before, workers) => {
+  ])('are used %s', (_, services, before, workers) => {
     expect(workersOf(model(services), options(...before))).toEqual(workers);
   });
 
   it.each<[string, ComposeModel['services'], string[]]>([
     ['its own label', { web: {}, jobs: {}, cron: { labels: { 'larder.role': 'worker' } } }, ['cron']],
     ['its own names, and not the label of svc', { web: {}, jobs: {}, cron: { labels: byRole } }, ['jobs']],
-  ])('are of another product by %s', (_, services, workers) => {
+  ])('are found for another product by %s', (_, services, workers) => {
     const product = createProduct({ name: 'larder', services: ['web', 'jobs'] });
     expect(workersOf(model(services), { ...options('jobs'), product, app: 'web' })).toEqual(workers);
   });
 
-  it('are the named ones where there are such', () => {
+  it('are the services of --service if the option is set', () => {
     const named = updateOptions('--service', 'app', '--service', 'a');
     expect(workersOf(model({ jobs: { labels: byRole } }), named)).toEqual(['a']);
   });

@@ -23,7 +23,7 @@ const down = { status: 'exited' };
 const [app, worker] = [[container('app-1')], [container('worker-1')]];
 
 describe('describeInstallation', () => {
-  it('says what runs and what pins it', () => {
+  it('logs the running version and its pin', () => {
     const texts = { 'parts/svc.json': '{"services": {"app": {"image": "acme/svc:v1.0.0"}}}' };
     expect(lines(installed(texts))).toEqual([
       'info: app runs v1.0.0, pinned by image of app in parts/svc.json line 1; svc.json is user-written',
@@ -37,13 +37,13 @@ describe('describeInstallation', () => {
     expect(lines(facts)[0]).toContain('app runs latest (version label: v1.9.1), pinned by');
   });
 
-  it('tells machines the version and the kind', () => {
+  it('logs the version and the kind as fields', () => {
     const { log, fields } = rememberingLog();
     describeInstallation(installed(both, { kind: 'generated' }), log);
     expect(fields).toEqual([{ from: 'v1.0.0', kind: 'generated' }]);
   });
 
-  it('says that nothing guards against a downgrade where no version is known', () => {
+  it('logs that a downgrade cannot be detected if the running version is unknown', () => {
     const services = { app: [container('app-1', { imageReference: 'acme/svc:edge' })], worker };
     expect(lines(installed(both, { services, runningVersion: null }))).toEqual([
       'info: app and worker run edge, pinned by V in .env line 1; compose.yaml is user-written',
@@ -65,7 +65,7 @@ describe('describeInstallation', () => {
       [container('worker-1'), container('worker-2', down)],
       ['info: worker has 2 containers; svc-worker-2 is stopped and will not be started'],
     ],
-  ])('says so where %s', (_, app, worker, expected) => {
+  ])('logs the state of the containers if %s', (_, app, worker, expected) => {
     expect(lines(installed(both, { services: { app, worker } })).slice(1)).toEqual(expected);
   });
 
@@ -73,14 +73,14 @@ describe('describeInstallation', () => {
     [
       'fails',
       { failing: '1 x' },
-      ['warn: app is already unhealthy, so the update of app cannot be verified (no route)'],
+      ['warn: app is unhealthy even before the update, so its update cannot be verified (no route)'],
     ],
     [
       'cannot run',
       { cannotRun: true },
       ['warn: the health check of app cannot run, so the update of app cannot be verified (no route)'],
     ],
-  ])('says so if the health check %s', (_, changes, expected) => {
+  ])('warns if the health check %s', (_, changes, expected) => {
     const healthCheck = { decidedMs: 0, failing: null, cannotRun: false, ...changes };
     const unwell = container('app-1', {
       health: 'unhealthy',
@@ -92,14 +92,14 @@ describe('describeInstallation', () => {
     expect(lines.slice(1)).toEqual(expected);
   });
 
-  it('says which container keeps exiting', () => {
+  it('warns about a container that keeps exiting', () => {
     const services = { app: [container('app-1', { status: 'restarting' })], worker };
     expect(lines(installed(both, { services })).slice(1)).toEqual([
-      'warn: svc-app-1 keeps exiting and being restarted; check docker logs svc-app-1',
+      'warn: svc-app-1 is in a restart loop; check docker logs svc-app-1',
     ]);
   });
 
-  it('says nothing of a worker that runs once, which is none that stays stopped', () => {
+  it('does not report a worker that runs once as stopped', () => {
     const from = installed(both, { services: { app, worker: [container('worker-1', down)] } });
     const depends_on = { worker: { condition: 'service_completed_successfully' } };
     const services = { ...from.model.services, app: { ...from.model.services.app, depends_on } };
@@ -108,7 +108,7 @@ describe('describeInstallation', () => {
     expect(others).toEqual([]);
   });
 
-  it('warns of a worker that something interrupted has left down', () => {
+  it('warns about a worker that is stopped because its replacement was interrupted', () => {
     const from = installed(both);
     const [facts] = from.workers;
     if (facts === undefined) throw new Error('it has a worker');
@@ -118,7 +118,7 @@ describe('describeInstallation', () => {
     ]);
   });
 
-  it('names what is recreated because it lives in a namespace', () => {
+  it('lists services that are recreated because they share a namespace', () => {
     const from = installed(both, { followers: { tail: [container('tail-1')] } });
     expect(lines(from).slice(1)).toEqual([
       'info: tail shares a namespace with app and worker and will also be recreated',
@@ -132,7 +132,10 @@ it.each<[string | null, string, string]>([
   [null, 'localhost:5000/svc', 'latest'],
   ['31', 'acme/home:31-apache', '31-apache'],
   ['31.0.9', 'acme/home:31-apache', 'v31.0.9'],
-])('fromWord of version %s and %j is %s', (runningVersion, imageReference, expected) => {
-  const services = { app: [container('app-1', { imageReference })], worker };
-  expect(formatRunningVersion(installed(both, { services, runningVersion }))).toBe(expected);
-});
+])(
+  'formatRunningVersion formats version %s of image %j as %s',
+  (runningVersion, imageReference, expected) => {
+    const services = { app: [container('app-1', { imageReference })], worker };
+    expect(formatRunningVersion(installed(both, { services, runningVersion }))).toBe(expected);
+  },
+);

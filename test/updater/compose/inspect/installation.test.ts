@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { createProduct, svcProduct } from '../../../../src/core/names/product.ts';
 import { isGenerated } from '../../../../src/updater/compose/inspect/installation.ts';
 
-it("isGenerated goes by the product's own marker", () => {
+it('isGenerated requires the marker of the product', () => {
   const larder = createProduct({ name: 'larder' });
   expect(isGenerated('# larder:generated\n', larder)).toBe(true);
   expect(isGenerated('# svc:generated\n', larder)).toBe(false);

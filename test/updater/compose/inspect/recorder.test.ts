@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Recorder, startRecorder } from '../../../../src/updater/compose/inspect/recorder.ts';
 import { engineThat } from '../../../engine/http-engine.ts';
 
-/** A recorder in front of an engine that notes what comes. */
+/** A recorder in front of an engine that stores all requests. */
 async function recorderWith(): Promise<{ recorder: Recorder; seen: string[]; events: () => void }> {
   const seen: string[] = [];
   let events = () => {};
@@ -45,7 +45,7 @@ async function ask(
 }
 
 describe('the recorder', () => {
-  it('hands on what reads, and the answer as it is', async () => {
+  it('forwards read requests, and returns the response unchanged', async () => {
     const { recorder, seen } = await recorderWith();
     const found = await ask(recorder, 'GET', '/v1.45/containers/json?all=1');
     expect([found.status, found.text, found.answer.headers['api-version']]).toEqual([200, '{"a":1}', '1.45']);
@@ -68,7 +68,7 @@ describe('the recorder', () => {
     ['POST', '/v1.45/images/create?fromImage=x', 500],
     ['PUT', '/v1.45/containers/abc/archive?path=/', 500],
     ['OPTIONS', '/anything', 500],
-  ])('keeps %s %s, answers %i, and lets nothing pass', async (method, path, status) => {
+  ])('records %s %s, responds with %i, and forwards nothing', async (method, path, status) => {
     const { recorder, seen } = await recorderWith();
     const { status: answered, text } = await ask(recorder, method, path, { body: { Name: 'a name' } });
     expect(answered).toBe(status);
@@ -81,7 +81,7 @@ describe('the recorder', () => {
     expect(seen).toEqual([]);
   });
 
-  it('never hands on an upgrade, by which one could write', async () => {
+  it('never forwards an upgrade, because an upgraded connection could write', async () => {
     const { recorder, seen } = await recorderWith();
     const headers = { Connection: 'Upgrade', Upgrade: 'websocket' };
     await ask(recorder, 'GET', '/v1.45/containers/abc/attach/ws?stdin=1', { headers });
@@ -92,14 +92,14 @@ describe('the recorder', () => {
     expect(seen).toEqual(['GET /v1.45/containers/abc/attach/ws?stdin=1']);
   });
 
-  it('never hands on a tunnel, nor a write behind a read on one connection', async () => {
+  it('never forwards a tunnel, or a write after a read on the same connection', async () => {
     const { recorder, seen } = await recorderWith();
     const said = await new Promise<string>((resolve) => {
       const socket = connect(pathOf(recorder));
       let text = '';
       socket.on('data', (chunk) => {
         text += chunk;
-        // A tunnel that is not served ends the connection.
+        // The server closes the connection because it does not support tunnels.
         if (text.split('HTTP/1.1 ').length === 3) socket.write('CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n');
       });
       socket.on('error', () => {});
@@ -112,7 +112,7 @@ describe('the recorder', () => {
     expect(seen).toEqual(['GET /a']);
   });
 
-  it('passes events on as they come', async () => {
+  it('forwards events immediately', async () => {
     const { recorder, events } = await recorderWith();
     const answer = await new Promise<IncomingMessage>((resolve) => {
       request({ socketPath: pathOf(recorder), path: '/events', agent: false }, resolve).end();

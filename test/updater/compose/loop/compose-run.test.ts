@@ -9,7 +9,7 @@ import { startPlainEngine } from '../../../engine/http-engine.ts';
 
 const rollingBack = { at: 'rolling-back', from: 'replacing', ending: ending('failed') } as const;
 
-/** On an engine that answers nothing but errors. */
+/** A run on an engine that returns an error for every request. */
 async function prepared() {
   const host = await startPlainEngine((_, to) => {
     to.statusCode = 400;
@@ -21,13 +21,13 @@ async function prepared() {
   return { context, journal };
 }
 
-it('looks at no container before data and files are back', async () => {
+it('does not inspect containers before data and files are restored', async () => {
   const { context, journal } = await prepared();
   const { now } = await new ComposeRun(context, journal).look('rollback');
   expect(now).toEqual({ containers: [], leftovers: [] });
 });
 
-it('does not call a rollback finished when it cannot see the containers', async () => {
+it('does not report a rollback as finished if the containers cannot be inspected', async () => {
   const { context, journal } = await prepared();
   const run = new ComposeRun(context, journal, { without: ['restore-files'] });
   await expect(run.look('rollback')).rejects.toMatchObject({
@@ -36,7 +36,7 @@ it('does not call a rollback finished when it cannot see the containers', async 
   });
 });
 
-it('starts, waits for and compares a container once more that was made again', async () => {
+it('starts, awaits and compares a recreated container again', async () => {
   const { context, journal } = await prepared();
   const work = new ComposeWork(context, journal);
   const kept = ['restore-files', 'rebuild app-1', 'start worker-1'];

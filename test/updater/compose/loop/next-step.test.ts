@@ -45,7 +45,7 @@ function view({ data, now = old, known }: Given): ComposeView {
   };
 }
 
-/** All steps in their order, as if each did what it is for and nothing else happened. */
+/** All steps in order, if each step succeeds and nothing else happens. */
 function story(
   goal: Goal,
   given: Given,
@@ -71,7 +71,7 @@ const restoring = { state: { at: 'restoring', ending: failed }, point } as const
 const toTheEnd = ['await-old', 'compare', 'end-restore-point'];
 
 describe('an update', () => {
-  it('pulls first, and ends there if nothing has changed', () => {
+  it('pulls first, and then stops if nothing has changed', () => {
     expect(story('update', {})[0]).toBe('pull');
     expect(story('update', { known: { done: new Set(['pull']), found: 'no change' } })).toEqual([]);
   });
@@ -79,7 +79,7 @@ describe('an update', () => {
   it.each<[Knowledge['found'], string[]]>([
     ['changes', ['pull', 'record-containers', 'write']],
     ['changes, with data to save', ['pull', 'copy-warm', 'record-containers', 'copy-cold', 'write']],
-  ])('with %s goes on from its journal', (found, before) => {
+  ])('continues from its journal if the pull finds %s', (found, before) => {
     const steps = story('update', { data: { changeover: null }, known: { found } }, (step, at) => {
       if (step.kind === 'copy-warm') at.data = { ...at.data, state: { at: 'saving' } };
       if (step.kind === 'write') at.data = replacing;
@@ -87,7 +87,7 @@ describe('an update', () => {
     expect(steps).toEqual([...before, 'announce', 'stop worker', 'up app', 'up worker', 'verify']);
   });
 
-  it('takes up what a killed one has left to do', () => {
+  it('continues with the remaining steps of a killed run', () => {
     const now = containers('app-1+ worker-1!');
     expect(story('update', { data: replacing, now })).toEqual(['announce', 'up worker', 'verify']);
     expect(
@@ -95,20 +95,20 @@ describe('an update', () => {
     ).toEqual(['announce', 'verify']);
   });
 
-  it('does not go on from the way back', () => {
+  it('does not continue from a rollback', () => {
     for (const data of [rollingBack, restoring])
       expect(story('update', { data })).toEqual([expect.stringContaining('blocked: an update cannot go on')]);
   });
 });
 
 describe('a rollback', () => {
-  it('brings files and tags back, then the containers', () => {
+  it('restores files and tags, then the containers', () => {
     const now = containers('app-1 worker-1!');
     const steps = ['restore-files', 'start-data-services', 'end-stops', 'start worker-1', ...toTheEnd];
     expect(story('rollback', { data: rollingBack, now })).toEqual(steps);
   });
 
-  it('brings the data back first, once', () => {
+  it('restores the data first, and only once', () => {
     const restored: Given = { data: restoring };
     const steps = story('rollback', restored, (step, at) => {
       if (step.kind === 'restore-data') at.data = { ...restoring, point: { ...point, state: 'restored' } };
@@ -118,18 +118,18 @@ describe('a rollback', () => {
     ]);
   });
 
-  it('brings everything back again where the new version was started on the restored data', () => {
+  it('restores everything again if the new version was started on the restored data', () => {
     const data = { ...restoring, point: { ...point, state: 'restored' } } as const;
     const now = containers('app-1+ worker-1!');
     const next = (done: string[]) =>
       nextStep(view({ data, now, known: { done: new Set(done) } }), 'rollback');
     expect(next([])).toEqual({ kind: 'restore-files' });
-    // However far the rest has come.
+    // The restore starts again after any later step.
     expect(next(['restore-files'])).toEqual({ kind: 'restore-again' });
     expect(next(['restore-files', 'start-data-services', 'end-stops'])).toEqual({ kind: 'restore-again' });
   });
 
-  it('starts no old container where another version was started before anything was replaced', () => {
+  it('starts no old container if another version was started before the replacement began', () => {
     for (const data of [{ started: true }, {}])
       expect(
         story('rollback', {
@@ -139,32 +139,32 @@ describe('a rollback', () => {
       ).toEqual(['restore-files', 'start-data-services', 'leave-new-version', 'end-restore-point']);
   });
 
-  it('leaves that version alone, also once its containers are gone', () => {
+  it('does not change the other version, even after its containers were removed', () => {
     const data = { state: { at: 'rolling-back', from: 'saving', ending: null } } as const;
     const done = new Set(['restore-files', 'start-data-services', 'leave-new-version']);
     expect(story('rollback', { data, known: { done } })).toEqual(['end-restore-point']);
   });
 
-  it('touches no container after its end', () => {
+  it('changes no container after it has finished', () => {
     const data = { ...rollingBack, blueprints: old.map(({ id }) => blueprint(id)) };
     const done = new Set(['restore-files', 'start-data-services', 'end-stops', 'end-restore-point']);
     for (const now of [[], containers('app-1+ worker-1+')])
       expect(story('rollback', { data, now, known: { done } })).toEqual([]);
   });
 
-  it('does without the steps that a run does not need', () => {
+  it('omits the steps that a run does not need', () => {
     const without = new Set(['restore-files', 'end-restore-point'] as const);
     const now = containers('app-1 worker-1!');
     const steps = ['start-data-services', 'end-stops', 'start worker-1', 'await-old', 'compare'];
     expect(story('rollback', { data: rollingBack, now, known: { without } })).toEqual(steps);
   });
 
-  it('has no containers to bring back before any are known', () => {
+  it('restores no containers if the journal lists none', () => {
     const data = { state: { at: 'rolling-back', from: 'pulling', ending: null }, changeover: null } as const;
     expect(story('rollback', { data })).toEqual(['restore-files', 'end-restore-point']);
   });
 
-  it('leaves no service down for another that does not come back', () => {
+  it('starts the other services even if one service cannot be started', () => {
     const failures = new Map([['app', new UpdateError('engine-unavailable', 'app does not start')]]);
     const now = containers('app-1! worker-1!');
     expect(story('rollback', { data: rollingBack, now, known: { failures } })).toEqual([
@@ -173,7 +173,7 @@ describe('a rollback', () => {
     ]);
   });
 
-  it('recreates what somebody removes meanwhile', () => {
+  it('recreates a container that another process removes during the rollback', () => {
     const failures = new Map([['worker', new UpdateError('engine-unavailable', 'no such container')]]);
     const known = { failures, before: new Set(['app-1', 'worker-1']) };
     const data = { ...rollingBack, blueprints: old.map(({ id }) => blueprint(id)) };
@@ -182,7 +182,7 @@ describe('a rollback', () => {
     expect(next).toMatchObject({ kind: 'restore-removed', names: ['svc-worker-1'] });
   });
 
-  it('says that the data is back, if only the containers are not', () => {
+  it('reports the data as restored if only the containers could not be started', () => {
     const failures = new Map([['app', new UpdateError('engine-unavailable', 'app does not start')]]);
     const data = { ...restoring, point: { ...point, state: 'restored' } } as const;
     const done = new Set(['restore-files', 'start-data-services', 'end-stops']);
@@ -198,7 +198,7 @@ describe('a rollback', () => {
   });
 });
 
-it('gives steps that are about different containers different names', () => {
+it('gives steps for different containers different names', () => {
   const moved = [movedService('app'), movedService('worker')];
   const [app, worker] = moved.map(({ name }) => name);
   expect(stepName({ kind: 'await-healthy', service: app ?? '', dependent: worker ?? '' })).toBe(

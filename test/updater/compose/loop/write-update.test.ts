@@ -10,7 +10,7 @@ import { writeFiles } from '../../../../src/updater/swarm/rollout/write-stack-fi
 import { changeover, journalData, project } from '../../../build.ts';
 import { composeText, engineWith, installed, planTo, preparedPlan, runContext } from '../../../build-plan.ts';
 
-/** A compose directory with backups of five runs, its file, and the change that this run makes of it. */
+/** A compose directory with backups of five runs, a compose file, and the change of this run. */
 async function place() {
   const directory = await mkdtemp(join(tmpdir(), 'write-'));
   onTestFinished(() => rm(directory, { recursive: true }));
@@ -54,7 +54,7 @@ it.each([
   ['of a project', ofProject],
   ['of a stack', ofStack],
 ])(
-  'a run that changes files %s keeps their old texts, and those of the four runs before',
+  'a run that changes files %s keeps its own backup and those of the four previous runs',
   async (_, write) => {
     const given = await place();
     await write(given);

@@ -22,7 +22,7 @@ const storage = [
 ];
 const app = container('app-1', { storage, networks: ['svc_default', 'bridge'], ips: ['10.0.0.3'] });
 
-/** An installation with one more container, of the project or of none. */
+/** An installation and another container, inside or outside the project. */
 function beside(other: Partial<Container>, isOwn = false) {
   const texts = { 'compose.yaml': composeText({ app: 'acme/svc:${V}', other: 'x:1' }), '.env': 'V=v1.0.0' };
   const each = container('other-1', other);
@@ -34,7 +34,7 @@ function beside(other: Partial<Container>, isOwn = false) {
   });
 }
 
-describe('containers that are not updated', () => {
+describe('affectedContainerWarningsOf', () => {
   it.each<[string, Partial<Container>, string[]]>([
     ['in a network of its own', { networkMode: 'bridge', pidMode: 'host', ipcMode: 'private' }, []],
     [
@@ -73,19 +73,19 @@ describe('containers that are not updated', () => {
       'with the edited file',
       { storage: [mount(at('.env'), { writable: false })] },
       [
-        'svc-other-1 has mounted .env as a file; it shows the old content until you run docker restart svc-other-1',
+        'svc-other-1 has mounted the file .env directly, so it will read the old content until you run docker restart svc-other-1',
       ],
     ],
     ['with a file that is not edited', { storage: [mount(at('compose.yaml'), { writable: false })] }, []],
-  ])('%s', (_, other, expected) => {
+  ])('evaluates a container %s', (_, other, expected) => {
     const from = beside(other);
     expect(affectedContainerWarningsOf(planTo('v1.1.0', from))).toEqual(expected);
   });
 
-  it('warns of the edited file in services of the project, too, but not of shared data', () => {
+  it('also warns about an edited file in services of the project, but not about shared data', () => {
     const from = beside({ storage: [mount('/srv/photos'), mount(at('.env'))] }, true);
     expect(affectedContainerWarningsOf(planTo('v1.1.0', from))).toEqual([
-      'svc-other-1 has mounted .env as a file; it shows the old content until you run docker restart svc-other-1',
+      'svc-other-1 has mounted the file .env directly, so it will read the old content until you run docker restart svc-other-1',
     ]);
   });
 });
@@ -96,7 +96,7 @@ it.each<[string, Partial<Container>, string[]]>([
   ['with another port only', { networks: ['svc_default'], published: ['5432/tcp', '4430/tcp'] }, []],
   ['in the default bridge', { networks: ['bridge'], published: ['80/tcp'] }, []],
   ['that is stopped', { networks: ['svc_default'], published: ['80/tcp'], status: 'exited' }, []],
-])('a container in the same network %s', (_, other, proxies) => {
+])('findCachedAddresses evaluates a container in the same network %s', (_, other, proxies) => {
   const known = proxies.length > 0 ? [{ name: 'svc-app-1', ips: ['10.0.0.3'], proxies }] : [];
   expect(findCachedAddresses(beside(other, true))).toEqual(known);
 });

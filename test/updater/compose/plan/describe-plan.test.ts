@@ -84,11 +84,14 @@ it.each<[string, string, string, RecallParts, boolean]>([
   ['a word', '1.0.0', 'release', {}, false],
   ['services that nobody has named', '1.0.0', 'v1.1.0', { named: false }, false],
   ['a generated install', '1.0.0', 'v1.1.0', { kind: 'generated' }, false],
-])('recalls the compose file of a release where it may have one: %s', (_, from, to, changes, isSaid) => {
-  const { log, lines } = rememberingLog();
-  const { named: servicesNamed = true, exclude = [], kind = 'user-written' } = changes;
-  const installation = installed({ 'compose.yaml': composeText({ app: 'acme/svc' }) }, { kind });
-  logComposeFileReminder({ installation, from, to }, { servicesNamed, exclude }, log);
-  const said = `info: if ${to} comes with a new compose file, compare it with yours: the update changes only the versions in your file`;
-  expect(lines).toEqual(isSaid ? [said] : []);
-});
+])(
+  'logs a reminder to compare the compose files if the release may have a new one: %s',
+  (_, from, to, changes, isSaid) => {
+    const { log, lines } = rememberingLog();
+    const { named: servicesNamed = true, exclude = [], kind = 'user-written' } = changes;
+    const installation = installed({ 'compose.yaml': composeText({ app: 'acme/svc' }) }, { kind });
+    logComposeFileReminder({ installation, from, to }, { servicesNamed, exclude }, log);
+    const said = `info: if ${to} comes with a new compose file, compare it with yours: the update changes only the versions in your file`;
+    expect(lines).toEqual(isSaid ? [said] : []);
+  },
+);

@@ -22,17 +22,17 @@ it('returns no warning if all running images are on this machine', () => {
   expect(sentences(made('app-1'), made('worker-1'), [id])).toEqual([]);
 });
 
-it('warns of a missing image, with the command to pull it again', () => {
+it('warns about a missing image, with the command to pull it again', () => {
   expect(sentences(made('app-1'), made('worker-1'), [])).toEqual([
-    `the image used by app and worker (${id.slice(0, 19)}) ${gone}docker pull r.test/acme/svc@${id}; if the registry no longer has the image, run docker commit svc-app-1 r.test/acme/svc:kept and, if the update fails, set that image in the compose file`,
+    `the image used by app and worker (${id.slice(0, 19)}) ${gone}docker pull r.test/acme/svc@${id}; if the registry no longer has the image, run docker commit svc-app-1 r.test/acme/svc:kept. If the update fails, set the image r.test/acme/svc:kept in the compose file`,
   ]);
 });
 
-it('has one sentence for each image, and includes followers', () => {
+it('returns one warning for each image, including images of followers', () => {
   const tail = made('tail-1', { imageId: 'sha256:tail', imageReference: 'busybox:1', imageManifest: null });
   expect(sentences(made('app-1'), made('worker-1', { imageId: 'sha256:w' }), [id], tail)).toEqual([
     expect.stringMatching(/^the image used by worker \(sha256:w\) .* docker pull /),
-    `the image used by tail (sha256:tail) ${gone}docker commit svc-tail-1 busybox:kept and, if the update fails, set that image in the compose file`,
+    `the image used by tail (sha256:tail) ${gone}docker commit svc-tail-1 busybox:kept. If the update fails, set the image busybox:kept in the compose file`,
   ]);
 });
 

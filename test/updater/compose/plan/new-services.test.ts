@@ -15,7 +15,7 @@ const started = { services: app, containers: [container('app-1'), container('db-
 type Services = Record<string, ModelService>;
 type Dependency = { condition?: string; required?: boolean };
 
-/** A model whose app depends on these, beside `db`. */
+/** A model whose app depends on `db` and these services. */
 const model = (needs: Record<string, Dependency>, services: Services = {}) => ({
   name: 'svc',
   services: {
@@ -30,7 +30,7 @@ const model = (needs: Record<string, Dependency>, services: Services = {}) => ({
   } as Services,
 });
 
-describe('missingServices', () => {
+describe('findMissingServices', () => {
   it.each<[string, Record<string, Dependency>, Services, readonly string[], string[]]>([
     ['needs a new service', { cache: {} }, {}, [], ['cache']],
     ['does not need it', {}, {}, [], []],
@@ -65,14 +65,14 @@ describe('describeAdded', () => {
       },
       { replicas: 3, isSeparate: false },
     ],
-  ])('has replicas and whether the start can be undone, for %s', (_, cache, added) => {
+  ])('returns the replicas and whether the start can be undone, for %s', (_, cache, added) => {
     const from = installed({ 'compose.yaml': generated(images) }, { ...started, model: model({}) });
     const plan = { installation: from, model: model({ cache: {} }, { cache }) };
     expect(describeAdded('cache', plan)).toEqual(added);
   });
 });
 
-describe('refuseMissing', () => {
+describe('requireExistingDependencies', () => {
   const refusal = (
     needs: Record<string, Dependency>,
     text = composeText(images),
@@ -92,7 +92,7 @@ describe('refuseMissing', () => {
     }
   };
 
-  it('names the command that starts the service', () => {
+  it('suggests the command that starts the service', () => {
     expect(refusal({ cache: {} })).toEqual([
       'missing-service',
       'the updated services depend on cache, but cache has no container',
@@ -100,7 +100,7 @@ describe('refuseMissing', () => {
     ]);
   });
 
-  it('accepts services that end, instances without any dependency, and generated files', () => {
+  it('accepts one-time services, instances without any container of a dependency, and generated files', () => {
     expect(refusal({ cache: { condition: 'service_completed_successfully' } })).toBeNull();
     expect(refusal({ cache: {} }, composeText(images), [container('app-1')])).toBeNull();
     expect(refusal({ cache: {} }, generated(images))).toBeNull();

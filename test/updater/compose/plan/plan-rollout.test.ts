@@ -45,8 +45,8 @@ const app = moved('app', { reference: 'acme/svc:v1.1.0', id: 'sha256:app' }, { i
 const worker = moved('worker', { reference: 'acme/worker:v1.1.0', id: 'sha256:worker' });
 const tail = moved('tail', null, { follows: true });
 
-describe('planChangeover', () => {
-  it('has the ready command of the release', () => {
+describe('planRollout', () => {
+  it('includes the ready command of the release', () => {
     const labels = { 'svc.ready': '["/check"]' };
     const labelled = new Map([['acme/svc:v1.1.0', imageOf('sha256:app', undefined, { labels })]]);
     const plan = preparedPlan(planTo('v1.1.0', from), { images: labelled });
@@ -83,9 +83,9 @@ describe('planChangeover', () => {
     ['that asks for it', { depends_on: { app: { restart: true } } }, ['db']],
     ['that does not ask', { depends_on: { app: { condition: 'service_healthy' } } }, []],
     ['with no dependency', { depends_on: null }, []],
-  ])('lists a service to restart manually %s', (_, db, named) => {
+  ])('lists services to restart manually: a service %s', (_, db, named) => {
     const asks: ModelService = { depends_on: { app: { restart: true } } };
-    // Worker moves itself, and the last one has no container.
+    // The worker is updated itself, and `away` has no container.
     const services = { app: {}, worker: asks, db, away: asks };
     expect(changeoverOf(goals, {}, containers, services).words.restartedByHand).toEqual(named);
     const stopped = containers.map((each) => ({ ...each, runs: each.service !== 'db' }));
@@ -101,7 +101,7 @@ describe('planChangeover', () => {
     const stopped = containers.map((each) => ({ ...each, runs: each.service !== 'worker' }));
     const named = (records: ContainerRecord[], service: ModelService) =>
       changeoverOf(goals, {}, records, { app: service, worker: {}, tail: {} }).words.runByHand;
-    // `migrate` has the app's pin; what prepares a volume has not.
+    // `migrate` has the app's pin, but `prepare` does not.
     expect(named(stopped, waits('worker', 'migrate', 'prepare'))).toEqual(['worker', 'migrate']);
     expect(named(containers, waits('worker'))).toBeUndefined();
     expect(named(stopped, { depends_on: { worker: { condition: 'service_started' } } })).toBeUndefined();
@@ -137,11 +137,11 @@ describe('planChangeover', () => {
         ['migrate'],
         ['app', 'migrate!', 'worker'],
       ],
-    ])('has it %s', (_, services, migrations, expected) => {
+    ])('runs a migration %s', (_, services, migrations, expected) => {
       expect(order(services, migrations)).toEqual([...expected, 'tail']);
     });
 
-    it('includes a worker, which waits for a healthy app, and never starts it in a rollback', () => {
+    it('runs the migration of a worker after the app, and never starts a migration in a rollback', () => {
       const services = { worker: { depends_on: { app: healthy, ...ends('seed') } }, app: {} };
       const made = changeoverOf(references, {}, containers, { ...services, app: {} }, ['seed']);
       expect(made.moved.map(({ name }) => name)).toEqual(['app', 'seed', 'worker', 'tail']);
@@ -150,10 +150,10 @@ describe('planChangeover', () => {
       expect(kept).toEqual([{ ...migrate, runs: false, well: false }]);
     });
 
-    it('refuses while a migration is running', () => {
+    it('refuses the update while a migration is running', () => {
       const running = record(container('migrate-1'));
       expect(() => changeoverOf(references, {}, [running], {}, ['migrate'])).toThrow(
-        'other services are still waiting for svc-migrate-1 to finish',
+        'svc-migrate-1 is still running, and other services are waiting for it to finish',
       );
     });
   });
@@ -161,7 +161,7 @@ describe('planChangeover', () => {
   it.each<[string, Record<string, string>, MovedService['image']]>([
     ['that shares the pin', { tail: 'busybox:2' }, { reference: 'busybox:2', id: 'sha256:tail' }],
     ['whose new image is not here', { tail: 'busybox:3' }, null],
-  ])('gives a follower %s its image', (_, more, image) => {
+  ])('sets the image of a follower %s', (_, more, image) => {
     expect(changeoverOf({ ...goals, ...more }).moved.at(-1)).toEqual({ ...tail, image });
   });
 

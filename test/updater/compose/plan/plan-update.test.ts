@@ -11,7 +11,7 @@ import { describePlan } from '../../../../src/updater/compose/plan/describe-plan
 import { container } from '../../../build.ts';
 import { composeText, installed, planTo, rememberingLog } from '../../../build-plan.ts';
 
-/** A product that is pinned like this; `label` is the version that its running image tells. */
+/** An installation with this pin; `label` is the version label of the running image. */
 function product(
   pin: string,
   runningVersion: string | null,
@@ -30,7 +30,7 @@ function product(
   return { ...found, prefix: findVersionPrefix(found.app.pin, running, svcProduct) };
 }
 
-/** The line that says what is going to be done, without what stays. */
+/** The log of the plan, without log levels. */
 function line(from: Installation, to: string | null): string {
   const { log, lines } = rememberingLog();
   describePlan(planTo(to, from), log);
@@ -39,7 +39,7 @@ function line(from: Installation, to: string | null): string {
 
 const place = 'image of app in compose.yaml line 3';
 
-describe('versions in the form of the product', () => {
+describe('planUpdate with versions in the format of the product', () => {
   it.each<[string, string | null, string | null, string]>([
     [
       '31.0.9-apache',
@@ -50,11 +50,11 @@ describe('versions in the form of the product', () => {
     ['2025.10', '2025.11', '2025.10', `2025.10 → 2025.11: change ${place} to 2025.11, recreate app`],
     ['2', '2.5.1', '2.4.0', '2.4.0 → 2.5.1: pull the image again, recreate app if the image has changed'],
     ['release', null, null, 'release: pull the image again, recreate app if the image has changed'],
-  ])('at %s, to %s, while %s runs', (pin, to, running, expected) => {
+  ])('describes the update from %s to %s while %s is running', (pin, to, running, expected) => {
     expect(line(product(pin, running, { label: running ?? '' }), to)).toBe(expected);
   });
 
-  it('shows the version although a variable contains it', () => {
+  it('logs the version even if a secret variable has the same value', () => {
     const from = product('4.0.15.2941-alpine', '4.0.15.2941');
     const { log, lines } = rememberingLog();
     const secrets = ['4.0.15.2941', '4.0.16.2944'].map((value) => ({ key: 'HOME_VERSION', value }));
@@ -79,7 +79,7 @@ describe('versions in the form of the product', () => {
       '31.0.9-apache',
       '32.0.1-fpm',
       'pin-unsupported',
-      `32.0.1-fpm is a different variant from 31.0.9-apache, which app is pinned to (${place})`,
+      `app is pinned to 31.0.9-apache (${place}), but 32.0.1-fpm is a different variant`,
       'Specify the release without -fpm: each pin keeps its own variant. To change the variant, set the tag manually, then run {compose} pull && {up}.',
     ],
     [
@@ -117,7 +117,7 @@ describe('versions in the form of the product', () => {
       `2025.9.4 is older than 2025.10, which app is pinned to (${place})`,
       'Choose a release that is newer than the running version. Downgrades are not supported.',
     ],
-  ])('at %s, to %s: %s', (pin, to, code, message, advice) => {
+  ])('refuses the update from %s to %s: %s', (pin, to, code, message, advice) => {
     const running = /^\d+\.\d+\.\d+$/.test(pin) ? pin : null;
     expect(() => planTo(to, product(pin, running))).toThrow(
       expect.objectContaining({ code, message, advice }),
@@ -128,11 +128,11 @@ describe('versions in the form of the product', () => {
     ['2', '2.4.1', '2.5.0'],
     ['canary', 'v1.5.9', '1.6.0-canary.10'],
     ['4.0.15.2941', '4.0.15.2940', '4.0.15.2941'],
-  ])('never downgrades: at %s, to %s, while %s runs', (pin, to, running) => {
+  ])('never downgrades from %s to %s while %s is running', (pin, to, running) => {
     expect(() => planTo(to, product(pin, running))).toThrow(expect.objectContaining({ code: 'downgrade' }));
   });
 
-  it('pulls a word and its variants again, but not a release', () => {
+  it('pulls a floating tag and its variants again, but not a release tag', () => {
     expect(planTo('release', product('release', null, { worker: 'release-cuda' })).to).toBe('release');
     expect(() => planTo('release', product('release', null, { worker: 'v2.1.0' }))).toThrow(
       expect.objectContaining({ code: 'no-target' }),
@@ -165,12 +165,12 @@ describe('planUpdate', () => {
   });
 });
 
-describe('versionPrefix', () => {
+describe('findVersionPrefix', () => {
   it.each<[string, string, string | undefined, 'v' | '' | null]>([
     ['acme/home', 'stable', '2025.8.3', ''],
     ['acme/home', 'stable', undefined, null],
     ['registry.example:5000/acme/svc', 'latest', '1.0.0', 'v'],
-  ])('of %s:%s with the label %s: %j', (repository, tag, label, expected) => {
+  ])('returns for %s:%s with the label %s: %j', (repository, tag, label, expected) => {
     const image = `${repository}:${tag}`;
     const labels = label === undefined ? {} : { [versionLabel]: label };
     const { app } = installed(
@@ -181,7 +181,7 @@ describe('versionPrefix', () => {
   });
 });
 
-describe('newestRunning', () => {
+describe('newestRunningVersionOf', () => {
   const running = (tag: string, label?: string) =>
     container('app-1', {
       imageReference: `acme/home:${tag}`,
@@ -193,7 +193,7 @@ describe('newestRunning', () => {
     ['nothing', [running('stable'), running('2.1.0-ls47'), running('edge', '24.04')], null],
     ['what the label says, beside a floating tag', [running('latest', '1.4.2')], '1.4.2'],
     ['what the tag says, where a label says something else', [running('v1.4.2', '2.0.0')], '1.4.2'],
-  ])('is %s', (_, containers, expected) => {
+  ])('returns %s', (_, containers, expected) => {
     expect(newestRunningVersionOf(containers)).toBe(expected);
   });
 });

@@ -14,7 +14,7 @@ import { at, composeText, installed, planTo, preparedPlan } from '../../../build
 const v = '0f'.repeat(32);
 const w = 'a1'.repeat(32);
 
-/** `V:/data` for an unnamed volume, `name:/data`, `/srv/x:/data` for a bind; `:ro` for a mount that is read-only. */
+/** `V:/data` is an unnamed volume, `name:/data` a named one, `/srv/x:/data` a bind; `:ro` means read-only. */
 function mountOf(text: string): StorageMount {
   const [name = '', destination = '', mode] = text.split(':');
   const type = name.startsWith('/') ? 'bind' : name === '' ? 'tmpfs' : 'volume';
@@ -23,7 +23,7 @@ function mountOf(text: string): StorageMount {
   return { type, source, destination, writable: mode !== 'ro', path, subpath: '', driver: '' };
 }
 
-/** The same in a file; `:/data` for an unnamed volume, and `tmpfs:/data`. */
+/** A service with mounts in this notation; `:/data` is an unnamed volume, `tmpfs:/data` a tmpfs. */
 function serviceOf(text: string): ModelService {
   const entries = text.split(' ').filter(Boolean);
   const volumes = entries
@@ -52,14 +52,14 @@ const holder = (text: string): Container => {
 };
 
 interface Case {
-  /** The mounts of the old container. */
+  /** Mounts of the old container. */
   has: string;
-  /** What old and new image declare; the old image is gone if it is not given. */
+  /** Volumes that the old and the new image declare. Without `old`, the old image no longer exists. */
   old?: string;
   next?: string;
-  /** The mounts of the service in the new files. */
+  /** Mounts of the service in the new files. */
   file?: string;
-  /** Mounts of a container that it takes volumes from. */
+  /** Mounts of the container in `volumes_from`. */
   from?: string;
 }
 
@@ -76,7 +76,7 @@ function find({ has, old, next = '', file, from = '' }: Case): UnmountedData[] {
       services: { app: [holder(has)] },
       outside: [
         container('donor-1', { ...holder(from), name: 'donor' }),
-        // A service of another project has the same name.
+        // A service of another project that has the same name as the one in `volumes_from`.
         { ...holder('V:/notes'), name: 'x', labels: { [composeLabels.service]: 'other' } },
       ],
       imagesInUse: new Map(old === undefined ? [] : [['sha256:old', declaring('sha256:old', old)]]),
@@ -86,7 +86,7 @@ function find({ has, old, next = '', file, from = '' }: Case): UnmountedData[] {
   return findUnmountedData(plan, 'app', declaring('sha256:new', next));
 }
 
-/** `/notes -` without the volume, `/notes + /data` with a new volume at /data, `/notes - + /data`. */
+/** `/notes -`: the volume is no longer mounted. `/notes + /data`: a new volume is mounted at /data. Or both. */
 const found = (given: Case): string =>
   find(given)
     .map(({ mount, isDetached, newPaths }) =>
@@ -134,7 +134,9 @@ it.each<[what: string, given: Case, expected: string]>([
     '/notes -',
   ],
   ['the path of a container whose image is gone', { has: 'V:/notes', next: '/data' }, '/notes - + /data'],
-])('data is left by an image that declares %s', (_, given, expected) => expect(found(given)).toBe(expected));
+])('data is left unmounted by an image that declares %s', (_, given, expected) =>
+  expect(found(given)).toBe(expected),
+);
 
 it.each<[what: string, given: Case]>([
   ['both declare the path', { has: 'V:/notes', old: '/notes', next: '/notes' }],
@@ -161,9 +163,9 @@ it.each<[what: string, given: Case]>([
   ['the mount is read-only', { has: '/srv/c:/etc/a/c:ro', file: '/srv/c:/etc/a/c', next: '/etc/a' }],
   ['it is the engine socket', { has: '/var/run/docker.sock:/var/run/docker.sock', next: '/var/run' }],
   ['it is the compose file', { has: `${at('compose.yaml')}:/app/c.yaml`, next: '/app' }],
-])('no data is left if %s', (_, given) => expect(found(given)).toBe(''));
+])('no data is left unmounted if %s', (_, given) => expect(found(given)).toBe(''));
 
-it('the lines mount it at the old and the new path', () => {
+it('mountLinesFor mounts the data at the old and the new path', () => {
   const lines = (given: Case, existing: readonly string[] = []) =>
     mountLinesFor(find(given), new Set(existing.map((path) => `app:${path}`)), {
       ...model(),
@@ -190,7 +192,7 @@ volumes:
   );
 });
 
-it('the sentence names service, paths and volume', () => {
+it('describeUnmountedData names the service, the paths and the volume', () => {
   const [left] = find({ has: 'db:/n/a', file: 'db:/n/a', next: '/n' });
   expect(left && describeUnmountedData(left, 'acme/svc:v1.1.0')).toBe(
     'app has data at /n/a (volume svc_db), but a container of acme/svc:v1.1.0 would have a new volume at /n',

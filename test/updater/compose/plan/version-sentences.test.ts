@@ -11,7 +11,7 @@ import { composeText, imageOf, installed, planTo, preparedPlan } from '../../../
 type Pins = readonly [app: string, ...workers: string[]];
 const names = ['app', 'worker', 'mailer'];
 
-/** Services at these tags, by whose names their images go, with the versions that their images tell after the pull. */
+/** A plan for services at these tags; each image is named after its service, and has a version label after the pull. */
 function facts(pins: Pins, to: string | null, versions: readonly (string | undefined)[] = []) {
   const services = names.slice(0, pins.length);
   const pinned = Object.fromEntries(services.map((name, index) => [name, `acme/${name}:${pins[index]}`]));
@@ -30,14 +30,14 @@ it.each<[string, string, string, string, string]>([
   ['a label that follows the releases', 'latest', '1.10.0', 'v1.9.1', 'latest (v1.10.0)'],
   ['an inherited label', 'latest', '1.9.1', 'latest', 'latest'],
   ['an inherited label beside a tag of its own', 'stable', '1.9.1', 'stable', 'stable'],
-])('names both versions by %s', (_, tag, label, from, reached) => {
+])('formats the previous and the new version with %s', (_, tag, label, from, reached) => {
   const plan = facts([tag], null, [label]);
   const installation = { ...plan.installation, prefix: 'v' as const, runningVersion: '1.9.1' };
   const updated = { ...plan, prefix: 'v' as const, installation, from: formatRunningVersion(installation) };
   expect([previousVersionNameOf(updated), reachedVersionNameOf(updated)]).toEqual([from, reached]);
 });
 
-describe('whatRuns', () => {
+describe('describeRunningServices', () => {
   it.each<[string, Pins, string | null, readonly (string | undefined)[], string]>([
     ['two of one release', ['v1.0.0', '1.0.0-alpine'], 'v1.1.0', [], 'app and worker run v1.1.0'],
     [
@@ -98,7 +98,7 @@ it.each<[string, Pins, string | null, readonly (string | undefined)[], string[]]
     ['app runs acme/app:latest, whose label specifies v0.9.1, not v1.1.0'],
   ],
   ['canary, which is whatever it is', ['canary'], 'canary', ['1.2.0'], []],
-])('versionWarnings of %s', (_, pins, to, versions, expected) => {
+])('findVersionWarnings evaluates %s', (_, pins, to, versions, expected) => {
   const plan = facts(pins, to, versions);
   expect(findVersionWarnings(plan)).toEqual(expected);
 });

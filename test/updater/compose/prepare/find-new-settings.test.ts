@@ -43,11 +43,11 @@ const expected = (...names: string[]) => ({
 });
 
 describe('the new settings of a release', () => {
-  it('are those of the label without a value in an env file or in the running app', () => {
+  it('are the settings of the label without a value in an env file or in the running app', () => {
     expect(namesOf(planned(), labelled(listed('A', 'B', 'C', 'D', 'E', 'F')))).toEqual(['B', 'C', 'E', 'F']);
   });
 
-  it('are those of release.json if it lists some, also before the pull', () => {
+  it('are the settings of release.json if it lists any, also before the pull', () => {
     const plan = planned({}, { expected: expected('F') });
     expect(namesOf(plan, labelled(listed('G')))).toEqual(['F']);
     expect(namesOf(plan)).toEqual(['F']);
@@ -56,7 +56,7 @@ describe('the new settings of a release', () => {
     expect(namesOf(planned({}, { expected: digests }), labelled(listed('G')))).toEqual(['G']);
   });
 
-  it('have a warning if a user-written compose file does not use them', () => {
+  it('cause a warning if a user-written compose file does not use them', () => {
     const warnings = (text: string, kind: 'user-written' | 'generated' = 'user-written') => {
       const { containers } = planned().installation.app;
       const from = installed(
@@ -73,14 +73,14 @@ describe('the new settings of a release', () => {
     expect(warnings('', 'generated')).toEqual([]);
   });
 
-  it('never include the variable of the version', () => {
+  it('never include the version variable', () => {
     expect(namesOf(planned(), labelled(listed('SVC_VERSION')))).toEqual([]);
     expect(() => findNewSettings(planned({ SVC_VERSION: 'v9' }), labelled(listed('SVC_VERSION')))).toThrow(
       'does not list SVC_VERSION',
     );
   });
 
-  it('have generated values of the promised form, never twice the same', () => {
+  it('have unique generated values in the promised format', () => {
     const label = (['hex32', 'base64-32', 'uuid'] as const).map((generate, at) => ({
       ...{ name: `S${at}`, description: '', generate },
     }));
@@ -98,14 +98,14 @@ describe('the new settings of a release', () => {
     ['of another form', [{ name: 'A' }]],
     ['with a reserved name', listed('LD_PRELOAD')],
     ['too long', listed(...Array.from({ length: 51 }, (_, at) => `A${at}`))],
-  ])('are none, with a warning, if the label is %s', (_, label) => {
+  ])('are ignored with a warning if the label is %s', (_, label) => {
     expect(findNewSettings(planned(), labelled(label))).toEqual(nothing);
     expect(findLabelWarnings(planned(), labelled(label))).toEqual([
       'the label svc.settings on acme/svc:v1.1.0 is malformed, so it is ignored',
     ]);
   });
 
-  it('are unknown before the pull without a release.json, and of no interest to fetch', () => {
+  it('are unknown before the pull without release.json, and ignored by fetch', () => {
     expect(findNewSettings(planned({ Z: 'x' }))).toEqual(nothing);
     expect(findNewSettings(planned(null), labelled([{ ...listed('A')[0], required: true }]))).toEqual(
       nothing,
@@ -122,7 +122,7 @@ describe('the new settings of a release', () => {
     expect(findNewSettings(planned(), same)).toEqual(nothing);
     expect(findNewSettings(planned({ F: 'x' }), same)).toEqual({
       settings: [],
-      warnings: ['acme/svc:v1.1.0 is installed already, so the given settings are not written'],
+      warnings: ['acme/svc:v1.1.0 is already installed, so the settings passed to this run are not written'],
     });
   });
 });

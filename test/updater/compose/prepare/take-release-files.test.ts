@@ -24,7 +24,7 @@ import { type TarEntry, tar } from '../../../rig/tar.ts';
 type Shipped = Record<string, string | Buffer | TarEntry>;
 const directory = '/usr/share/svc/release';
 
-/** An engine with images that ship files by path; `left` are the containers that were made and not removed. */
+/** An engine with images that contain these files; `left` are containers that were created and not removed. */
 async function shipping(images: Record<string, Shipped>): Promise<{ engine: Engine; left: Set<string> }> {
   const left = new Set<string>();
   const engine = await engineThat(async (from, to) => {
@@ -68,7 +68,7 @@ async function taken(
     backup: '.svc-updater/backup/1',
     proven,
   });
-  // Nothing of it stays, however it ends.
+  // All containers are removed, even after an error.
   await found.catch(() => {});
   expect([...left]).toEqual([]);
   const { texts: released, warnings } = await found;
@@ -80,7 +80,7 @@ async function taken(
 }
 
 describe('takeReleaseFiles', () => {
-  it('takes files that differ, with a description for the log', async () => {
+  it('returns files that differ, with a description for the log', async () => {
     expect(
       await taken({ 'compose.yaml': own }, { new: { [main]: next }, 'sha256:old': { [main]: own } }),
     ).toEqual({
@@ -108,7 +108,7 @@ describe('takeReleaseFiles', () => {
       'new',
     ],
     ['that differs where the release runs already', { 'sha256:old': { [main]: next } }, 'sha256:old'],
-  ])('says so of a file %s', async (_, images, id) => {
+  ])('warns about a manually edited file %s', async (_, images, id) => {
     expect((await taken({ 'compose.yaml': own }, images, {}, id)).warnings).toEqual([edited]);
   });
 
@@ -137,10 +137,10 @@ describe('takeReleaseFiles', () => {
       ['compose.yaml'],
     ],
     ['alone', projectFiles({ 'compose.cluster.yaml': '# svc:generated\n' }), ['compose.cluster.yaml']],
-  ])('takes the file of a cluster where the install uses it %s', async (_, files, expected) => {
+  ])('returns the cluster file if the install uses it %s', async (_, files, expected) => {
     const model = modelOf(projectFiles({ 'compose.yaml': own }));
     const { engine } = await shipping({ new: { [main]: next, [other]: cluster } });
-    // The pin is none of this test's: there may be no app in these files.
+    // These files may contain no app, so the pin comes from another file.
     const from = { ...installed({ 'compose.yaml': own }, { kind: 'generated', model }), files };
     const { texts } = await takeReleaseFiles(engine, from, image('new'), { backup: 'backup' });
     expect(texts.map(({ path }) => path)).toEqual(expected.map(at));
@@ -183,7 +183,7 @@ describe('takeReleaseFiles', () => {
     );
   });
 
-  it('refuses a file that does not match the verified one', async () => {
+  it('refuses a file that does not match the verified digest', async () => {
     const digest = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
     const attempt = (text: string) =>
       taken(
@@ -208,6 +208,6 @@ it.each([
   [larder, {}, '/usr/share/larder/release'],
   [larder, { 'larder.release-files': '/x' }, '/x'],
   [createProduct({ name: 'larder', releaseDirectory: '/release' }), {}, '/release'],
-])('of %j with %j the files of a release are in %s', (product, labels, directory) => {
+])('for product %j and labels %j, the release files are in %s', (product, labels, directory) => {
   expect(releaseDirectoryOf(labels, product)).toBe(directory);
 });

@@ -29,7 +29,7 @@ interface Case {
   restorePoint?: boolean;
   signal?: AbortSignal;
   release?: string;
-  /** Gets the paths of removed images. */
+  /** Collects the request paths of removed images. */
   removed?: string[];
 }
 
@@ -42,7 +42,7 @@ it.each<[situation: string, given: Case, pulled: readonly string[]]>([
   ['a tag that stays where it is', { pins: ['acme/svc:latest', 'acme/worker:latest'] }, []],
   ['an older release than runs', { running: '1.2.0' }, []],
   ['one beside a restore point, which needs room', { restorePoint: true }, []],
-])('begins before the plan is made with %s', async (_, given, pulled) => {
+])('decides whether to pull before the plan is made: %s', async (_, given, pulled) => {
   const early = await begun(given);
   expect([...(await early.references())]).toEqual(pulled);
   await early.end();
@@ -57,7 +57,7 @@ it('pulls nothing that does not fit on the disk', async () => {
   await expect(early.has(wanted, rememberingLog().log)).rejects.toMatchObject({ code: 'no-space' });
 });
 
-it('keeps the error of a run that is cancelled, and removes the names of images that were not verified', async () => {
+it('does not fail when the run is cancelled, and removes the tags of images that were not verified', async () => {
   const stop = new AbortController();
   const removed: string[] = [];
   const early = await begun({ signal: stop.signal, release: '/release.json', removed });
@@ -67,13 +67,13 @@ it('keeps the error of a run that is cancelled, and removes the names of images 
   expect(removed).toEqual(next.map((each) => `/images/${each}`));
 });
 
-it('ends if it was cancelled before it was known which images are here', async () => {
+it('stops if it was cancelled before the local images were known', async () => {
   const early = await begun({ signal: AbortSignal.abort(new Cancelled()), release: '/release.json' });
   await early.end();
 });
 
 async function begun(given: Case, fits: Promise<void> = Promise.resolve()): Promise<EarlyPull> {
-  // No compose is found: what is pulled fails, and that is told to whoever asks for it.
+  // Without docker in PATH, each pull fails, and the early pull returns the error.
   vi.stubEnv('PATH', '/nonexistent');
   const { pins = ['acme/svc:v1.0.0', 'acme/worker:v1.0.0'], here = [], never = [], to = 'v1.1.0' } = given;
   const texts = { 'compose.yaml': composeText({ app: pins[0], worker: pins[1] }) };

@@ -5,7 +5,7 @@ import { engineThat, rememberingLog } from '../../../build-plan.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
-it('asks a registry no longer once the run is cancelled, and does not wait for the next try', async () => {
+it('sends no more requests to a registry after the run is cancelled, and does not wait for the next attempt', async () => {
   const asked: string[] = [];
   const engine = await engineThat((from, to) => {
     asked.push(from.url ?? '');
@@ -13,7 +13,7 @@ it('asks a registry no longer once the run is cancelled, and does not wait for t
   });
   const stop = new AbortController();
   const wait = globalThis.setTimeout;
-  // A pause ends with the signal, or never.
+  // Only the signal ends the pause.
   vi.spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms: number) => {
     if (ms !== 2_000) return wait(work, ms);
     queueMicrotask(() => stop.abort(new Cancelled()));

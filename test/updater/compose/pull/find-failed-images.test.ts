@@ -41,7 +41,7 @@ it.each<[name: string, references: string[], messages: string[], failed: string[
     ['acme/a:v1.0.1'],
   ],
   ['all, where none is named', [server, learning], ['no space left on device'], [server, learning]],
-])('blames %s', (_, references, messages, failed) => {
+])('reports as failed: %s', (_, references, messages, failed) => {
   const { code } = classifyPullFailure(messages.join('\n'), references);
   expect(findFailedImages(references, messages, code)).toEqual(failed);
 });

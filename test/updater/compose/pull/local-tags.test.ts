@@ -8,8 +8,8 @@ const image = (reference: string) => `/images/${reference}/json?manifests=1`;
 const ids = (images: ReadonlyMap<string, { id: string }>) =>
   [...images].map(([reference, { id }]) => [reference, id]);
 
-describe('localImages', () => {
-  it('asks for each reference once, and has those that are here, in the order asked for', async () => {
+describe('findLocalImages', () => {
+  it('requests each reference once, and returns the local images in the requested order', async () => {
     const asked: string[] = [];
     const engine = await engineThat((from, to) => {
       const path = decodeURIComponent(from.url ?? '');
@@ -25,8 +25,8 @@ describe('localImages', () => {
   });
 });
 
-describe('tags that are moved', () => {
-  /** Gives these answers, and records tags, or rejects them. */
+describe('tags of images', () => {
+  /** An engine with these responses, which records new tags or rejects them. */
   async function engineWith(answers: Record<string, unknown>, rejection: string | null = null) {
     const calls: string[] = [];
     const engine = await engineThat((from, to) => {
@@ -42,7 +42,7 @@ describe('tags that are moved', () => {
     return { engine, calls };
   }
 
-  /** With these images behind references, and containers of the project by image. */
+  /** Restores tags. `now` has image IDs by reference, and `containers` has start times by image ID. */
   async function restore(
     now: Record<string, string>,
     containers: Record<string, string> = {},
@@ -72,7 +72,7 @@ describe('tags that are moved', () => {
     return { lines, calls };
   }
 
-  it('moveTags moves each tag that names another image, and none that names the image already', async () => {
+  it('updateTags changes each tag that points to another image, and no other tag', async () => {
     const { engine, calls } = await engineWith({
       [image('acme/svc:latest')]: { Id: 'sha256:old' },
       [image('redis')]: { Id: 'sha256:redis-7' },
@@ -124,7 +124,7 @@ describe('tags that are moved', () => {
     expect(await restore({ 'worker:latest': 'sha256:w', ...now }, containers)).toEqual({ calls, lines });
   });
 
-  it('puts back each of several, also after one that stays', async () => {
+  it('restoreTags restores each tag, also after a tag that it does not change', async () => {
     const { calls, lines } = await restore(
       { 'svc:latest': 'sha256:new', 'worker:latest': 'sha256:x' },
       { 'sha256:new': started },
@@ -133,7 +133,7 @@ describe('tags that are moved', () => {
     expect(lines).toHaveLength(2);
   });
 
-  it('reports the error of the engine', async () => {
+  it('restoreTags reports the error of the engine', async () => {
     await expect(restore({ 'svc:latest': 'sha256:new' }, {}, 'no such image')).rejects.toThrow(
       'the engine failed to tag sha256:old: no such image',
     );

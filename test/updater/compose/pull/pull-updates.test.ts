@@ -30,7 +30,7 @@ afterEach(() => {
 
 const texts = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/worker:v1.0.0' }) };
 const digest = `sha256:${'d'.repeat(64)}`;
-/** With these images; its registry has the same digest behind every tag. */
+/** An engine with these images. The registry returns the same digest for every tag. */
 const local = (...references: string[]): Promise<Engine> =>
   engineWith({
     ...Object.fromEntries(
@@ -44,12 +44,12 @@ const local = (...references: string[]): Promise<Engine> =>
     ),
   });
 
-/** An installation, the plan for v1.1.0, and what is said; the services in `kept` have pull_policy never. */
+/** Pulls v1.1.0, and returns the images and the log. The services in `kept` have pull_policy never. */
 async function pullFor(kept: readonly string[], here: readonly string[]) {
   const more = Object.fromEntries(kept.map((name) => [name, { pull_policy: 'never' }]));
   const from = installed(texts, { model: modelOf(projectFiles(texts), more) });
   const { context: doors, lines } = runContext(await local(...here));
-  // A deadline that has passed: whatever is to be pulled ends there, and says what it was.
+  // The deadline has passed: a pull fails immediately, with the references in its error.
   const images = await pullUpdates(doors, planTo('v1.1.0', from), {
     ...{ deadline: 0, keepTags: false },
     journal: new Journal({ state: '/nonexistent', restore: async () => {} }, journalData()),
@@ -103,9 +103,9 @@ describe('pullAndPrepare', () => {
       null,
     ],
     ['by digest for a fetch, which moves no tag', [], null, null],
-  ])('pulls what a tag names here %s', async (_, argv, of, form) => {
+  ])('pulls an image that is on this machine %s', async (_, argv, of, form) => {
     const from = installed({ 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) });
-    // A deadline that has passed: what is to be pulled is told.
+    // The timeout has passed: the pull fails with the references in its error.
     const options = updateOptions(...argv);
     options.limits.pullTimeoutMs = 0;
     const { context } = runContext(await local(reference), options);
@@ -116,7 +116,7 @@ describe('pullAndPrepare', () => {
   });
 });
 
-it('finds the images to pull that services mount: those of the release, and missing ones', async () => {
+it('finds the mounted images to pull: images of the release, and missing images', async () => {
   const [engine, plan] = [
     await local('acme/assets:v1.1.0', 'acme/tools:v1'),
     planTo('v1.1.0', installed(texts)),
@@ -139,7 +139,7 @@ it.each([
   ['app.volume0', 'acme/assets:v1.1.0', true],
   ['app', 'acme/svc:v1.1.0', true],
   ['cron', 'acme/svc:v1.1.0', false],
-])('requires proof for the added image %s, %s: %s', (key, to, expected) => {
+])('requires verification of the added image %s, %s: %s', (key, to, expected) => {
   expect(isProvable(key, to, planTo('v1.1.0', installed(texts)).updates)).toBe(expected);
 });
 
@@ -155,7 +155,7 @@ describe('pullAdded', () => {
   const how = { deadline: 0, keepTags: false };
   const plan = planTo('v1.1.0', installed(texts));
 
-  it('notes what the tags name before it pulls', async () => {
+  it('records the current image of each tag in the journal before it pulls', async () => {
     const journal = begun();
     const added = new Map([
       ['cron', 'acme/cron:v2'],
@@ -170,7 +170,7 @@ describe('pullAdded', () => {
     ]);
   });
 
-  it('pulls by digest what a tag names here while no tag may move, also if the reference has no tag', async () => {
+  it('pulls a local image by digest while no tag may move, also if the reference has no tag', async () => {
     const added = new Map([
       ['cron', 'acme/cron:v2'],
       ['cache', 'redis'],
@@ -189,7 +189,7 @@ it.each([
   ['r.example:5000/svc', 'r.example:5000/svc:latest', true],
   ['acme/svc', 'acme/svc:v1.0.0', false],
   ['r.example:5000', 'r.example:5000/svc:latest', false],
-])('what is named %s is here with %s: %s', (named, pulled, isHere) => {
+])('addUntaggedReferences finds %s if %s was pulled: %s', (named, pulled, isHere) => {
   const here = image('sha256:one');
   const images = addUntaggedReferences(new Map([[pulled, here]]), [named]);
   expect(images.get(named)).toBe(isHere ? here : undefined);

@@ -38,7 +38,7 @@ describe('an image', () => {
       proven,
     ],
     ['named by its repository', image({ id: index }), { [repository]: [index] }],
-  ])('is the proven one by %s', (_, found, expected) => {
+  ])('is verified by %s', (_, found, expected) => {
     expect(held(found, expected)).not.toThrow();
   });
 
@@ -64,7 +64,7 @@ describe('an image', () => {
       { 'acme/svc': [index] },
       'is not part of a verified release',
     ],
-  ])('is refused that %s', (_, found, expected, why) => {
+  ])('is rejected if it %s', (_, found, expected, why) => {
     expect(held(found, expected)).toThrow(UpdateError);
     expect(held(found, expected)).toThrow(why);
   });

@@ -52,11 +52,11 @@ describe('checkProject', () => {
     ['the usual one', {}],
     ['what labels name', { files: ['/opt/svc/parts/more.yaml'], envFiles: ['/etc/svc/svc.env'] }],
     ['what lies in the directory', { files: ['/opt/svc/compose.prod.yaml'], envFiles: ['/opt/svc/.env'] }],
-  ])('takes %s', (_, changes) => {
+  ])('accepts %s', (_, changes) => {
     expect(() => check(changes)).not.toThrow();
   });
 
-  it('takes a directory of another spelling, and one that is mounted elsewhere', () => {
+  it('accepts the directory under another path or at another mount point', () => {
     const place = { name: 'svc', directory: '/data/svc', mountedAt: '/work' };
     const mounted = new HostPaths([bind('/opt/svc', '/work')]);
     expect(() => check({}, { place, paths: mounted })).not.toThrow();
@@ -97,7 +97,7 @@ describe('checkProject', () => {
     );
   });
 
-  it('is asked of a journal before compose is called', async () => {
+  it('checks the journal before compose is called', async () => {
     const context = { engine: await engineWith({}), log: rememberingLog().log, options: updateOptions() };
     const data = journalData({ project: { ...project, files: ['/tmp/evil.yaml'] } });
     await expect(
@@ -111,11 +111,11 @@ describe('checkFiles', () => {
     ...{ path, real: path, before: null, after: 'a', backup: null, owner: null, temporary: `${path}.new` },
   });
 
-  it('takes the files of the project', () => {
+  it('accepts the files of the project', () => {
     expect(() => checkFiles({ files: [file('/opt/svc/.env')] }, ['/opt/svc/.env'], '/opt/svc')).not.toThrow();
   });
 
-  it('refuses any other', () => {
+  it('refuses any other file', () => {
     const files = [file('/opt/svc/.env'), file('/etc/cron.d/x')];
     expect(() => checkFiles({ files }, ['/opt/svc/.env'], '/opt/svc')).toThrow(
       expect.objectContaining({
@@ -127,7 +127,7 @@ describe('checkFiles', () => {
   });
 });
 
-describe('checkPoints', () => {
+describe('checkRestorePoints', () => {
   const run = '20261121T104207Z';
   const check = (directory: string, asked = '/opt/svc/.svc-updater/restore') =>
     checkRestorePoints(
@@ -141,9 +141,9 @@ describe('checkPoints', () => {
     ['in it, although another directory is asked for', `/opt/svc/.svc-updater/restore/${run}`, '/mnt'],
     ['in a folder of it that is asked for', `/opt/svc/points/svc-0a1b-${run}`, '/opt/svc/points'],
     ['outside, where it was mounted', `/mnt/svc-0a1b-${run}`],
-  ])('accepts one %s', (_, ...given) => expect(() => check(...given)).not.toThrow());
+  ])('accepts a restore point %s', (_, ...given) => expect(() => check(...given)).not.toThrow());
 
-  it('accepts a run without one', () => {
+  it('accepts a run without a restore point', () => {
     for (const point of [null, undefined])
       expect(() =>
         checkRestorePoints({ project, ...(point === null && { point }) }, '/mnt', '/opt/svc'),
@@ -156,7 +156,7 @@ describe('checkPoints', () => {
     ['deeper than restore points are', `/opt/svc/.svc-updater/restore/x/${run}`],
     ['among the backups', `/opt/svc/.svc-updater/backup/${run}`],
     ['in a folder that is not asked for', `/opt/svc/points/${run}`],
-  ])('refuses one %s', (_, ...given) =>
+  ])('refuses a restore point %s', (_, ...given) =>
     expect(() => check(...given)).toThrow(
       expect.objectContaining({
         code: 'unexpected-file',

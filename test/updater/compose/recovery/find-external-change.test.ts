@@ -15,7 +15,7 @@ const sidecar = container('sidecar-1', { imageId: 'sha256:sidecar' });
 const database = container('database-1', { imageId: 'sha256:database' });
 const before = [app, worker, sidecar, database];
 
-/** Made since, in place of `sidecar-1` or another, or beside it. */
+/** A container that was created after the run began, as a replacement or in addition. */
 const made = (place: string, image = 'new'): Container =>
   container(`${place}-made`, { imageId: `sha256:${image}` });
 
@@ -32,7 +32,7 @@ const goingBack = { at: 'rolling-back', from: 'replacing', ending: ending('faile
 interface Found {
   files?: FileState[];
   now?: readonly Container[];
-  /** What the reference that is moved to stands for. */
+  /** ID of the image that the new reference points to now. */
   image?: string | null;
 }
 
@@ -64,7 +64,7 @@ describe('findLaterChange, after a run that was killed', () => {
     ['whose containers are gone: it was about none yet', { files: [], now: [] }, null],
     ['beside which somebody made a container', { now: [...before, made('app-2', 'any')] }, null],
     ['in whose files somebody has been', { files: ['other'] }, envChanged],
-  ])('in the pull, and %s', (_, found, expected) => {
+  ])('during the pull, and %s', (_, found, expected) => {
     expect(laterChange({ state: { at: 'pulling' } }, found)).toBe(expected);
   });
 
@@ -117,7 +117,7 @@ describe('findLaterChange, after a run that was killed', () => {
       'acme/svc:v1.1.0 now points to a different image',
     ],
     ['whose image is gone', { image: null }, 'acme/svc:v1.1.0 now points to a different image'],
-  ])('in replacing, and %s', (_, found, expected) => {
+  ])('while it replaced containers, and %s', (_, found, expected) => {
     for (const at of ['replacing', 'verifying'] as const)
       expect(laterChange({ state: { at }, changeover: replacing }, found)).toBe(expected);
   });
@@ -129,11 +129,11 @@ describe('findLaterChange, after a run that was killed', () => {
     ['had not removed the new app yet', { now: [made('app-1'), worker] }, null],
     ['whose app runs an image of neither', { now: [made('app-1', 'other')] }, appMade],
     ['whose new image is gone', { image: null }, null],
-  ])('in going back, and %s', (_, found, expected) => {
+  ])('during the rollback, and %s', (_, found, expected) => {
     expect(laterChange({ state: goingBack, changeover: replacing }, found)).toBe(expected);
   });
 
-  it('takes a tag that was published again with the same content for the same image', () => {
+  it('accepts a tag that was published again with the same content', () => {
     const image = { reference: 'acme/svc:v1.1.0', id: 'sha256:index-1', manifests: ['sha256:amd64'] };
     const moved = [movedService('app', { image })];
     const data = journalData({
@@ -149,7 +149,7 @@ describe('findLaterChange, after a run that was killed', () => {
     expect(found('sha256:index-2', 'sha256:other')).toBe('svc-app-1 was created by another process');
   });
 
-  it('looks at the image of every service, and not at one that a follower keeps', () => {
+  it('checks the image of every service, except the unchanged image of a follower', () => {
     const moved = [
       movedService('sidecar', { follows: true, image: null }),
       movedService('app'),

@@ -9,15 +9,15 @@ import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
 import type { OpenState } from '../../../../src/updater/run/state/run-state.ts';
 import { changeover, ending, journalData } from '../../../build.ts';
 
-/** Every value of all that the plan looks at. A few combinations occur in no run: they are planned for all the same. */
+/** All values of every input of the plan. Some combinations never occur, but are tested as well. */
 const domains = {
   laterChange: [null, '.env matches neither the original file nor the file that the update wrote'],
   ended: ['killed', 'crashed', 'broken'],
-  /** From `saving` on the journal has what is to be replaced. */
+  /** From `saving` on, the journal contains the rollout. */
   stage: ['pulling', 'saving', 'writing', 'replacing', 'verifying', 'restoring'],
-  /** It was putting everything back, to `begin anew` or to `end`. */
+  /** The run was rolling back, to start over (`begin anew`) or with a final outcome (`end`). */
   goingBack: ['no', 'begin anew', 'end'],
-  /** Data was saved, or is about to be. */
+  /** The run has a restore point, complete or not. */
   hasPoint: [false, true],
   started: [false, true],
   newHasStarted: [false, true],
@@ -28,10 +28,10 @@ const domains = {
 } as const;
 type Domains = typeof domains;
 type Situation = { [K in keyof Domains]: Domains[K][number] };
-/** What a row of the table is about: what it does not name may be anything. */
+/** The inputs of a table row; an omitted input can have any value. */
 type Given = { [K in keyof Domains]?: readonly Domains[K][number][] };
 
-/** All that the domains allow of what is given. */
+/** All combinations with these inputs. */
 function situations(given: Given): Situation[] {
   let all: Partial<Situation>[] = [{}];
   for (const [key, values] of Object.entries({ ...domains, ...given }))
@@ -66,14 +66,14 @@ function step(situation: Situation): RecoveryStep {
   return planRecovery(data, facts);
 }
 
-/** `undo, then repeat` */
+/** For example `undo, then repeat`. */
 const words = (planned: RecoveryStep): string =>
   planned.kind === 'undo' ? `${planned.kind}, then ${planned.afterwards.kind}` : planned.kind;
 
 const ours: Given = { laterChange: [null] };
 const unfinished: Given = { ...ours, ended: ['killed'], goingBack: ['no'] };
 const crashed: Given = { ...ours, ended: ['crashed'], goingBack: ['no'] };
-/** Nothing of the new version was meant to run yet. */
+/** Stages in which the new version must not run yet. */
 const notReplacing = ['pulling', 'saving', 'writing'] as const;
 const replacing = ['replacing', 'verifying'] as const;
 const notReplaced: Given = { ...unfinished, stage: notReplacing };
@@ -171,14 +171,14 @@ const rows: [situation: string, given: Given, step: string][] = [
   ['a rollback, killed each time', { ...toBeginAnew, ...tooOften }, 'undo, then give-up'],
 ];
 
-describe('planEarlier', () => {
+describe('planRecovery', () => {
   it.each(rows)('%s', (_, given, expected) => {
     const all = situations(given);
     expect(all).not.toEqual([]);
     expect(all.filter((situation) => words(step(situation)) !== expected)).toEqual([]);
   });
 
-  it('has one row of this table for every situation', () => {
+  it('has exactly one table row for every situation', () => {
     const named = rows.flatMap(([, given]) => situations(given).map((each) => JSON.stringify(each)));
     expect(named.toSorted()).toEqual(
       situations({})
@@ -187,7 +187,7 @@ describe('planEarlier', () => {
     );
   });
 
-  it('lets one container start four times, as often as the launcher has the engine start it', () => {
+  it('allows four starts of one container, as many as the launcher configures in the engine', () => {
     expect(maxAttempts).toBe(4);
     const now: PreviousRunFacts = {
       isOwn: true,

@@ -26,7 +26,7 @@ it.each([
   ['is restarting', [{ status: 'restarting' }], true],
   ['is unhealthy', [{ health: 'unhealthy' }], true],
   ['is healthy in one of two containers', [{ status: 'restarting' }, {}], undefined],
-])('says of an app that %s whether it was well', (_, changes, isUnwell) => {
+])('reports whether an app that %s was unhealthy before the update', (_, changes, isUnwell) => {
   const app = changes.map((each, at) => container(`app-${at + 1}`, each));
   const installation = installed(texts, { services: { app } });
   expect(projectOutcomeFactsOf({ ...emptyProjectRunState(), installation }).isUnwell).toBe(isUnwell);

@@ -31,7 +31,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-it('is told of a hook before compose is called to run it', async () => {
+it('records a start hook in the journal before compose runs the hook', async () => {
   const host = await startPlainEngine(
     ({ url = '' }, to) => void to.end(url.startsWith('/containers/json') ? '[]' : '{}'),
   );
@@ -70,7 +70,7 @@ it.each<[what: string, stopTimeouts: number[], minutes: number]>([
   ['one may take an hour to stop', [3_600], 75],
   ['two are stopped one after another', [3_600, 60], 76],
   ['one is never ended hard', [10, Number.POSITIVE_INFINITY], Number.POSITIVE_INFINITY],
-])('cuts off no stop: where %s', (_, stopTimeouts, minutes) => {
+])('computes a timeout for up that interrupts no stop if %s', (_, stopTimeouts, minutes) => {
   const app = stopTimeouts.map((stopTimeout, index) => container(`app-${index + 1}`, { stopTimeout }));
   const others = [container('db-1', { stopTimeout: 600 }), container('app-9', { status: 'exited' })];
   expect(computeUpTimeoutMs('app', [...app, ...others])).toBe(minutes * 60_000);

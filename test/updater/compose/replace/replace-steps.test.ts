@@ -44,10 +44,10 @@ const both = [movedService('app'), movedService('worker')];
 const cache = movedService('cache', { added: { replicas: 2, isSeparate: true } });
 const newCaches = ['cache-1', 'cache-2'].map((id) => container(id, { imageId: cache.image?.id ?? '' }));
 
-describe('replaceSteps, if a release has other services', () => {
+describe('listReplaceSteps, if a release has other services', () => {
   const app = movedService('app', { awaits: ['cache'] });
 
-  it('starts and awaits new services before anything stops', () => {
+  it('starts new services and waits for them before it stops any service', () => {
     const worker = movedService('worker');
     const old = containers('app-1 worker-1');
     const rest = ['await cache for app', 'stop worker-1', 'up app x1', 'up worker x1'];
@@ -59,7 +59,7 @@ describe('replaceSteps, if a release has other services', () => {
     ]);
   });
 
-  it('starts a new service once another new one is healthy', () => {
+  it('starts a new service after the new service that it depends on is healthy', () => {
     const added = { replicas: 1, isSeparate: true };
     const front = movedService('front', { added, awaits: ['cache'] });
     expect(steps([cache, front, movedService('app')], containers('app-1'))).toEqual([
@@ -96,12 +96,12 @@ describe('replaceSteps, if a release has other services', () => {
   });
 });
 
-describe('replaceSteps, in an ordinary run', () => {
-  it('stops the worker while the old app answers, then replaces the app, then the worker', () => {
+describe('listReplaceSteps, in an ordinary run', () => {
+  it('stops the worker while the old app is running, then replaces the app, then the worker', () => {
     expect(steps(both, containers('app-1 worker-1'))).toEqual(['stop worker-1', 'up app x1', 'up worker x1']);
   });
 
-  it('stops what may take longer than a request by itself, just before it is replaced', () => {
+  it('stops a container with a long stop timeout in a separate step, just before it is replaced', () => {
     const moved = [...both, movedService('sidecar', { follows: true, image: null })];
     const old = (grace: number) => [
       container('app-1', { stopTimeout: grace }),
@@ -120,7 +120,7 @@ describe('replaceSteps, in an ordinary run', () => {
     expect(steps(moved, old(30))).not.toContain('stop app-1');
   });
 
-  it('says where commands of the new image run before the start', () => {
+  it('marks the services for which commands of the new image run before the start', () => {
     const hooked = [
       movedService('app', { hasStartHook: true }),
       movedService('worker', { hasStartHook: true }),
@@ -131,7 +131,7 @@ describe('replaceSteps, in an ordinary run', () => {
     ]);
   });
 
-  it('runs what runs once while the workers are stopped, before those that come after it', () => {
+  it('runs migrations while the workers are stopped, before the services that follow', () => {
     const migrate = movedService('migrate', { runsOnce: true, hasStartHook: true });
     const late = movedService('seed', { runsOnce: true, awaits: ['app'] });
     expect(
@@ -149,7 +149,7 @@ describe('replaceSteps, in an ordinary run', () => {
     );
   });
 
-  it('keeps replica counts, stopped ones too', () => {
+  it('keeps the number of replicas, including stopped ones', () => {
     expect(steps(both, containers('app-1 app-2 worker-1 worker-2! worker-3'))).toEqual([
       'stop worker-1 worker-3',
       'up app x2',
@@ -157,7 +157,7 @@ describe('replaceSteps, in an ordinary run', () => {
     ]);
   });
 
-  it('waits for a healthy app where the worker depends on it', () => {
+  it('waits for a healthy app if the worker depends on it', () => {
     const moved = [movedService('app'), movedService('worker', { awaits: ['app'] })];
     expect(steps(moved, containers('app-1 worker-1'))).toEqual([
       'stop worker-1',
@@ -168,7 +168,7 @@ describe('replaceSteps, in an ordinary run', () => {
     expect(steps(moved, containers('app-1 worker-1!'))).not.toContain('await app for worker');
   });
 
-  it('removes leftovers first and recreates by force what shares a namespace', () => {
+  it('removes leftovers first, and forces the recreation of services that share a namespace', () => {
     const follower = (name: string) => movedService(name, { follows: true, image: null });
     const moved = [movedService('app'), follower('sidecar'), follower('shell')];
     const old = containers('app-1 sidecar-1 shell-1!');
@@ -181,10 +181,10 @@ describe('replaceSteps, in an ordinary run', () => {
   });
 });
 
-describe('replaceSteps, beside another compose call', () => {
+describe('listReplaceSteps, during a concurrent compose command', () => {
   const temporary = (id: string) => container(id, { status: 'created', name: `0123456789ab_svc-${id}` });
 
-  it('leaves alone what is made for other services', () => {
+  it('ignores temporary containers of other services', () => {
     const old = containers('app-1 worker-1 db-1');
     expect(steps(both, old, old, [temporary('db-1')])).toEqual([
       'stop worker-1',
@@ -194,7 +194,7 @@ describe('replaceSteps, beside another compose call', () => {
     expect(steps(both, old, old, [temporary('db-1'), temporary('app-1')])[0]).toBe('remove 1');
   });
 
-  it('leaves alone what is made beside a container that is new already: that call is about to remove it', () => {
+  it('ignores temporary containers of an already updated service, because they belong to the concurrent compose command', () => {
     const old = containers('app-1 worker-1');
     expect(steps(both, old, [fresh('app-1'), fresh('worker-1')], [temporary('app-1')])).toEqual([]);
     expect(steps(both, old, [fresh('app-1'), ...containers('worker-1!')], [temporary('app-1')])).toEqual([
@@ -203,34 +203,34 @@ describe('replaceSteps, beside another compose call', () => {
   });
 });
 
-describe('replaceSteps, after a kill', () => {
+describe('listReplaceSteps, after a run was killed', () => {
   const old = containers('app-1 worker-1');
   const stopped = containers('worker-1!');
 
-  it('starts what was made and never started', () => {
+  it('starts a container that was created but never started', () => {
     expect(steps(both, old, [fresh('app-1', { status: 'created' }), ...stopped])).toEqual([
       'up app x1',
       'up worker x1',
     ]);
   });
 
-  it('gives the one its name whose predecessor is gone: it holds the anonymous volumes', () => {
+  it('renames a new container whose predecessor is gone, because it has the anonymous volumes', () => {
     const nameless = fresh('app-1', { status: 'created', name: '0123456789ab_svc-app-1' });
     expect(steps(both, old, [nameless, ...stopped])).toEqual(['name app-1+', 'up app x1', 'up worker x1']);
   });
 
-  it('makes what is gone', () => {
+  it('creates missing containers', () => {
     expect(steps(both, old, stopped)).toEqual(['up app x1', 'up worker x1']);
     expect(steps(both, old, [])).toEqual(['up app x1', 'up worker x1']);
   });
 
-  it('replaces the rest of the replicas', () => {
+  it('replaces the remaining replicas', () => {
     const three = containers('app-1 worker-1 worker-2 worker-3!');
     const now = [fresh('app-1'), fresh('worker-1'), ...containers('worker-2! worker-3!')];
     expect(steps(both, three, now)).toEqual(['up worker x3']);
   });
 
-  it('stops again what `up` had started', () => {
+  it('stops containers again that were stopped before `up` started them', () => {
     const two = containers('app-1 worker-1 worker-2!');
     const now = [fresh('app-1'), fresh('worker-1'), fresh('worker-2')];
     expect(steps(both, two, now)).toEqual(['up worker x2']);
@@ -255,16 +255,16 @@ describe('replaceSteps, after a kill', () => {
       ['has failed', [fresh('migrate-1', { status: 'exited', exitCode: 3 })], true],
       ['has ended well', [fresh('migrate-1', { status: 'exited', exitCode: 0 })], false],
       ['of the old image has ended well', [container('migrate-1+', { status: 'exited', exitCode: 0 })], true],
-    ])('runs one that %s, or not', (_, now, isRun) => {
+    ])('decides whether to run a migration again that %s', (_, now, isRun) => {
       expect(after(...now)).toEqual([...(isRun ? ['run migrate x1 once'] : []), ...rest]);
     });
 
-    it('runs none where the others are done, although somebody has removed it', () => {
+    it('does not run a removed migration again if all other services are new', () => {
       expect(steps([migrate, ...both], [...old, ran1], [fresh('app-1'), fresh('worker-1')])).toEqual([]);
     });
   });
 
-  it('does not force a follower that is new already', () => {
+  it('does not force the recreation of a follower that is already new', () => {
     const moved = [movedService('app'), movedService('sidecar', { follows: true, image: null })];
     const now = [fresh('app-1'), container('sidecar-1+', { status: 'created' })];
     expect(steps(moved, containers('app-1 sidecar-1'), now)).toEqual(['up sidecar x1']);

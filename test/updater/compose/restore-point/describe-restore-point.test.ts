@@ -52,7 +52,9 @@ it.each<[number, number, string]>([
   [11.2, 11.2, 'about 12 s'],
   [0, 0, 'about 1 s'],
   [100, 900, '2 to 15 min'],
-])('from %d to %d s is %s', (least, most, words) => expect(formatEstimate([least, most])).toBe(words));
+])('formats an estimate from %d to %d s as %s', (least, most, words) =>
+  expect(formatEstimate([least, most])).toBe(words),
+);
 
 it.each<[least: number, most: number, limit: number | null, result: string | null]>([
   [100, 900, null, null],
@@ -60,7 +62,7 @@ it.each<[least: number, most: number, limit: number | null, result: string | nul
     100,
     901,
     null,
-    'svc is expected to be unavailable for 2 to 16 min while the data is saved; --max-downtime',
+    'svc is expected to be unavailable for 2 to 16 min while the data is saved; use --max-downtime to set a limit',
   ],
   [100, 901, 901, null],
   [

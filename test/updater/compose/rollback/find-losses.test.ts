@@ -23,7 +23,7 @@ const whole = container('app-1', {
   networks: ['svc_internal', 'svc_proxy', 'joined-by-hand'],
   published: ['8080/tcp', '9090/tcp'],
   requestedMounts: [mount('bind', '/opt/svc/data', '/data'), mount('volume', 'db', '/db')],
-  // Some engines show a bind by another path than the one that was asked for.
+  // Some engines report a bind with another path than the requested one.
   mounts: [
     ...[mount('bind', '/host_mnt/opt/svc/data', '/data'), mount('volume', 'db', '/db')],
     mount('volume', volume, '/cache'),
@@ -31,7 +31,7 @@ const whole = container('app-1', {
 });
 
 describe('findLosses', () => {
-  it('finds none where all is as it was', () => {
+  it('finds no loss if nothing has changed', () => {
     expect(findLosses(record(whole), before, whole)).toEqual([]);
     const stopped = { ...whole, status: 'exited', published: [] };
     expect(findLosses(record(stopped), before, stopped)).toEqual([]);
@@ -49,13 +49,13 @@ describe('findLosses', () => {
     [{ mounts: whole.mounts.slice(0, 2) }, `does not have ${volume} mounted at /cache/`],
     [{ status: 'exited' }, 'is exited'],
     [{ health: 'unhealthy' }, 'is unhealthy'],
-  ])('%j', (change, loss) => {
+  ])('reports the loss after the change %j', (change, loss) => {
     expect(findLosses(record(whole), before, change === null ? undefined : { ...whole, ...change })).toEqual([
       `svc-app-1 ${loss}`,
     ]);
   });
 
-  it('asks for the content of the image, under whatever index it was found', () => {
+  it('compares the content of the image, not its index', () => {
     const content = { ...whole, imageManifest: 'sha256:amd64' };
     const again = { ...content, imageId: 'sha256:index-2' };
     expect(findLosses(record(content), before, again)).toEqual([]);
@@ -63,7 +63,7 @@ describe('findLosses', () => {
     expect(findLosses(record(content), before, another)).toEqual(['svc-app-1 is running a different image']);
   });
 
-  it('does not ask for more than there was', () => {
+  it('does not require more than before the update', () => {
     const unwell = { ...whole, health: 'unhealthy' };
     expect(findLosses(record(whole, { well: false }), before, unwell)).toEqual([]);
     const loops = { ...whole, status: 'restarting', published: [] };

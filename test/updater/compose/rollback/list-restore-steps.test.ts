@@ -14,9 +14,9 @@ interface Case {
   moved?: MovedService[];
   before?: ContainerRecord[];
   now: Container[];
-  /** Ids without a blueprint. */
+  /** Ids of containers without a snapshot. */
   unknown?: string[];
-  /** What this process has done already. */
+  /** Ids of containers that this process has already recreated or started. */
   rebuilt?: string[];
   started?: string[];
 }
@@ -163,6 +163,6 @@ it.each<[why: string, state: Case, expected: string[]]>([
     },
     ['stop-old sidecar-1', 'start sidecar-1', 'await app-1 sidecar-1', 'compare app-1 sidecar-1'],
   ],
-])('%s', (_, state, expected) => {
+])('lists the restore steps: %s', (_, state, expected) => {
   expect(steps(state)).toEqual(expected);
 });

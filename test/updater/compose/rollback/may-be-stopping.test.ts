@@ -16,32 +16,32 @@ function stopping(before: Container[], now: Container[], wasKilled = false): str
   return findStoppingContainers(plan, separateLeftovers(now), { wasKilled }).map(({ id }) => id);
 }
 
-describe('containers that still run and may have been told to stop', () => {
+describe('running containers that may be stopping', () => {
   const all = [app, worker, sidecar];
 
-  it('are the workers, which are stopped before all else, and no app that nobody has touched', () => {
+  it('are the workers, which are stopped first, but not an unchanged app', () => {
     expect(stopping(all, all)).toEqual([worker.id]);
     expect(stopping(all, [app, { ...worker, status: 'exited' }, sidecar])).toEqual([]);
     expect(stopping(all, [app, { ...worker, status: 'paused' }, sidecar])).toEqual([]);
   });
 
-  it('are those of a service that compose has begun to replace', () => {
+  it('are the containers of a service that compose has started to replace', () => {
     expect(stopping(all, [app, made, sidecar])).toEqual([app.id]);
     expect(stopping([app, app2], [{ ...app, status: 'exited' }, app2])).toEqual([app2.id]);
     expect(stopping([app, app2], [app2])).toEqual([app2.id]);
-    // It was down before.
+    // The app was stopped before the update.
     const down: Container = { ...app, status: 'exited' };
     expect(stopping([down, app2], [down, app2])).toEqual([]);
   });
 
-  it('are those that the engine was heard to stop', () => {
+  it('are the containers whose stop the engine has reported', () => {
     const plan = changeover({ moved, containers: all.map((each) => record(each)) });
     expect(findStoppingContainers(plan, separateLeftovers([app, sidecar]), { stopping: [app.id] })).toEqual([
       app,
     ]);
   });
 
-  it('are all after a kill', () => {
+  it('are all containers after a run was killed', () => {
     expect(stopping(all, all, true)).toEqual([app.id, worker.id, sidecar.id]);
   });
 });

@@ -28,7 +28,7 @@ const planned = {
 const nothing = { unexpected: [], otherMeanings: [], alsoMoved: [] };
 const moved = { app: { image: 'svc:v1.1.0' }, worker: { image: 'svc:v1.1.0' }, db: { image: 'db:1' } };
 
-describe('prove', () => {
+describe('compareModels', () => {
   it('accepts exactly the planned images', () => {
     expect(compareModels(before, model(moved), planned)).toEqual(nothing);
   });
@@ -66,13 +66,13 @@ describe('prove', () => {
     shares: () => shares,
   });
 
-  it('accepts what comes from the version variable', () => {
+  it('accepts changes that come from the version variable', () => {
     expect(compareModels(model(v('v1.0.0')), model(v('v1.1.0')), plan('v1.1.0'))).toEqual(nothing);
   });
 
   const with_ = (to: string, more: object) => model({ ...v(to), ...more });
 
-  it('names another service of the same publisher that moves along', () => {
+  it('lists another service of the same publisher that is also updated', () => {
     const [from, to] = ['acme/proxy:v1.0.0-slim', 'acme/proxy:v1.1.0-slim'];
     const before = with_('v1.0.0', { other: { image: from } });
     const after = with_('v1.1.0', { other: { image: to } });
@@ -91,7 +91,7 @@ describe('prove', () => {
   it.each([
     ["another of Docker's own images", 'wordpress', 'nginx', false],
     ['of the same registry without publishers', 'host:5000/x', 'host:5000/y', true],
-  ])('takes an image for one of the release, or for none: %s', (_, app, web, isOne) => {
+  ])('decides whether an image belongs to the release: %s', (_, app, web, isOne) => {
     const at = (tag: string) => model({ app: { image: `${app}:${tag}` }, web: { image: `${web}:${tag}` } });
     const images = new Map([['app', `${app}:v1.1.0`]]);
     const proof = compareModels(at('v1.0.0'), at('v1.1.0'), { ...plan('v1.1.0'), images });
@@ -124,7 +124,7 @@ describe('prove', () => {
       { db: { volumes: [{ type: 'bind', source: '/srv/v1.1.0', target: '/d' }] } },
       'services.db.volumes.0.source: "/srv/v1.0.0" → "/srv/v1.1.0"',
     ],
-  ])('tells what the version variable says besides: %s', (_, from, to, expected) => {
+  ])('reports other uses of the version variable: %s', (_, from, to, expected) => {
     const proof = compareModels(with_('v1.0.0', from), with_('v1.1.0', to), plan('v1.1.0'));
     expect(proof).toEqual({ ...nothing, otherMeanings: [expect.stringContaining(expected)] });
   });
@@ -145,7 +145,7 @@ describe('prove', () => {
       mounts('acme/assets:v1.0.0', 'bind'),
       { ...nothing, otherMeanings: [expect.stringContaining('services.web.volumes.0.source')] },
     ],
-  ])('judges a mounted image that moves with the version: one %s', (_, name, mounted, expected) => {
+  ])('evaluates a mounted image that changes with the version: a mount %s', (_, name, mounted, expected) => {
     const at = (to: string) => {
       const { app } = v(to);
       const own = JSON.parse(JSON.stringify(mounted).replace('v1.0.0', to));
@@ -154,7 +154,7 @@ describe('prove', () => {
     expect(compareModels(at('v1.0.0'), at('v1.1.0'), plan('v1.1.0'))).toEqual(expected);
   });
 
-  it('tells of a volume whose name says the version', () => {
+  it('reports a volume whose name contains the version', () => {
     const before = model(v('v1.0.0'), { volumes: { data: { name: 'data-v1.0.0' } } });
     const after = model(v('v1.1.0'), { volumes: { data: { name: 'data-v1.1.0' } } });
     expect(compareModels(before, after, plan('v1.1.0')).otherMeanings).toEqual([
@@ -162,7 +162,7 @@ describe('prove', () => {
     ]);
   });
 
-  it('accepts an inline config that says the version, and no other change in it', () => {
+  it('accepts an inline config that contains the version, but no other change in it', () => {
     const configs = (content: string) =>
       model(v(content.slice(-6)), { configs: { about: { name: 'about', content } } });
     const after = configs('this is v1.1.0');
@@ -170,7 +170,7 @@ describe('prove', () => {
     expect(compareModels(configs('that is v1.0.0'), after, plan('v1.1.0')).unexpected).toHaveLength(1);
   });
 
-  it('tells of a config whose file is named by the version: that leads elsewhere, as a mount would', () => {
+  it('reports a config whose file name contains the version, because the config would be another file', () => {
     const configs = (to: string) =>
       model(v(to), { configs: { about: { name: 'about', file: `/srv/svc/${to}.ini` } } });
     expect(compareModels(configs('v1.0.0'), configs('v1.1.0'), plan('v1.1.0'))).toEqual({
@@ -179,7 +179,7 @@ describe('prove', () => {
     });
   });
 
-  it('accepts what comes from a variable that was not set before, and nothing that only holds its value', () => {
+  it('accepts changes from a variable that was not set before, but no other change that contains its value', () => {
     const says = (image: string, a: string) => model({ app: { image, labels: { a } } });
     const set = (from: string, to: string) =>
       compareModels(says('svc:latest', from), says('svc:v1.1.0', to), {
@@ -192,7 +192,7 @@ describe('prove', () => {
     expect(set('was ', 'is v1.1.0').unexpected).toEqual(['services.app.labels.a: "was " → "is v1.1.0"']);
   });
 
-  it('accepts an extension that holds the image, and nothing else that changes there', () => {
+  it('accepts an extension that contains the image, but no other change in extensions', () => {
     const held = (image: string) => ({ ...moved, app: { image }, worker: { image } });
     const before = model(held('svc:v1.0.0'), { 'x-app': { image: 'svc:v1.0.0' }, 'x-b': 'svc:v1.0.0' });
     const after = model(held('svc:v1.1.0'), { 'x-app': { image: 'svc:v1.1.0' }, 'x-b': 'svc:v1.0.0-x' });
@@ -213,7 +213,7 @@ describe('substitutionsOf', () => {
   };
   const edit = { file: path, line: 1, variable: 'V' };
 
-  it('are the values, old to new', () => {
+  it('returns the old and the new value of a variable', () => {
     const edits = [{ ...edit, start: 2, end: 4, before: 'v1', after: 'v2' }];
     expect(substitutionsOf(files, edits)).toEqual([{ from: 'v1', to: 'v2' }]);
     expect(
@@ -227,7 +227,7 @@ describe('substitutionsOf', () => {
   it.each([
     ['appended', { ...edit, start: 5, end: 5, before: '', after: 'V=canary\n' }],
     ['empty until now', { ...edit, start: 2, end: 2, before: '', after: 'canary' }],
-  ])('tell which defaults no longer count: %s', (_, given) => {
+  ])('returns the defaults that no longer apply: %s', (_, given) => {
     expect(substitutionsOf(files, [given])).toEqual([
       { from: '', to: 'canary' },
       { from: 'latest', to: 'canary' },

@@ -14,7 +14,7 @@ const app = (more: object) => ({
   services: { ...before.services, app: { ...before.services.app, ...more } },
 });
 
-describe('proveSettings', () => {
+describe('checkSettingsChanges', () => {
   it.each([
     ['environment variables', app({ environment: { A: 'x', B: 'y' } })],
     [
@@ -45,7 +45,7 @@ describe('proveSettings', () => {
       { services: { ...before.services, environment: { image: 'x' } } },
       'services.environment',
     ],
-  ])('refuses %s, without its value', (_, after, detail) => {
+  ])('refuses a change of %s, without printing its value', (_, after, detail) => {
     expect(() => prove(after)).toThrow(expect.objectContaining({ code: 'proof-failed', detail: [detail] }));
   });
 });

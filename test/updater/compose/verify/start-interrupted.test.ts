@@ -16,7 +16,7 @@ const left = (now: Container[], before: Container[] = [app, db]): string[] =>
     separateLeftovers(now),
   ).map(({ id }) => id);
 
-describe('what another compose call has begun with of other services', () => {
+describe('findInterruptedStarts', () => {
   it.each<[string, Container[], string[]]>([
     ['nothing where all is as it was', [app, db], []],
     ['the old one while it runs still', [app, db, made()], [db.id]],
@@ -29,11 +29,11 @@ describe('what another compose call has begun with of other services', () => {
       [app, made({ labels: app.labels, name: 'fedcba987654_svc-app-1' }), db],
       [],
     ],
-  ])('is %s', (_, now, expected) => {
+  ])('returns %s', (_, now, expected) => {
     expect(left(now)).toEqual(expected);
   });
 
-  it('is nothing that was down before', () => {
+  it('ignores containers that were stopped before', () => {
     expect(left([app, made({ name: 'svc-db-1' })], [app, exited])).toEqual([]);
   });
 });

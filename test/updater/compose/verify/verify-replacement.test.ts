@@ -10,7 +10,7 @@ import { changeover, container, movedService, record } from '../../../build.ts';
 const made = (place: string, imageId = 'sha256:new'): Container =>
   container(place, { id: `${place}-new`, imageId });
 
-describe('runsAnother', () => {
+describe('hasUnexpectedImage', () => {
   const keeps = movedService('sidecar', { follows: true, image: null });
   const replaced = changeover({ moved: [movedService('app'), movedService('worker'), keeps] });
 
@@ -19,11 +19,11 @@ describe('runsAnother', () => {
     ['the app runs the old image', container('app-1'), true],
     ['a worker runs an image of nobody', made('worker-1', 'sha256:other'), true],
     ['a follower keeps its image', made('sidecar-1', 'sha256:sidecar'), false],
-  ])('%s', (_, found, expected) => {
+  ])('compares the running image with the plan: %s', (_, found, expected) => {
     expect(hasUnexpectedImage(replaced, found)).toBe(expected);
   });
 
-  it('holds each service against its own image', () => {
+  it('compares each service with its own image', () => {
     const image = { reference: 'acme/worker:v1.1.0', id: 'sha256:new-worker' };
     const moved = [movedService('app'), movedService('worker', { image })];
     expect(hasUnexpectedImage(changeover({ moved }), made('worker-1', 'sha256:new-worker'))).toBe(false);
@@ -31,7 +31,7 @@ describe('runsAnother', () => {
   });
 });
 
-it('runs what was pulled where the tag was published again with the same content', () => {
+it('hasUnexpectedImage accepts a tag that was published again with the same content', () => {
   const image = { reference: 'acme/svc:latest', id: 'sha256:index-2', manifests: ['sha256:amd64'] };
   const replaced = changeover({ moved: [movedService('app', { image })] });
   const app = { ...container('app-1'), imageId: 'sha256:index-1' };
@@ -39,7 +39,7 @@ it('runs what was pulled where the tag was published again with the same content
   expect(hasUnexpectedImage(replaced, { ...app, imageManifest: 'sha256:old' })).toBe(true);
 });
 
-describe('changedOthers', () => {
+describe('findChangedContainers', () => {
   const others = [container('database-1'), container('cache-1')];
   const before = [container('app-1'), container('worker-1'), ...others];
   const replaced = changeover({ containers: before.map((each) => record(each)) });
@@ -53,12 +53,12 @@ describe('changedOthers', () => {
     ['another one was added', [...before, made('cache-2')], ['svc-cache-2']],
     ['another service was added', [...before, made('mailer-1')], ['svc-mailer-1']],
     ['another one was replaced', [database, made('cache-1')], ['svc-cache-1']],
-  ])('%s', (_, now, names) => {
+  ])('returns changed containers of other services: %s', (_, now, names) => {
     expect(findChangedContainers(replaced, now)).toEqual(names);
   });
 });
 
-it('names addresses that have changed, and who may have cached them', () => {
+it('lists changed addresses, and the proxies that may have cached them', () => {
   const addresses = [
     { name: 'svc-app-1', ips: ['10.0.0.3'], proxies: ['proxy'] },
     { name: 'svc-worker-1', ips: ['10.0.0.4', 'fd00::4'], proxies: ['proxy', 'web'] },

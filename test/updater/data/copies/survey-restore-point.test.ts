@@ -32,12 +32,12 @@ it.each<[string, Partial<MountInspection>, string | null]>([
     'app:/a contains "b", which belongs to a user or group',
   ],
   ['with long paths', { tooLong: ['b'] }, 'app:/a contains a path below "b" that is too long to copy'],
-])('a mount %s', (_, changes, sentence) => {
+])('accepts or rejects a mount %s', (_, changes, sentence) => {
   const refusals = listInspectionErrors({ where: 'app:/a', path: '/srv/a' }, look(changes));
   expect(refusals).toEqual(sentence === null ? [] : [expect.stringContaining(sentence)]);
 });
 
-it('saves once what two paths lead to', () => {
+it('saves a directory only once if several mounts contain it', () => {
   const mount = (where: string, root: string, device = '8:1'): SavedMount => ({
     ...{ service: 'app', where, volume: '', path: `/${where}`, subpath: '', isFile: false, root, device },
     ...{ excluded: [], bytes: 0, files: 0 },
@@ -54,7 +54,7 @@ it('saves once what two paths lead to', () => {
   expect(of(...mounts)).toEqual(['d', 'e']);
 });
 
-it('counts holes as read, unless an older restore point does not know them', () => {
+it('counts holes as bytes to read, unless an older restore point has not recorded the length', () => {
   const mount: SavedMount = {
     ...{ service: 'app', where: 'app:/a', volume: '', path: '/a', subpath: '', isFile: false, root: '/a' },
     ...{ device: '8:1', excluded: [], bytes: 10, files: 1 },
@@ -62,8 +62,8 @@ it('counts holes as read, unless an older restore point does not know them', () 
   expect(bytesToReadOf([mount, { ...mount, length: 5_000 }])).toBe(5_010);
 });
 
-describe('the space', () => {
-  it('that is needed must leave 5 % of the disk free', () => {
+describe('requireSpace', () => {
+  it('rejects a restore point that would leave less than 5 % of the disk free', () => {
     const disk = { size: 100e9, free: 10e9, freeFiles: 2_000 };
     expect(() => requireSpace({ bytes: 5e9, files: 1_000 }, disk, '/backup')).not.toThrow();
     expect(() => requireSpace({ bytes: 5.1e9, files: 1_000 }, disk, '/backup')).toThrow(
@@ -75,7 +75,7 @@ describe('the space', () => {
     );
   });
 
-  it('must have an inode for each file, and some for the update itself', () => {
+  it('requires a free inode for each file, and a reserve for the update itself', () => {
     const disk = { size: 100e9, free: 10e9, freeFiles: 2_000 };
     expect(() => requireSpace({ bytes: 5e9, files: 1_001 }, disk, '/backup')).toThrow(
       expect.objectContaining({
@@ -88,15 +88,15 @@ describe('the space', () => {
 
 it.each<[bytes: number, last: { bytes: number; seconds: number } | null, least: number, most: number]>([
   [1e9, { bytes: 5e8, seconds: 7 }, 13, 13],
-  // So little data says nothing about the disk.
+  // So little data does not indicate the speed of the disk.
   [1e9, { bytes: 1e6, seconds: 4 }, 1.5, 14],
   [1e6, { bytes: 1e6, seconds: 4 }, 4, 4],
   [3e9, null, 2.5, 34],
-])('%d bytes after %o take %d to %d s', (bytes, last, least, most) => {
+])('estimates the duration for %d bytes from the last copy %o: %d to %d s', (bytes, last, least, most) => {
   expect(estimateDuration(bytes, last)).toEqual([least, most]);
 });
 
 it.each([
   [1, '1 MB'],
   [1_250_000_000, '1.3 GB'],
-])('%d bytes are %s', (bytes, words) => expect(formatSize(bytes)).toBe(words));
+])('formats %d bytes as %s', (bytes, words) => expect(formatSize(bytes)).toBe(words));

@@ -24,12 +24,12 @@ interface Fake {
   isOneOff?: boolean;
   up?: boolean;
   startedAt?: string;
-  /** Has the data mounted. */
+  /** Access to the mounted data. */
   mounts?: 'rw' | 'ro';
   image?: string;
 }
 
-/** An engine with these containers by name, which can be changed, and what its events report. */
+/** A watch on an engine with these containers, by name. Tests change the containers and send start events. */
 async function watched(containers: Record<string, Fake>) {
   let events: ServerResponse | null = null;
   const inspected: string[] = [];
@@ -100,8 +100,8 @@ const stopped = (): Record<string, Fake> => ({
   job: { service: 'job', up: true },
 });
 
-describe('what has started', () => {
-  it('is nothing while everything covered is stopped, whatever else runs', async () => {
+describe('StartWatch.started()', () => {
+  it('reports no container while all covered services are stopped, even if unrelated containers run', async () => {
     const { watch } = await watched({
       ...stopped(),
       new: { service: 'app', startedAt: never },
@@ -119,7 +119,7 @@ describe('what has started', () => {
     ['a docker compose run', 'run', { service: 'app', isOneOff: true, up: true, startedAt: now }, ''],
     ['a writer of another project', 'tool', { project: 'x', up: true, mounts: 'rw', startedAt: now }, ''],
     ['a writer that is not covered', 'cron', { service: 'cron', up: true, mounts: 'rw' }, 'cron'],
-  ])('is %s, without any event', async (_, name, fake, service) => {
+  ])('reports %s even without an event', async (_, name, fake, service) => {
     const containers = stopped();
     const { watch } = await watched(containers);
     await watch.begin(new AbortController());
@@ -128,12 +128,12 @@ describe('what has started', () => {
   });
 });
 
-describe('an event', () => {
+describe('a start event', () => {
   it.each<[string, string, Fake]>([
     ['a covered service', 'db', { service: 'db' }],
     ['docker compose run', 'run', { service: 'app', isOneOff: true }],
     ['a writer of another project', 'tool', { project: 'x', up: true, mounts: 'rw' }],
-  ])('of %s ends the copy', async (_, name, fake) => {
+  ])('of %s aborts the copy', async (_, name, fake) => {
     const containers = stopped();
     const { watch, report } = await watched(containers);
     const work = new AbortController();
@@ -144,7 +144,7 @@ describe('an event', () => {
     expect(work.signal.reason).toBeInstanceOf(SomethingStarted);
   });
 
-  it('tells of a container that is gone before the next look', async () => {
+  it('is reported even if its container is removed before the next inspection', async () => {
     const containers: Record<string, Fake> = { ...stopped(), run: { service: 'app', isOneOff: true } };
     const { watch, report } = await watched(containers);
     const work = new AbortController();
@@ -159,7 +159,7 @@ describe('an event', () => {
     ['a service that is not covered', { service: 'job', up: true }],
     ['the tools container', { project: '', up: true, mounts: 'rw', image: 'sha256:tools' }],
     ['a container that only reads', { project: 'x', up: true, mounts: 'ro' }],
-  ])('of %s ends nothing', async (_, fake) => {
+  ])('of %s does not abort the copy', async (_, fake) => {
     const containers: Record<string, Fake> = { ...stopped(), other: fake };
     const { watch, report, asked } = await watched(containers);
     const work = new AbortController();
@@ -171,16 +171,16 @@ describe('an event', () => {
   });
 });
 
-describe('repeated starts', () => {
+describe('RepeatedStarts', () => {
   const some = (...names: string[]) => names.map((name) => ({ id: name, name, service: 'app' }));
 
-  it('names a container that starts again right after it was stopped', () => {
+  it('reports a container that starts again right after it was stopped', () => {
     const starts = new RepeatedStarts(2, 10_000);
     starts.note(some('app'));
     expect(starts.tooOften(some('app', 'worker'))).toEqual(['app']);
   });
 
-  it('names a container that is started too often', () => {
+  it('reports a container that is started too often', () => {
     const starts = new RepeatedStarts(2);
     for (let round = 0; round < 2; round++) {
       expect(starts.tooOften(some('app'))).toEqual([]);
@@ -189,7 +189,7 @@ describe('repeated starts', () => {
     expect(starts.tooOften(some('app'))).toEqual(['app']);
   });
 
-  it('gives up on containers that always have another name', () => {
+  it('reports containers whose names always differ after too many starts', () => {
     const starts = new RepeatedStarts(2);
     for (let round = 0; round < 10; round++) starts.note(some(`app-run-${round}`));
     expect(starts.tooOften(some('app-run-10'))).toEqual(['app-run-10']);

@@ -27,7 +27,7 @@ function trees(): { from: string; to: string } {
   return { from: join(top, 'from'), to: join(top, 'to') };
 }
 
-/** Gives the number of bytes that were compared. */
+/** Returns the number of compared bytes. */
 async function equalize(
   { from, to }: { from: string; to: string },
   { isInPlace = true, ...mount }: Partial<RequestedMount> & { isInPlace?: boolean } = {},
@@ -40,9 +40,9 @@ async function equalize(
 }
 
 describe('equalizeContents', () => {
-  it('makes contents equal for all kinds of differences', async () => {
+  it('makes two files equal, for generated sizes and differences', async () => {
     const { from, to } = trees();
-    // Around the ends of blocks and of chunks.
+    // Positions around the boundaries of blocks and chunks.
     const place = fc
       .tuple(
         fc.constantFrom(0, 4096, 8192, 1 << 18, (1 << 18) + 4096, 1 << 19),
@@ -70,7 +70,7 @@ describe('equalizeContents', () => {
     );
   });
 
-  it('writes only blocks that differ: holes of both, and at the end, stay', async () => {
+  it('writes only differing blocks, and preserves holes common to both files and at the end', async () => {
     const { from, to } = trees();
     for (const path of [from, to]) {
       writeFileSync(join(path, 'file'), 'a');
@@ -86,7 +86,7 @@ describe('equalizeContents', () => {
   });
 
   it.each([true, false])(
-    'removes what only the second tree has, except excluded paths; follows no link (in place: %s)',
+    'removes files that only the target has, except excluded paths, and follows no symbolic link (in place: %s)',
     async (isInPlace) => {
       const { from, to } = trees();
       const outside = join(from, '..', 'outside');
@@ -106,7 +106,7 @@ describe('equalizeContents', () => {
       const excluded = ['kept', 'above/own', 'dangerous/mount'];
       expect(await equalize({ from, to }, { excluded, isInPlace })).toBe(0);
       const left = execFileSync('find', ['.', '-type', 'f'], { cwd: to, encoding: 'latin1' });
-      // A directory above an excluded path that is now a link is left to rsync.
+      // rsync handles a directory that contains an excluded path if the source has a link instead.
       expect(left.split('\n').toSorted()).toEqual(['', './above/own/file', './dangerous/file', './kept']);
       expect(readdirSync(to).toSorted()).toEqual(['above', 'dangerous', 'kept']);
       expect(readFileSync(join(outside, 'sub/file'), 'latin1')).toBe('here');
@@ -114,7 +114,7 @@ describe('equalizeContents', () => {
     },
   );
 
-  it('removes files that differ, unless it writes in place or they are mounted alone', async () => {
+  it('removes differing files, unless it writes in place or the mount is a single file', async () => {
     const { from, to } = trees();
     for (const [name, wanted, found] of [
       ['equal', 'same', 'same'],
@@ -134,7 +134,7 @@ describe('equalizeContents', () => {
     expect(readdirSync(to)).toEqual(['equal']);
   });
 
-  it('compares a file with several names once, and separates names that do not belong together', async () => {
+  it('compares a file with several hard links once, and removes names that are linked to the wrong file', async () => {
     const { from, to } = trees();
     const contents = Buffer.alloc(1_000_000, 'x');
     for (const path of [from, to]) {
@@ -146,14 +146,14 @@ describe('equalizeContents', () => {
     writeFileSync(join(from, 'c'), contents);
     linkSync(join(to, 'a'), join(to, 'c'));
     await equalize({ from, to });
-    // The first name that the file system lists decides which names are left. They have one file in both trees.
+    // The first name that the file system lists decides which names remain. They are one file in both trees.
     const left = readdirSync(to).filter((name) => name !== 'plain');
     expect([['a', 'b'], ['c']]).toContainEqual(left.toSorted());
     for (const path of [from, to])
       expect(new Set(left.map((name) => statSync(join(path, name)).ino)).size, path).toBe(1);
   });
 
-  it('removes all names of a file that differs', async () => {
+  it('removes all hard links of a differing file', async () => {
     const { from, to } = trees();
     for (const path of [from, to]) {
       writeFileSync(join(path, 'a'), path);
@@ -163,7 +163,7 @@ describe('equalizeContents', () => {
     expect(readdirSync(to)).toEqual([]);
   });
 
-  it('writes into a file that has several names and is mounted alone', async () => {
+  it('writes to a single-file mount that has several hard links', async () => {
     const { from, to } = trees();
     for (const name of ['one', 'other']) writeFileSync(join(from, name), name);
     writeFileSync(join(to, 'one'), 'old');

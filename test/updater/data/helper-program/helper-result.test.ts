@@ -26,7 +26,7 @@ const results = {
   tables: { tables: { self: '' }, directories: [true] },
 };
 
-it.each(Object.keys(results) as (keyof typeof results)[])('takes a result of %s, and no other', (verb) => {
+it.each(Object.keys(results) as (keyof typeof results)[])('accepts only a valid result of %s', (verb) => {
   expect(helperResultSchemas[verb].parse(results[verb])).toEqual(results[verb]);
   expect(helperResultSchemas[verb].safeParse(true).success).toBe(false);
   for (const { changed } of brokenFields(results[verb] ?? {}, ['tables']))
@@ -40,9 +40,9 @@ it.each([
   ['an unknown code', { error: 'x', code: 'broken' }],
   ['a mount that is none', { error: 'x', code: 'failed', at: 1 }],
   ['two things at once', { bytes: 1, result: null }],
-])('takes no line with %s', (_, line) => expect(helperLineSchema.safeParse(line).success).toBe(false));
+])('rejects a line with %s', (_, line) => expect(helperLineSchema.safeParse(line).success).toBe(false));
 
 it.each([{ bytes: 1 }, { result: [] }, { error: 'x', code: 'no-space', at: '/data/0' }])(
-  'takes the line %j',
+  'accepts the line %j',
   (line) => expect(helperLineSchema.parse(line)).toEqual(line),
 );

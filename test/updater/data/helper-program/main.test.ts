@@ -44,7 +44,7 @@ const repository = fileURLToPath(new URL('../../../..', import.meta.url)).replac
 const script = fileURLToPath(new URL('in-container.sh', import.meta.url));
 const isRoot = process.getuid?.() === 0;
 
-// In one file, as in the image: it starts much faster.
+// Bundled into one file, as in the image, because it starts much faster.
 const built = mkdtempSync(join(tmpdir(), 'svc-tools-mjs-'));
 const program = join(built, 'tools.mjs');
 beforeAll(async () => {
@@ -55,18 +55,18 @@ afterAll(() => rmSync(built, { recursive: true }));
 
 interface Running {
   child: ChildProcess;
-  /** The first line that it prints. */
+  /** The first printed line. */
   first: Promise<string>;
   end: Promise<{ exitCode: number; told: HelperMessage | HelperProgress | null }>;
 }
 
-/** Folders of one service's mounts, of its restore point and of a bystander. */
+/** Directories with a service's mounts, its restore point and unrelated data (`victim`). */
 class Place {
   readonly folder = mkdtempSync(join(tmpdir(), 'svc-tools-'));
   readonly root = this.directory('root');
   readonly point = this.directory('point');
   readonly victim = this.directory('victim');
-  /** Its mounts, in their order. */
+  /** The mounts, in order. */
   readonly trees: readonly string[];
 
   constructor(count = 1) {
@@ -75,7 +75,7 @@ class Place {
     this.trees = Array.from({ length: count }, (_, at) => this.directory(`data/${at}`));
   }
 
-  /** The first mount, which most tests have alone. */
+  /** The first mount; most tests have only one. */
   get data(): string {
     return this.trees[0] ?? '';
   }
@@ -94,7 +94,7 @@ class Place {
     return path;
   }
 
-  /** A file system of that size in memory. */
+  /** Mounts an in-memory file system of this size. */
   disk(name: string, size: string): string {
     const path = this.directory(name);
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'none', path]);
@@ -131,7 +131,7 @@ class Place {
     return { child, first, end };
   }
 
-  /** The result, of each mount. */
+  /** Runs the program, requires success, and returns the parsed result. */
   async run(verb: HelperVerb, mount: Partial<RequestedMount> = {}, more: Setting = {}): Promise<unknown> {
     const { exitCode, told } = await this.start(verb, mount, more).end;
     expect({ exitCode, told }).toEqual({ exitCode: 0, told: { result: expect.anything() } } satisfies object);
@@ -158,7 +158,7 @@ class Place {
     });
   }
 
-  /** Instead of rsync: notes its arguments in the bystander's folder, and gives it 5 MB of memory. */
+  /** Replaces rsync with a wrapper that logs its arguments in /victim/calls and limits its memory to 5 MB. */
   scarceRsync(): readonly string[] {
     const wrapper = join(this.folder, 'rsync');
     const script = '#!/bin/bash\necho "$@" >>/victim/calls\nulimit -d 5000\nexec /real/rsync "$@"\n';
@@ -166,14 +166,14 @@ class Place {
     return ['/usr/bin/rsync', '/real/rsync', wrapper, '/usr/bin/rsync'];
   }
 
-  /** The same files of every kind in each of these directories. */
+  /** Fills each directory with the same files of every kind. */
   fill(paths: readonly string[]): void {
     const first = this.directory('every-kind');
     this.sh(everyKind, first);
     for (const path of paths) this.sh(`cp --archive . '${path}'`, first);
   }
 
-  /** Everything that a copy must keep, by other programs than those that copy. */
+  /** Lists everything that a copy must preserve, with programs other than those that copy. */
   all(path = this.data, entries = '.'): string {
     const facts = '%p %y %m %U %G %n %l';
     return this.sh(
@@ -198,7 +198,7 @@ interface Setting {
   asked?: Partial<HelperRequest>;
   data?: string;
   point?: string;
-  /** From, to, from, to. */
+  /** Sources and targets, alternating. */
   mounts?: readonly string[];
 }
 
@@ -212,7 +212,7 @@ const everyKind = `
   truncate --size 1M sparse; echo end >>sparse; touch "$(printf 'not\\377utf')" "$(printf 'line\\nbreak')" -- '-n' '--help'
   touch --date '2001-02-03 04:05:06.123456789' plain folder/sub .`;
 
-describe.skipIf(!isRoot)('tools', () => {
+describe.skipIf(!isRoot)('helper program', () => {
   const changes: Record<string, string> = {
     changed: `
       echo more >>plain; rm sparse; truncate --size 2M sparse; echo new >new; setfacl --remove-all .
@@ -246,7 +246,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(hashes).toEqual(before.map(() => expect.stringMatching(/^[0-9a-f]{64}$/)));
   });
 
-  it('gives another hash after every change of a copy', async () => {
+  it('computes a different hash after every change of a copy', async () => {
     const changes = [
       'echo >>plain',
       'touch fifo',
@@ -264,7 +264,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(changes.filter((_, at) => after[at] === before[at])).toEqual([]);
   });
 
-  it('neither copies nor removes excluded paths, whatever their names', async () => {
+  it('neither copies nor removes excluded paths, even with special characters in their names', async () => {
     const place = new Place();
     const excluded = ['plain', 'sub/*', 'a[b]?', String.raw`back\slash`, String.raw`both\*`, '- x', 'ä'];
     const own = excluded.map((name) => join(place.data, name, 'own'));
@@ -288,7 +288,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(place.sh(saved, place.copy)).toBe(place.sh(saved));
   });
 
-  it('copies what changed after the warm copy, and restores what was before', async () => {
+  it('copies changes made after the warm copy, and restores the state before them', async () => {
     const contents = 'head --bytes 200000 /dev/urandom';
     const apart = `${contents} >y; ${contents} >z`;
     const changes: [what: string, before: string, change: string][] = [
@@ -316,7 +316,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(all('data')).toBe(old);
   });
 
-  it('restores, and copies again, in a directory with very many names that only one side has', async () => {
+  it('restores and copies a directory with very many names that exist on only one side', async () => {
     const place = new Place();
     const mounts = place.scarceRsync();
     const manyNames = (path: string) => {
@@ -336,7 +336,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(place.all()).toBe(before);
   });
 
-  it('removes what a killed restore had moved away but not removed yet', async () => {
+  it('removes files that a killed restore had moved but not yet removed', async () => {
     const place = new Place();
     writeFileSync(join(place.data, 'file'), 'old');
     await place.copyTwice();
@@ -348,7 +348,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(place.all()).toBe(before);
   });
 
-  it('removes new directories from a disk that has no room for another directory', async () => {
+  it('removes new directories from a disk without room for another directory', async () => {
     const place = new Place();
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'nr_inodes=30', 'none', place.data]);
     onTestFinished(() => void execFileSync('umount', ['--lazy', place.data]));
@@ -360,7 +360,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(place.all()).toBe(before);
   });
 
-  it('reads no contents twice in the cold copy if files have several names', async () => {
+  it('reads contents only once in the cold copy if files have several hard links', async () => {
     const place = new Place();
     place.sh('echo text >plain; echo linked >a; ln a b; ln a c');
     const mounts = place.scarceRsync();
@@ -371,7 +371,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(readFileSync(join(place.victim, 'calls'), 'latin1')).not.toContain('--checksum');
   });
 
-  it('gives a process that holds an old file open no access to the restored one', async () => {
+  it('keeps a process that still has the old file open from writing to the restored file', async () => {
     const place = new Place();
     for (const name of ['secret', 'linked', 'equal']) writeFileSync(join(place.data, name), name);
     chmodSync(join(place.data, 'secret'), 0o600);
@@ -391,7 +391,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(statSync(join(place.data, 'equal')).ino).toBe(ino);
   });
 
-  it('saves and restores attributes that rsync uses itself', async () => {
+  it('saves and restores extended attributes that rsync itself uses', async () => {
     const place = new Place();
     const name = 'user.rsync.%stat';
     const set = `setfattr --name=${name} --value`;
@@ -408,7 +408,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(await place.run('hash')).not.toEqual(hashes);
   });
 
-  it('leaves these attributes alone if an older restore point does not have them', async () => {
+  it('keeps the current attributes that rsync uses if an older restore point does not contain them', async () => {
     const older = { hasRsyncAttributes: false };
     const place = new Place();
     place.sh('echo old >file; setfattr --name=user.rsync.%stat --value=x file .');
@@ -420,7 +420,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(place.all()).toBe(before);
   });
 
-  it('measures what a copy takes of the disk, and what it reads', async () => {
+  it('measures the disk space that a copy needs and the bytes that it reads', async () => {
     const place = new Place();
     place.sh('truncate --size 1G hole; head --bytes 100000 /dev/zero >file; ln file linked; ln -s x link');
     const [look] = (await place.run('look')) as MountInspection[];
@@ -429,7 +429,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(look?.length).toBeLessThan(2 ** 30 + 200_000);
   });
 
-  it('measures very many files with several names in bounded memory', async () => {
+  it('measures very many hard-linked files in bounded memory', async () => {
     const place = new Place();
     const [count, length] = [51_000, 10_000];
     for (let at = 0; at < count; at++) {
@@ -443,7 +443,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(look).toMatchObject({ files: 2 * count + 1, length: count * length + own, bytes: own });
   });
 
-  it('sees a change that kept size and times only in the cold copy', async () => {
+  it('detects a change with unchanged size and times only in the cold copy', async () => {
     const place = new Place();
     const file = join(place.data, 'file');
     writeFileSync(file, 'old');
@@ -457,7 +457,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(readFileSync(join(place.copy, 'file'), 'utf8')).toBe('new');
   });
 
-  it('removes what is too deep for a path, and follows no link in it', async () => {
+  it('removes directories nested too deeply for a path, and follows no symbolic link in them', async () => {
     const place = new Place();
     writeFileSync(join(place.data, 'file'), 'old');
     writeFileSync(join(place.victim, 'note'), 'note');
@@ -469,7 +469,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(place.sh('ls', place.victim)).toBe('note\n');
   });
 
-  it('names paths that are too long to copy, for which the cold copy fails, sizes and what is mounted inside', async () => {
+  it('reports sizes, inner mounts, and paths that are too long to copy, for which the cold copy fails', async () => {
     const place = new Place();
     execFileSync(process.execPath, ['-e', deepTree, place.data, '50']);
     onTestFinished(() => void execFileSync('rm', ['-rf', place.data]));
@@ -493,7 +493,7 @@ describe.skipIf(!isRoot)('tools', () => {
     });
   });
 
-  it('restores a file that is mounted alone in place', async () => {
+  it('restores a single-file mount in place', async () => {
     const place = new Place();
     const data = join(place.folder, 'config.json');
     writeFileSync(data, '{"old":1}');
@@ -511,7 +511,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(await place.run('hash', { isFile: true }, { data })).toEqual(hash);
   });
 
-  it('refuses to restore if something is mounted inside, before it changes anything', async () => {
+  it('refuses to restore a mount that contains another mount, before changing anything', async () => {
     const place = new Place();
     mkdirSync(join(place.data, 'mount'));
     mkdirSync(place.copy);
@@ -522,14 +522,14 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(place.sh('ls')).toBe('mount\nnew\n');
   });
 
-  it('refuses to restore from a copy that is not there', async () => {
+  it('refuses to restore from a missing copy', async () => {
     const place = new Place();
     writeFileSync(join(place.data, 'new'), '');
     expect(await place.fails('restore')).toMatchObject({ code: 'failed' });
     expect(place.sh('ls')).toBe('new\n');
   });
 
-  it('refuses a mount whose root or device has changed, whatever it is to do', async () => {
+  it('rejects a mount whose root or device has changed, for copies, restores and inspections', async () => {
     const place = new Place();
     const root = [{ root: '/elsewhere' }, /^mount 0 is now \/\S*data\/0 instead of \/elsewhere$/] as const;
     const device = [{ device: '99:99' }, /^mount 0 is now on device \d+:\d+ instead of 99:99$/] as const;
@@ -540,7 +540,7 @@ describe.skipIf(!isRoot)('tools', () => {
     }
   });
 
-  it('ends the warm copy if less than 5 % of a disk is free', async () => {
+  it('aborts the warm copy if less than 5 % of a disk is free', async () => {
     const place = new Place();
     const point = place.disk('small', '20m');
     place.sh('truncate --size 1T huge');
@@ -557,7 +557,7 @@ describe.skipIf(!isRoot)('tools', () => {
     });
   });
 
-  it('ends at once if its standard input closes', async () => {
+  it('exits immediately if its standard input closes', async () => {
     const place = new Place();
     place.sh('truncate --size 1T huge');
     const { child, first, end } = place.start('warm');
@@ -566,7 +566,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(await end).toMatchObject({ exitCode: 1, told: { bytes: expect.any(Number) } });
   });
 
-  it('takes no name for a message of a program', async () => {
+  it('does not mistake a file name for an error message of a program', async () => {
     const place = new Place();
     const name = 'rsync: write failed: No space left on device (28)';
     place.sh(
@@ -602,7 +602,7 @@ describe.skipIf(!isRoot)('tools', () => {
   });
 });
 
-/** Directories deeper than any path, with a link to /victim at every 100th. */
+/** Creates directories nested too deeply for a path, with a link to /victim in every 100th. */
 const deepTree = `
   const fs = require('node:fs');
   process.chdir(process.argv[1]);

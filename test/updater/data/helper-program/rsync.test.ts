@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { runProgram } from '../../../../src/updater/data/helper-program/rsync.ts';
 
-// More than a string can hold.
+// Prints more bytes than a string can hold.
 const endless = 'head -c 600000000 /dev/zero';
 
-it('cuts lines that never end, of both outputs', async () => {
+it('truncates endless lines of both stdout and stderr', async () => {
   const lines: number[] = [];
   const script = `{ ${endless}; echo; echo last; } >&2; ${endless}; printf '\\rlast'; exit 3`;
   const ended = await runProgram('sh', ['-c', script], { onLine: (line) => lines.push(line.length) });

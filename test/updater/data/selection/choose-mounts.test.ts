@@ -59,13 +59,13 @@ describe('saved mounts', () => {
     ['a volume with two paths once', [volume('d', '/data'), volume('d', '/same')], ['/data']],
     ['a directory inside another one with that', [bind('/srv/a/b', '/a'), bind('/srv/a', '/b')], ['/b']],
     ['a directory beside one that begins alike', [bind('/srv/a', '/a'), bind('/srv/ab', '/b')], ['/a', '/b']],
-  ])('%s', (_, mounts, expected) => {
+  ])('include %s', (_, mounts, expected) => {
     const found = choose(mounts);
     expect(found.mounts.map(({ where }) => where)).toEqual(expected.map((path) => `app:${path}`));
     expect(found).toMatchObject({ refusals: [], notSaved: [], warnings: [] });
   });
 
-  it('are those of covered services, in their order', () => {
+  it('are the mounts of covered services, in the order of the services', () => {
     const holders = [
       holder('app', [volume('a', '/a'), volume('shared', '/s')]),
       holder('db', [volume('shared', '/s'), volume('d', '/d')]),
@@ -77,7 +77,7 @@ describe('saved mounts', () => {
     expect(mounts.map(({ where }) => where)).toEqual(['db:/d', 'db:/s', 'app:/a']);
   });
 
-  it('of a volume with o=bind are those of its directory', () => {
+  it('contain the host directory of a volume with o=bind', () => {
     const options = new Map([['v', { type: 'none', o: 'rw,bind', device: '/srv/disk/' }]]);
     expect(choose([volume('v', '/v')], { options }).mounts).toEqual([
       { service: 'app', where: 'app:/v', volume: '', path: '/srv/disk', subpath: '', excluded: [] },
@@ -86,7 +86,7 @@ describe('saved mounts', () => {
     expect(inside.mounts).toMatchObject([{ volume: 'v', path: '/srv/disk/a', subpath: 'a' }]);
   });
 
-  it('of a folder of a volume are that folder alone', () => {
+  it('contain only the mounted subpath of a volume, unless the whole volume is also mounted', () => {
     const mounts = [volume('v', '/a', { subpath: 'a' }), volume('v', '/b', { subpath: 'b/c' })];
     expect(choose(mounts).mounts).toMatchObject([
       { volume: 'v', subpath: 'a', path: '/var/lib/docker/volumes/v/_data/a' },
@@ -99,12 +99,12 @@ describe('saved mounts', () => {
 describe('an excluded mount', () => {
   const mounts = [bind('/srv/a', '/a'), bind('/srv/a/library', '/library')];
 
-  it('is left out of the mount that contains it', () => {
+  it('is omitted from the saved mount that contains it', () => {
     const found = chooseMounts([holder('app', mounts)], covering(['app'], ['app', '/library']), around());
     expect(found).toMatchObject({ mounts: [{ where: 'app:/a', excluded: ['library'] }], refusals: [] });
   });
 
-  it('may be of an excluded service, if that can write there', () => {
+  it('can belong to an excluded service if that service can write to the mount', () => {
     const other = (changes: Partial<StorageMount>) => holder('other', [bind('/srv/a/x', '/x', changes)]);
     const found = (changes: Partial<StorageMount>) =>
       chooseMounts([holder('app', mounts), other(changes)], covering(['app'], ['other', null]), around());
@@ -118,15 +118,15 @@ describe('an excluded mount', () => {
     expect(found.mounts.map(({ where }) => where)).toEqual(['app:/a', 'app:/db']);
   });
 
-  it('is refused if another service saves the same source', () => {
+  it('is rejected if another service saves the same source', () => {
     const holders = [holder('app', mounts), holder('worker', [bind('/srv/a/library', '/l')])];
     const found = chooseMounts(holders, covering(['app', 'worker'], ['app', '/library']), around());
     expect(found.refusals).toEqual([
-      'app:/library is excluded, but worker:/l has the same source ("/srv/a/library"): in .svc-updater.yaml, set both mounts to "none", or remove the exclusion',
+      'app:/library is excluded, but worker:/l, which is saved, has the same source ("/srv/a/library"): in .svc-updater.yaml, set both mounts to "none", or remove the exclusion of app:/library',
     ]);
   });
 
-  it('is a compose or env file', () => {
+  it('is added automatically for a compose or env file inside a saved mount', () => {
     expect(choose([bind('/etc/svc', '/conf')]).mounts).toMatchObject([{ excluded: ['env'] }]);
   });
 });
@@ -135,7 +135,7 @@ it.each<[string, StorageMount, string]>([
   ['memory', bind('', '/state', { type: 'tmpfs' }), 'in memory'],
   ['the engine socket', bind('/var/run/docker.sock', '/x'), 'a system path'],
   ['an env file', bind('/etc/svc/env', '/x'), 'compose and env files are backed up separately'],
-])('is not data: %s', (_, mount, reason) => {
+])('does not save %s', (_, mount, reason) => {
   const found = choose([mount]);
   expect(found).toMatchObject({
     mounts: [],
@@ -146,10 +146,10 @@ it.each<[string, StorageMount, string]>([
 
 it.each<[path: string, 'warnings' | 'refusals']>([
   ['/var/lib/docker', 'warnings'],
-  // The settings file says that they are saved.
+  // The settings file declares these paths as saved.
   ['/var/lib', 'refusals'],
   ['/', 'refusals'],
-])('%s is not saved: it is among the %s', (path, list) => {
+])('does not save %s, and lists it in %s', (path, list) => {
   expect(choose([bind(path, '/host')])).toMatchObject({
     ...{ mounts: [], refusals: [], warnings: [] },
     [list]: [`app:/host is not saved: "${path}" contains the data of all containers`],
@@ -179,7 +179,7 @@ it.each<[path: string, expected: boolean]>([
     '/opt/sites/svc/data',
     '/opt/site',
   ].map((path) => [path, false] as [string, boolean]),
-])('%j contains more than the data of one app: %s', (path, expected) =>
+])('detects if %j contains more than the data of one app: %s', (path, expected) =>
   expect(isHostDirectory(path, '/opt/sites/svc')).toBe(expected),
 );
 
@@ -188,13 +188,13 @@ it.each<[string, StorageMount, Partial<MountContext>, RegExp]>([
     'the compose directory',
     bind('/opt/svc', '/x'),
     {},
-    /^the source of app:\/x \("\/opt\/svc"\) overlaps with \/opt\/svc\/\.svc-updater, /,
+    /^the source of app:\/x \("\/opt\/svc"\) overlaps with the updater directory \/opt\/svc\/\.svc-updater: /,
   ],
   [
     'restore points elsewhere',
     bind('/backup', '/x'),
     { points: '/backup/svc' },
-    / overlaps with \/backup\/svc, /,
+    / overlaps with the updater directory \/backup\/svc: /,
   ],
   ['another driver', volume('v', '/v', { driver: 'rclone' }), {}, /^app:\/v uses the volume driver rclone, /],
   [
@@ -203,7 +203,7 @@ it.each<[string, StorageMount, Partial<MountContext>, RegExp]>([
     { options: new Map([['v', { type: 'nfs', o: 'addr=a' }]]) },
     /network file system \(nfs\)/,
   ],
-])('is refused: %s', (_, mount, changes, expected) => {
+])('rejects a mount, and advises to exclude it: %s', (_, mount, changes, expected) => {
   const { mounts, refusals } = choose([mount, mount], changes);
   expect(mounts).toEqual([]);
   expect(refusals).toEqual([expect.stringMatching(expected)]);
@@ -212,7 +212,7 @@ it.each<[string, StorageMount, Partial<MountContext>, RegExp]>([
   );
 });
 
-describe('a running container that can write to a saved mount', () => {
+describe('a running container with a writable mount', () => {
   const unseen = (changes: Partial<UncheckedMount>): UncheckedMount => ({
     ...{ service: 'app', where: 'app:/a', volume: '', path: '/srv/a', subpath: '', excluded: ['library'] },
     ...changes,
@@ -232,7 +232,7 @@ describe('a running container that can write to a saved mount', () => {
     ['an excluded one', bind('/srv/a/library/b', '/x'), null],
     ['one above it', bind('/srv', '/x'), 'app:/a'],
     ['another one', bind('/srv/ab', '/x'), null],
-  ])('%s', (_, mount, where) => {
+  ])('is rejected only if it can write to saved data: %s', (_, mount, where) => {
     const { refusals, warnings } = writers(mount);
     expect(warnings).toEqual([]);
     expect(refusals).toEqual(
@@ -242,7 +242,7 @@ describe('a running container that can write to a saved mount', () => {
     );
   });
 
-  it.each(['/', '/opt/svc', '/var/lib/docker'])('is only warned of: %s', (path) => {
+  it.each(['/', '/opt/svc', '/var/lib/docker'])('causes only a warning if it mounts %s', (path) => {
     const saves = [unseen({ path: '/opt/svc/data' }), ...saved];
     const others = [holder('other', [bind(path, '/x')])];
     const { refusals, warnings } = writersOf(saves, others, around(), () => false);
@@ -254,14 +254,14 @@ describe('a running container that can write to a saved mount', () => {
     expect(writers(volume('v', '/x'), {}, true).refusals).toEqual([]);
   });
 
-  it('can be saved with the others if it is of the project', () => {
+  it('can also be set to "save" if it belongs to the project', () => {
     const [own] = writersOf(saved, [holder('other', [volume('v', '/x')])], around(), () => false).refusals;
     expect(own).toContain('or set "other: save" under data in .svc-updater.yaml');
     expect(writers(volume('v', '/x')).refusals[0]).not.toContain('save under data');
   });
 });
 
-it('is read from what the engine reports', () => {
+it('reads mounts, addresses and links of a container from the response of the engine', () => {
   const { storage, addresses, links, extraHosts } = toContainer({
     Config: { Hostname: 'f00d' },
     HostConfig: {

@@ -12,7 +12,7 @@ import {
 } from '../../../../src/updater/data/selection/evaluate-data.ts';
 import { container } from '../../../build.ts';
 
-/** `image data:/var/lib/x ./a:/b:ro [save] >db`: the image, mounts, the label, and what it depends on. */
+/** Parses `image data:/var/lib/x ./a:/b:ro [save] >db`: image, mounts, label and dependencies. */
 function service(text: string): ModelService {
   const [image = '', ...words] = text.split(' ');
   const label = words.find((word) => word.startsWith('['))?.slice(1, -1);
@@ -30,7 +30,7 @@ function service(text: string): ModelService {
   };
 }
 
-/** A container of each service, with the mounts of the file. */
+/** A container for each service, with the mounts of the compose file. */
 const running = (services: Record<string, string>) =>
   Object.entries(services).map(([name, text]) =>
     container(`${name}-1`, {
@@ -41,7 +41,7 @@ const running = (services: Record<string, string>) =>
     }),
   );
 
-/** Of a project whose app and worker are updated. */
+/** Facts about a project whose app and worker are updated. */
 const facts = (services: Record<string, string>, changes: Partial<DataFacts> = {}): DataFacts => ({
   model: {
     name: 'svc',
@@ -67,7 +67,7 @@ const mount = (source: string, destination: string): Mount => ({
   writable: true,
 });
 
-/** In one line: `app db; -cache; ~files:/data; memory mq; db? save`. */
+/** The evaluation in one line, for example `app db; -cache; ~files:/data; memory mq; db? save`. */
 function judged(given: DataFacts): string {
   const { covered, excluded, uncovered, inMemory, outside, undecided, mistakes } = evaluateData(given);
   return [
@@ -103,15 +103,17 @@ describe('covered services', () => {
       { app: 'a:1 >mq >cache', mq: 'nats:2', cache: 'memcached:1' },
       'memory mq; memory cache',
     ],
-  ])('%s', (_, services, expected) => expect(judged(facts(services))).toBe(expected));
+  ])('are determined from mounts, labels and dependencies: %s', (_, services, expected) =>
+    expect(judged(facts(services))).toBe(expected),
+  );
 
-  it('are decided by the settings file before the label, and by the label before the record', () => {
+  it('are determined by the settings file first, then by the label, then by the product', () => {
     const product = createProduct({ name: 'svc', data: { a: 'none', b: 'none', c: 'none', gone: 'none' } });
     const services = { a: 'x:1 d:/d [none]', b: 'x:1 d:/d [save]', c: 'x:1 d:/d' };
     expect(judged(facts(services, { product, said: [said('a', 'save')] }))).toBe('a b; -c');
   });
 
-  it('are judged by the mounts of containers; services without containers are not covered', () => {
+  it('are determined by the mounts of their containers; a service without containers is not covered', () => {
     const services = { app: 'a:1 >db >other', db: 'postgres:16', other: 'mysql:8 d:/var/lib/mysql' };
     const containers = [
       container('app-1', { mounts: [mount('0f'.repeat(32), '/data')] }),
@@ -121,14 +123,16 @@ describe('covered services', () => {
   });
 });
 
-describe('a service that has to be declared', () => {
+describe('a service that must be declared', () => {
   it.each([
     'postgres:16 d:/p',
     'redis:7 d:/data',
     'qdrant/qdrant:v1 d:/p',
     'r.example/own/db:1 d:/var/lib/postgresql/data',
     'r.example/own/db:1 d:/data/db',
-  ])('%s', (text) => expect(judged(facts({ db: text }))).toBe('db? save'));
+  ])('is recognized by its image or mount: %s', (text) =>
+    expect(judged(facts({ db: text }))).toBe('db? save'),
+  );
 
   it.each([
     ['postgres-exporter:1 d:/var/lib/postgresql', '~x:/var/lib/postgresql'],
@@ -137,7 +141,7 @@ describe('a service that has to be declared', () => {
     ['minio/minio:RELEASE.2025 d:/data', '~x:/data'],
   ])('is not %s', (text, expected) => expect(judged(facts({ x: text }))).toBe(expected));
 
-  it('is a database that keeps its data in its container', () => {
+  it('can be a database without a volume', () => {
     const services = { app: 'a:1 >db', db: 'own/postgres:16' };
     expect(judged(facts(services))).toBe('db? none');
     expect(refusal(facts(services))).toMatchObject({
@@ -149,30 +153,30 @@ describe('a service that has to be declared', () => {
     expect(judged(facts(services, { said: [said('db', 'none')] }))).toBe('-db');
   });
 
-  describe('is a mount that contains more than the data of the app', () => {
+  describe('because its mount contains more than the data of the app', () => {
     const services = { app: 'a:1 /srv:/files d:/data' };
 
-    it('and is refused with both lines', () => {
+    it('is rejected with advice that lists both settings', () => {
       expect(judged(facts(services))).toBe('app; app:/files? none');
       expect(refusal(facts(services))).toMatchObject({
         code: 'data-undeclared',
         message:
-          'app:/files is "/srv" of the host, which contains more than the data of app: a rollback would replace all of it. Under data, set "app:/files: none" or "app:/files: save"',
+          'app:/files is mounted from the host path "/srv", which contains more than the data of app: a rollback would replace everything in it. Under data, set "app:/files: none" or "app:/files: save"',
         advice: expect.stringContaining('set data: {app:/files: none} '),
       });
       expect(judged(facts(services, { said: [said('app:/files', 'save')] }))).toBe('app');
       expect(judged(facts(services, { said: [said('app:/files', 'none')] }))).toBe('app; -app:/files');
-      // A setting of the whole service does not decide it.
+      // A setting for the whole service does not apply to this mount.
       expect(judged(facts(services, { said: [said('app', 'save')] }))).toBe('app; app:/files? none');
     });
 
-    it.each(['/', '/opt'])('and cannot be saved: %s', (path) =>
+    it.each(['/', '/opt'])('can only exclude the mount, not save it: %s', (path) =>
       expect(refusal(facts({ app: `a:1 ${path}:/files` }))).toMatchObject({
         message: expect.stringMatching(/Under data, set "app:\/files: none"$/),
       }),
     );
 
-    it('by the directory of its volume', () => {
+    it('is recognized by the host directory of its volume', () => {
       const given = facts(services);
       given.model.volumes = {
         d: { name: 'd', driver_opts: { type: 'none', o: 'bind', device: '/home/ana/' } },
@@ -185,12 +189,12 @@ describe('a service that has to be declared', () => {
       ['read-only', { app: 'a:1 /srv:/files:ro' }, ''],
       ['of a service that is not covered', { app: 'a:1', other: 'x:1 /srv:/files' }, '~other:/files'],
       ['of the app alone', { app: 'a:1 /srv/app:/files' }, 'app'],
-    ] as const)('but not one that is %s', (_, given, expected) =>
+    ] as const)('is not a service with a mount that is %s', (_, given, expected) =>
       expect(judged(facts(given))).toBe(expected),
     );
   });
 
-  it('is refused with the line to set, and accepted with it', () => {
+  it('is rejected with the setting to add, and accepted after it is added', () => {
     const services = { db: 'postgres:16 d:/p', search: 'elasticsearch:8 s:/s', app: 'a:1 d:/data l:/l' };
     const before = [said('app:/l', 'none')];
     expect(refusal(facts(services, { said: before }))).toMatchObject({
@@ -218,7 +222,7 @@ describe('a service that has to be declared', () => {
   });
 });
 
-describe('a mistake in the settings', () => {
+describe('an invalid data setting', () => {
   const services = { app: 'a:1 d:/data', web: 'x:1', db: 'postgres:16 d:/p [pg]' };
   it.each<[DataFacts['said'][0], string]>([
     [said('web', 'save'), 'is set to "save", but web has no writable volume or bind mount to save'],
@@ -231,9 +235,9 @@ describe('a mistake in the settings', () => {
     [said('toString', 'save'), 'is set, but the project has no service toString'],
     [
       said('dbhost', 'none'),
-      'is set, but dbhost is neither a service of the project nor the host of a database that an updated service uses',
+      'is set, but dbhost is neither a service of the project nor a database host that an updated service uses',
     ],
-  ])('%j', (entry, sentence) => {
+  ])('is rejected: %j', (entry, sentence) => {
     const message = `.svc-updater.yaml line 2: data of ${entry.key} ${sentence}`;
     expect(refusal(facts({ ...services, db: 'x:1' }, { said: [entry] }))).toMatchObject({
       code: 'data-unsupported',
@@ -241,7 +245,7 @@ describe('a mistake in the settings', () => {
     });
   });
 
-  it('is a service without a container that the file saves', () => {
+  it('is "save" for a service without a container', () => {
     const containers = [container('app-1')];
     expect(judged(facts(services, { containers, said: [said('web', 'save')] }))).toContain(
       'data of web is set to "save", but web has no container',
@@ -249,7 +253,7 @@ describe('a mistake in the settings', () => {
   });
 });
 
-describe('the line of plan', () => {
+describe('the line of plan about restore points', () => {
   it.each<[Record<string, string>, string | null]>([
     [{ app: 'a:1 d:/data >db', db: 'postgres:16 d:/p' }, null],
     [
@@ -260,15 +264,15 @@ describe('the line of plan', () => {
       { app: 'a:1 >log', db: 'postgres:16 d:/p', log: 'mongo:7' },
       'to use restore points (--restore-point), set data: {db: save, log: none} in .svc-updater.yaml; restore points then do not contain the data of log',
     ],
-  ])('of %j', (services, line) => {
+  ])('proposes the missing settings for %j', (services, line) => {
     expect(formatProposalLine(evaluateData(facts(services)))).toBe(line);
   });
 
   it.each([
     ['DB_HOST', 'data: {db.internal: none}'],
-    // The log masks the value of such a variable, and an advice with *** cannot be followed.
+    // The log masks the value of such a variable, and advice that contains *** is unusable.
     ['AUTH_DB_HOST', 'data: {"<host in AUTH_DB_HOST>": none}'],
-  ])('of a database that %s names', (variable, line) => {
+  ])('proposes a setting for the database host in the variable %s', (variable, line) => {
     const containers = [container('app-1', { env: new Map([[variable, 'db.internal']]) })];
     expect(evaluateData(facts({ app: 'a:1' }, { containers })).line).toBe(line);
     const after = facts({ app: 'a:1' }, { containers, said: [said('db.internal', 'none')] });

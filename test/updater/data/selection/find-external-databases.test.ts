@@ -26,10 +26,10 @@ describe('hosts of databases in a variable', () => {
     ['DB_HOST_PASSWORD', 'hunter2', []],
     ['MYSQL_ROOT_HOST', '%', []],
     ['HOST_DB', 'h', []],
-  ])('%s=%s', (name, value, hosts) => expect(hostsIn(name, value)).toEqual(hosts));
+  ])('are parsed from %s=%s', (name, value, hosts) => expect(hostsIn(name, value)).toEqual(hosts));
 });
 
-describe('a database is outside the project', () => {
+describe('a database outside the project', () => {
   const app = (env: Record<string, string>, changes: Partial<Container> = {}): Container =>
     container('app-1', { env: new Map(Object.entries(env)), networks: ['svc_default'], ...changes });
   const db = container('db-1', { networks: ['svc_default'], addresses: ['f00d', 'Primary', '172.20.0.5'] });
@@ -48,32 +48,32 @@ describe('a database is outside the project', () => {
     'db.svc_default',
     'localhost',
     '/var/run/postgresql',
-  ])('not %s', (host) => expect(found(app({ DB_HOST: host }))).toEqual([]));
+  ])('is not reported for the host %s', (host) => expect(found(app({ DB_HOST: host }))).toEqual([]));
 
   it.each(['db.example', 'host.docker.internal', '10.0.0.5', 'db.other_default', '2001:db8::1'])(
-    '%s',
+    'is reported for the host %s',
     (host) => expect(found(app({ DB_HOST: host }))).toEqual([`app DB_HOST ${host}`]),
   );
 
-  it('if one of several hosts is, which is listed once', () => {
+  it('is reported once if it is one of several hosts', () => {
     const env = { A: 'postgres://db,far.example/x', B_DB_HOST: 'far.example' };
     expect(found(app(env))).toEqual(['app A far.example']);
   });
 
-  it('if a line of the hosts file leads there', () => {
+  it('is reported if an entry of extra_hosts points to it', () => {
     const env = { DB_HOST: 'db' };
     expect(found(app(env, { extraHosts: ['db:10.0.0.5'] }))).toEqual(['app DB_HOST db']);
     expect(found(app(env, { extraHosts: ['db=host-gateway'] }))).toEqual(['app DB_HOST db']);
     expect(found(app(env, { extraHosts: ['db:172.20.0.5'] }))).toEqual([]);
   });
 
-  it('if a link leads there', () => {
+  it('is reported if a link points to it', () => {
     const env = { DB_HOST: 'store' };
     expect(found(app(env, { links: ['svc-db-1:store'] }))).toEqual([]);
     expect(found(app(env, { links: ['other-db-1:store'] }))).toEqual(['app DB_HOST store']);
   });
 
-  it('at localhost in the network of the host, unless the project is there, too', () => {
+  it('is reported for localhost in the host network, unless a service of the project publishes the port', () => {
     const host = app({ DB_HOST: 'localhost' }, { networkMode: 'host' });
     expect(found(host)).toEqual(['app DB_HOST localhost']);
     expect(found(host, [{ ...db, published: ['5432/tcp'] }])).toEqual([]);

@@ -29,14 +29,14 @@ async function prepared(config: unknown) {
 }
 
 describe('prepareConfig', () => {
-  it('writes an empty file if nothing is mounted', async () => {
+  it('writes an empty config.json if none is mounted', async () => {
     expect((await prepared(undefined)).made).toEqual({});
     expect(warnings).toEqual([]);
     expect((await stat(join(root, 'own'))).mode & 0o777).toBe(0o700);
     expect((await stat(join(root, 'own/config.json'))).mode & 0o777).toBe(0o600);
   });
 
-  it('copies credentials and proxies only', async () => {
+  it('copies only credentials and proxies', async () => {
     const auths = { 'ghcr.io': { auth: Buffer.from('me:hunter2hunter2').toString('base64') } };
     const proxies = { default: { httpProxy: 'http://proxy:3128' } };
     const { made, log } = await prepared({
@@ -47,11 +47,11 @@ describe('prepareConfig', () => {
       cliPluginsExtraDirs: ['/x'],
     });
     expect(made).toEqual({ auths, proxies });
-    // Neither the password nor its coded form may reach the log.
+    // Neither the password nor its encoded form may reach the log.
     expect(log.masked(`${auths['ghcr.io'].auth} hunter2hunter2 else`)).toBe('*** *** else');
   });
 
-  it('omits missing helpers and warns about each', async () => {
+  it('omits missing credential helpers and warns about each', async () => {
     const helper = join(root, 'docker-credential-there');
     await writeFile(helper, '#!/bin/sh\n');
     await chmod(helper, 0o755);
@@ -67,12 +67,12 @@ describe('prepareConfig', () => {
     ]);
   });
 
-  it('accepts a file that is not JSON', async () => {
+  it('accepts a config.json that is not JSON, with a warning', async () => {
     expect((await prepared('{')).made).toEqual({});
     expect(warnings[0]).toMatch(/config\.json is not valid JSON, so images are pulled without credentials/);
   });
 
-  it('warns if the file cannot be read, and pulls without credentials', async () => {
+  it('warns if config.json cannot be read, and uses no credentials', async () => {
     await mkdir(join(root, 'config.json'));
     expect((await prepared(undefined)).made).toEqual({});
     expect(warnings).toEqual([
@@ -92,7 +92,7 @@ describe('prepareConfig', () => {
   it.each<[string, unknown]>([
     ['null', null],
     ['empty values', { auths: null, proxies: null, credsStore: '', credHelpers: {} }],
-  ])('makes an empty one of %s', async (_, config) => {
+  ])('writes an empty config.json for %s', async (_, config) => {
     expect((await prepared(config)).made).toEqual({});
     expect(warnings).toEqual([]);
   });
@@ -101,14 +101,14 @@ describe('prepareConfig', () => {
     ['a password', { password: 'hunter2' }, ['hunter2']],
     ['a colon in a password', { auth: btoa('me:a:b') }, [btoa('me:a:b'), 'a:b']],
     ['a token', { username: 'me', identitytoken: 'abc' }, ['abc']],
-  ])('hides %s', async (_, auth, expected) => {
+  ])('masks %s in the log', async (_, auth, expected) => {
     const { log } = await prepared({ auths: { 'a.example': auth } });
     for (const secret of expected) expect(log.masked(`is ${secret}`)).toBe('is ***');
     expect(log.masked('a.example')).toBe('a.example');
   });
 
   it.each([undefined, ''])(
-    'looks into the home directory where DOCKER_CONFIG is %j',
+    'reads config.json in the home directory if DOCKER_CONFIG is %j',
     async (DOCKER_CONFIG) => {
       const auths = { 'a.example': {} };
       await mkdir(join(root, '.docker'));

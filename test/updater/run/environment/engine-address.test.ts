@@ -24,6 +24,6 @@ it.each<[string, Record<string, string | undefined>, string, string[]]>([
     socket,
     [],
   ],
-])('engineAddress makes flags of %s', (_, env, host, flags) => {
+])('derives the address and TLS flags from %s', (_, env, host, flags) => {
   expect(parseEngineAddress(env)).toEqual({ host, tls: flags });
 });

@@ -41,7 +41,7 @@ it.each<
   ['the engine is too new for it', noted, { api: ['1.56', '1.60'] }],
   ['nobody knows what a docker command to come needs', { ...noted, cli: '30.0.0' }, {}],
   ['what stands before the engine lets no ping through', noted, { ping: 403 }],
-])('the programs are asked where %s', async (_, given, engine) => {
+])('runs the programs to determine their versions if %s', async (_, given, engine) => {
   expect(await found(given, engine)).toEqual(asked);
 });
 

@@ -13,7 +13,7 @@ it.each([
   ['         0     165536      65536\n', 'remapped'],
   ['         0       1000          1\n         1     100000      65536\n', 'rootless'],
   ['', null],
-])('sees in %j why root is another user outside: %s', (map, expected) => {
+])('derives the user mapping from %j: %s', (map, expected) => {
   expect(readUserMapping(map)).toBe(expected);
 });
 
@@ -23,7 +23,7 @@ const missing = new EngineError('unreachable', 'connect ENOENT /var/run/docker.s
   cause: { code: 'ENOENT' },
 });
 
-// README's command has the socket of root's engine, which another user's machine may not even have.
+// The command in README mounts the socket of root's engine, which not every host has.
 it.each([
   [denied, 'rootless', 'socket-denied', /XDG_RUNTIME_DIR/],
   [denied, 'remapped', 'socket-denied', /--userns=host/],
@@ -31,7 +31,7 @@ it.each([
   [missing, 'rootless', 'no-socket', /XDG_RUNTIME_DIR/],
   [missing, null, 'no-socket', /-v \/var\/run\/docker\.sock/],
   [missing, 'remapped', 'no-socket', /-v \/var\/run\/docker\.sock/],
-] as const)('names the socket that helps: %s, %s', (error, users, code, advice) => {
+] as const)('advises how to access the engine: %s, %s', (error, users, code, advice) => {
   const refused = explainUnusableEngine(socket, error, users);
   expect(refused?.code).toBe(code);
   expect(refused?.advice).toMatch(advice);
@@ -41,8 +41,9 @@ it('does not report a blocking proxy as a missing socket', () => {
   const page = { status: 403, body: Buffer.from('<h1>403 Forbidden</h1>') };
   expect(explainUnusableEngine('tcp://proxy:2375', createResponseError('GET /version', page))).toMatchObject({
     code: 'socket-denied',
-    message: 'tcp://proxy:2375 answers: a proxy in front of the engine blocks GET /version (403 Forbidden)',
-    advice: 'Allow all requests in the proxy that SECURITY.md lists for an updater that is started manually.',
+    message:
+      'tcp://proxy:2375 rejected the request: a proxy in front of the engine blocks GET /version (403 Forbidden)',
+    advice: 'In the proxy, allow all requests that SECURITY.md lists for a manually started updater.',
   });
 });
 

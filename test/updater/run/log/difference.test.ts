@@ -12,7 +12,7 @@ const text = (version: string, end = '\n') =>
   ['# OLD_PASSWORD=hunter2hunter2', `SVC_VERSION=${version}`, 'SHORT=abc', ''].join(end);
 
 describe('the difference of an env file', () => {
-  it.each(['/opt/svc/.env', '/opt/svc/sub/.env'])('%s: the changed lines alone', (path) => {
+  it.each(['/opt/svc/.env', '/opt/svc/sub/.env'])('contains only the changed lines of %s', (path) => {
     expect(
       formatFileDifference('.env', { path, before: text('v1.4.2'), after: text('v1.5.0') }, files),
     ).toEqual(['--- a/.env', '+++ b/.env', '@@ -2 +2 @@', '-SVC_VERSION=v1.4.2', '+SVC_VERSION=v1.5.0']);
@@ -22,7 +22,7 @@ describe('the difference of an env file', () => {
     ["'v1.4.2' # was hunter2hunter2", "'v1.4.2' # …"],
     ['v1.4.2  # was hunter2hunter2\r', 'v1.4.2  # …\r'],
     ['v1.4.2\r', 'v1.4.2\r'],
-  ])('%j: without a comment', (value, shown) => {
+  ])('does not contain the comment of %j', (value, shown) => {
     const [before, after] = [`V=${value}`, `V=${value.replace('v1.4.2', 'v1.5.0')}`];
     expect(formatFileDifference('.env', { path: '/opt/svc/.env', before, after }, files).slice(3)).toEqual([
       `-V=${shown}`,
@@ -33,7 +33,7 @@ describe('the difference of an env file', () => {
   });
 });
 
-it('the difference of an env file hides the values of some variables', () => {
+it('the difference of an env file hides the values of specified variables', () => {
   const change = { path: '/opt/svc/.env', before: 'A=1\nPIN=1\n', after: "A=2\nPIN='2 3'\nKEY=4\n" };
   expect(formatFileDifference('.env', change, files, { hidden: ['PIN', 'KEY'] }).slice(3)).toEqual([
     '-A=1',
@@ -53,7 +53,7 @@ describe('the difference of a compose file', () => {
     after: compose('v1.5.0', 'from the release'),
   };
 
-  it("a person's: the changed lines alone, without comments", () => {
+  it('written by the user contains only the changed lines, without comments', () => {
     expect(formatFileDifference('compose.yaml', change, files)).toEqual([
       '--- a/compose.yaml',
       '+++ b/compose.yaml',
@@ -65,7 +65,7 @@ describe('the difference of a compose file', () => {
     ]);
   });
 
-  it("a release's: with what stands round the change, and without the comments that go", () => {
+  it('shipped with a release contains context lines, but not the removed comments', () => {
     expect(formatFileDifference('compose.yaml', change, files, { isShipped: true }).slice(3)).toEqual([
       ' app:',
       '   # hunter2hunter2',

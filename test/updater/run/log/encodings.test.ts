@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createMask } from '../../../../src/updater/run/log/mask.ts';
 
-// What encoders print for these values, without the quotes around it. Those of bash 5.2, Python 3, Go, Java, Perl and jq were
-// recorded; those of PHP, Ruby, Gson and Jackson follow the rules that their documentation states.
+// Output of encoders for these values, without the surrounding quotes. The output of bash 5.2, Python 3, Go, Java, Perl
+// and jq was recorded; the output of PHP, Ruby, Gson and Jackson follows their documentation.
 
 const symbols = 'p@ss!w0rd:+=%/';
 const letters = `Grüße/<€😀>&'"`;
@@ -55,15 +55,15 @@ it.each<[encoder: string, value: string, printed: string]>([
   ['Java URLEncoder', control, 'tab%09here%23%7E*%3B'],
   ['a URL in small letters', letters, 'Gr%c3%bc%c3%9fe%2f%3c%e2%82%ac%f0%9f%98%80%3e%26%27%22'],
   ['compose', quotes, raw`a\b"c'd$$e f`],
-])('hides what %s prints for %j', (_, value, printed) => {
+])('hides the output of %s for %j', (_, value, printed) => {
   const mask = createMask({ secrets: [{ key: 'A', value }] });
   expect(mask(`"${printed}"`)).toBe('"***"');
-  // Also between characters that could belong to an escape.
+  // Also next to characters that could belong to an escape.
   for (const before of ['\\', '%', '$', "'", '\\u00', '%2'])
     expect(mask(`${before}${printed}.`)).toContain('***.');
 });
 
-it('reads any text without an error', () => {
+it('returns any text without a secret unchanged', () => {
   const unit = fc.oneof(
     fc.constantFrom(...`\\\\%%$$'"uxUE_+0123789abcdef`),
     fc.string({ unit: 'binary', maxLength: 1 }),
@@ -83,11 +83,11 @@ describe('a value that', () => {
     ['looks like an escape', '\\u0041\\n%41$$', raw`is \u0041\n%41$$ or \\u0041\\n%41$$`, 'is *** or ***'],
     ['is base64 in JSON of PHP', '~~~?~~~?~~~?', raw`"fn5+P35+fj9+fn4\/"`, '"***"'],
     ['is base64 in a URL', '~~~?~~~?~~~?', 'x=fn5%2BP35%2Bfj9%2Bfn4%2F', 'x=***'],
-  ])('%s', (_, value, text, hidden) => {
+  ])('%s is hidden', (_, value, text, hidden) => {
     expect(createMask({ secrets: [{ key: 'A', value }] })(text)).toBe(hidden);
   });
 
-  it('is wholly in a name stays, whatever encoding the name has', () => {
+  it('is part of a shown name is not hidden in any encoding of the name', () => {
     const mask = createMask({
       secrets: [{ key: 'A', value: 'acme.example/ü' }],
       shown: ['acme.example/ü/svc'],

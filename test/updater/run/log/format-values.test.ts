@@ -4,11 +4,11 @@ import { countRepeatedLines, joinWithAnd } from '../../../../src/updater/run/log
 it.each<[string[], string]>([
   [['app'], 'app'],
   [['app', 'worker', 'mailer'], 'app, worker and mailer'],
-])('and(%j) is %j', (names, expected) => {
+])('joins %j to %j', (names, expected) => {
   expect(joinWithAnd(names)).toBe(expected);
 });
 
-it('has what a container says at each of its starts once', () => {
+it('lists each log line that a container repeats at every start once, with the count', () => {
   const start = ['migrations run', 'lost the database'];
   expect(countRepeatedLines([...start, ...start, ...start, 'migrations run'])).toEqual([
     'migrations run (4 times)',

@@ -6,7 +6,7 @@ import {
 } from '../../../../src/updater/run/log/mask-rules.ts';
 import { container } from '../../../build.ts';
 
-it('maskRulesOfModel takes the environment of every service and hook, and a key without a value as empty', () => {
+it('maskRulesOfModel includes the environment of every service and hook, and treats a key without a value as empty', () => {
   const services = {
     app: { environment: { A: 'one', B: null } },
     db: { environment: { A: 'two' } },
@@ -27,7 +27,7 @@ it('maskRulesOfModel takes the environment of every service and hook, and a key 
   ]);
 });
 
-it('maskRulesOfContainers takes what a shell may have set, and not what images set', () => {
+it('maskRulesOfContainers includes the environment of containers, except variables that images set', () => {
   const env = new Map([
     ['PATH', '/usr/bin'],
     ['HOME', '/root'],
@@ -42,7 +42,7 @@ it('maskRulesOfContainers takes what a shell may have set, and not what images s
   ]);
 });
 
-it('maskRulesOfSent takes what compose would set in containers, and not what images set', () => {
+it('maskRulesOfSent includes variables that compose would set in containers, except variables that images set', () => {
   const sent = [{ body: { Env: ['PATH=/usr/bin', 'TOKEN=a=b', 'NEW=in-an-env-file'] } }, { body: {} }];
   expect(maskRulesOfSent(sent).secrets).toEqual([
     { key: 'TOKEN', value: 'a=b' },

@@ -27,7 +27,7 @@ const marks = [
   '\t',
 ];
 
-/** How programs write a text down within another. */
+/** Encodings in which programs write a text inside another text. */
 const spellings: Record<string, (text: string) => string> = {
   'as it is': (text) => text,
   'a JSON string': (text) => JSON.stringify(text).slice(1, -1),
@@ -53,7 +53,7 @@ const spellings: Record<string, (text: string) => string> = {
   'base64 of URLs': (text) => Buffer.from(text).toString('base64url'),
 };
 
-/** Of 8 characters or more, without blanks at its ends, which do not belong to a value. */
+/** Values of at least 8 characters, without surrounding blanks, which are not part of a value. */
 const secretText = fc
   .string({
     unit: fc.oneof(
@@ -156,7 +156,7 @@ describe('createMask', () => {
     expect(mask(secrets, text, { shown })).toBe(text);
   });
 
-  it('hides a part of a kept text anywhere else, and in a longer word', () => {
+  it('hides a part of a kept text outside that text, and in a longer word', () => {
     const shown = ['/opt/acme-4711/svc', 'acme'];
     expect(mask({ SECRET: 'acme-4711' }, 'acme-4711 in /opt/acme-4711/svc', { shown })).toBe(
       '*** in /opt/acme-4711/svc',
@@ -197,7 +197,7 @@ describe('createMask', () => {
     expect(mask(secrets, text, { hosts: ['db.example.internal'] })).toBe(expected);
   });
 
-  it('hides what it is told to, whatever it is', () => {
+  it('hides every text of `hidden`, even a version', () => {
     expect(mask({}, 'pw abc, v1.2.3', { hidden: ['abc', 'v1.2.3', ''] })).toBe('pw ***, ***');
     expect(mask({}, 'x', { hidden: ['abc'] })).toBe('x');
   });
@@ -205,7 +205,7 @@ describe('createMask', () => {
   const beside = secretText.map((text) => text.replaceAll('*', '-'));
   const spelled = fc.constantFrom(...Object.entries(spellings));
 
-  it('lets no secret through in any spelling, whatever stands beside it', () => {
+  it('hides a secret in every encoding, regardless of the surrounding text', () => {
     fc.assert(
       fc.property(secretText, spelled, beside, beside, (value, [, spell], before, behind) => {
         const written = spell(value);
@@ -219,7 +219,7 @@ describe('createMask', () => {
     );
   });
 
-  it('looks up no more than twice as much for twice as many values', () => {
+  it('needs at most twice as many look-ups for twice as many values', () => {
     const lookUps = (count: number): number => {
       const secrets = Array.from({ length: count }, (_, i) => ({
         key: 'A',

@@ -7,7 +7,7 @@ import { parseJsonLine, parseLine } from '../../../../src/core/progress/log-line
 import { rememberingLog } from '../../../build-plan.ts';
 
 describe('Log', () => {
-  it('says each line with its level, the phase it is in, and the percent where one is given', () => {
+  it('logs each line with its level, its phase and, if specified, the percentage', () => {
     const { log, events } = rememberingLog();
     log.info('it begins');
     log.enter('pull');
@@ -26,14 +26,14 @@ describe('Log', () => {
     expect(events.every(({ time }) => new Date(time).toISOString() === time)).toBe(true);
   });
 
-  it('makes a line of each line of a message, with the fields at each', () => {
+  it('splits a message into lines, and adds the fields to each line', () => {
     const { log, lines, fields } = rememberingLog();
     log.error('one\ntwo\r\nthree', { code: 'x' });
     expect(lines).toEqual(['error: one', 'error: two', 'error: three']);
     expect(fields).toEqual([{ code: 'x' }, { code: 'x' }, { code: 'x' }]);
   });
 
-  it('hides what it is told to from then on, in sentences and in fields however deep', () => {
+  it('applies new mask rules to all later messages and to fields at any depth', () => {
     const { log, lines, fields } = rememberingLog();
     log.info('hunter2', { a: 'hunter2' });
     log.addMaskRules(() => ({ hidden: ['hunter2'] }));
@@ -52,7 +52,7 @@ describe('Log', () => {
     expect(log.masked('hunter2!')).toBe('***!');
   });
 
-  it('hides a secret of several lines before it is cut into lines', () => {
+  it('hides a secret of several lines before splitting the message into lines', () => {
     const { log, lines } = rememberingLog();
     log.addMaskRules(() => ({ hidden: ['ab\ncd'] }));
     log.info('key ab\ncd.');
@@ -61,7 +61,7 @@ describe('Log', () => {
 });
 
 describe('stdoutSink', () => {
-  it.each(['line', 'json'])('prints nothing that a terminal obeys as %s, and loses nothing', (format) => {
+  it.each(['line', 'json'])('escapes control characters without loss in the format %s', (format) => {
     const message = 'a\u009b31m\u202eb\u2028c\u001b[2J\u007fé\ud800';
     const script = `
       import { Log, stdoutSink } from ${JSON.stringify(import.meta.resolve('../../../../src/updater/run/log/run-log.ts'))};
@@ -84,14 +84,14 @@ describe('copyTo', () => {
   });
   afterEach(() => rm(directory, { recursive: true, force: true }));
 
-  /** Messages of the copy; every line of it must be one that the server can read back. */
+  /** Messages of the copied log. The server must be able to parse every line. */
   const copied = async (file = path) =>
     (await readFile(file, 'utf8'))
       .split('\n')
       .slice(0, -1)
       .map((line) => parseLine(line)?.message ?? `unreadable: ${line}`);
 
-  it('has the log from its first line on, masked, for the owner alone', async () => {
+  it('writes the log from its first line, masked, to a file that only the owner can access', async () => {
     const { log } = rememberingLog();
     log.addMaskRules(() => ({ hidden: ['hunter2'] }));
     log.info('before hunter2');
@@ -104,7 +104,7 @@ describe('copyTo', () => {
   it.each<[string, { add?: boolean } | undefined, string[]]>([
     ['takes the place of an earlier one', undefined, ['first', 'second']],
     ['adds to the one it goes on with', { add: true }, ['of an earlier run', 'first', 'second']],
-  ])('%s', async (_, options, expected) => {
+  ])('writes to an existing log: %s', async (_, options, expected) => {
     await writeFile(path, '2026-11-21T10:42:07.000Z INFO  recreate of an earlier run\n');
     const { log } = rememberingLog();
     log.info('first');
@@ -113,7 +113,7 @@ describe('copyTo', () => {
     expect(await copied()).toEqual(expected);
   });
 
-  it('waits for its directory where that is gone, and then has it all', async () => {
+  it('waits until a removed directory exists again, then writes all lines', async () => {
     const { log, lines } = rememberingLog();
     log.copyTo(path);
     log.info('first');
@@ -126,7 +126,7 @@ describe('copyTo', () => {
     expect(lines).toHaveLength(4);
   });
 
-  it('warns once where it can no longer be written, and the log goes on', async () => {
+  it('warns once if the file can no longer be written, and continues to log', async () => {
     const { log, lines } = rememberingLog();
     log.copyTo(path);
     log.info('first');

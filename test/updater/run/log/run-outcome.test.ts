@@ -28,7 +28,7 @@ function ending(error: unknown, facts = known) {
   return { lines, outcome, last: lines.at(-1) };
 }
 
-it('says what a refusal left and what to do next', () => {
+it('reports after a refused run that nothing was changed, and prints the advice', () => {
   expect(ending(new UpdateError('no-target', 'app is pinned'))).toEqual({
     outcome: 'refused',
     lines: ['app is pinned', expect.any(String)],
@@ -36,7 +36,7 @@ it('says what a refusal left and what to do next', () => {
   });
 });
 
-it('writes commands for this project, product and command into the advice', () => {
+it('inserts the commands for this project, product and command into the advice', () => {
   const facts: OutcomeFacts = {
     ...known,
     project: { ...project, files: ['/opt/svc/$&.yaml'] },
@@ -49,7 +49,7 @@ it('writes commands for this project, product and command into the advice', () =
   );
 });
 
-it('applies files without the services whose data must be dumped first', () => {
+it('limits an advised up to services whose data need not be dumped first', () => {
   const error = new UpdateError('no-target', 'x', { advice: 'Run {up} first.' });
   expect(ending(error).last).toContain('Next: Run docker compose up -d first.');
   expect(ending(error, { ...known, safeServices: ['app', 'worker'] }).last).toContain(
@@ -57,19 +57,19 @@ it('applies files without the services whose data must be dumped first', () => {
   );
 });
 
-it('does not say what runs where somebody else has replaced it', () => {
+it('does not report a running version if another process has changed containers', () => {
   expect(ending(new UpdateError('containers-changed', 'app was removed')).last).toMatch(
     /^failed \(containers-changed\): nothing was changed by this run; the changes that another process made during the update were kept\. /,
   );
 });
 
-it('does not say that it runs where it was unhealthy before', () => {
+it('reports a version that was unhealthy before as still unhealthy', () => {
   expect(ending(new UpdateError('downgrade', 'x'), { ...known, isUnwell: true }).last).toMatch(
     /^refused \(downgrade\): nothing was changed; v1\.4\.2 is still unhealthy\. Next: /,
   );
 });
 
-it('does not say that it runs where the app was stopped', () => {
+it('reports a version that was stopped before as still stopped', () => {
   const stopped = { ...known, isStopped: true };
   expect(ending(new UpdateError('pull-unknown', 'x'), stopped).last).toMatch(
     /^failed \(pull-unknown\): nothing was changed; v1\.4\.2 is still stopped, as before the update\. Next: /,
@@ -94,7 +94,7 @@ it.each([
     touched,
     'broken (containers-not-restored): the other files have been restored, but v1.4.2 could not be restored; no container of the new version has started; ',
   ],
-] as const)('names a file that was not put back: %s', (code, facts, begins) => {
+] as const)('lists files that were not restored: %s', (code, facts, begins) => {
   const saved = (paths: string[], next: string[] | null) =>
     ending(new UpdateError(code, 'x'), { ...facts, leftAlone: { paths, next } }).last;
   expect(saved(['/opt/svc/.env'], ['acme/svc:v1.5.0'])).toContain(
@@ -105,7 +105,7 @@ it.each([
   );
 });
 
-it('advises no up where somebody has saved a file and the new version has started', () => {
+it('does not advise up if another user edited a file and the new version has started', () => {
   const broken = (leftAlone: OutcomeFacts['leftAlone']) =>
     ending(new UpdateError('broken', 'x'), { ...touched, ...(leftAlone && { leftAlone }) }).last;
   expect(broken(undefined)).toContain(
@@ -118,7 +118,7 @@ it('advises no up where somebody has saved a file and the new version has starte
   expect(last).toMatch(/Fix the cause, then run the update again\.$/);
 });
 
-it('tells programs the same once more, from a journal as well', () => {
+it('logs the same result fields again when the last line is read from a journal', () => {
   const fields: unknown[] = [];
   const log = new Log(({ phase }, given) => phase === 'done' && fields.push(given));
   const rolledBack = { version: 'v1.4.2', at: '2026-11-25T02:00:00Z', kept: null };
@@ -157,7 +157,7 @@ it.each<[string, unknown]>([
   expect(now.run.outcome).not.toBeNull();
 });
 
-it('bounds the error that a journal, a label or a store keeps, but not its line in the log', () => {
+it('limits the length of the error in a journal, label or store, but not in the log', () => {
   const record = new RunRecord(createRun({ id: 'r1', from: null, to: null, startedAt: '' }));
   const long = 'a long line '.repeat(200).trim();
   const messages: string[] = [];
@@ -175,7 +175,7 @@ it('bounds the error that a journal, a label or a store keeps, but not its line 
   expect(messages).toContain(long);
 });
 
-it('gives the release that has to come first as a field and in the line, also where it is said once more', () => {
+it('reports the required intermediate release as a field and in the last line, also when the line is logged again', () => {
   const events: [string, unknown][] = [];
   const log = new Log(({ phase, message }, fields) => phase === 'done' && events.push([message, fields]));
   const error = new UpdateError('upgrade-step', 'v2 needs it', {
@@ -199,7 +199,7 @@ it('gives the release that has to come first as a field and in the line, also wh
   ]);
 });
 
-it('names the commands of a broken instance', () => {
+it('lists the commands to inspect a broken instance', () => {
   const { last, lines } = ending(
     new UpdateError('broken', 'app is unhealthy', { detail: ['the last line'] }),
     touched,
@@ -211,14 +211,14 @@ it('names the commands of a broken instance', () => {
   expect(last).toContain('docker compose -p svc logs app worker');
 });
 
-it('does not blame migrations for a version that could be rolled back', () => {
+it('does not mention migrations if the version can be rolled back', () => {
   const { last } = ending(new UpdateError('broken', 'app is unhealthy'), { ...touched, canRollBack: true });
   expect(last).toMatch(
     /^broken \(broken\): the new version has started, but it is unhealthy; it was not rolled back\. Next: /,
   );
 });
 
-it('names what stays stopped for want of space, and how much to free', () => {
+it('lists the services that remain stopped because of a full disk, and the space to free', () => {
   const error = new UpdateError('no-space', 'the helper container cannot be started', {
     outcome: 'broken',
     advice: 'Free at least 17 MB on this disk, then run {command} again to continue the restore.',
@@ -230,7 +230,7 @@ it('names what stays stopped for want of space, and how much to free', () => {
   );
 });
 
-it('says after a crash what state it left', () => {
+it('reports the state after a crash', () => {
   const { last, lines, outcome } = ending(new TypeError('x is not a function'), touched);
   expect(outcome).toBe('crashed');
   expect(lines[0]).toBe('TypeError: x is not a function');
@@ -241,29 +241,36 @@ it.each([
   [false, 'Run the update again: this undoes the update if the new version has not started. Please report'],
   [
     true,
-    'Run the update again: if the new version has started, this restores v1.4.2 with its data. Please report',
+    'Run the update again: if the new version has already started, this restores v1.4.2 and its data. Please report',
   ],
-])('names the step of a crash, and what the next run does (restore point: %j)', (canRollBack, advice) => {
-  const { last } = ending(new TypeError('x is not a function'), { ...touched, canRollBack, step: 'verify' });
-  expect(last).toContain('this is a bug in the updater, which crashed in verify; some containers may');
-  expect(last).toContain(advice);
-});
+])(
+  'reports the step of a crash, and the effect of the next run (restore point: %j)',
+  (canRollBack, advice) => {
+    const { last } = ending(new TypeError('x is not a function'), {
+      ...touched,
+      canRollBack,
+      step: 'verify',
+    });
+    expect(last).toContain('this is a bug in the updater, which crashed in verify; some containers may');
+    expect(last).toContain(advice);
+  },
+);
 
-it('says of what runs already and is not well that nothing was changed', () => {
+it('reports that nothing was changed if the new version is already running but unhealthy', () => {
   const { last } = ending(new UpdateError('unhealthy', 'svc-app-1 is unhealthy'));
   expect(last).toMatch(
     /^broken \(unhealthy\): nothing was changed; v1\.4\.2 is already running, but it is unhealthy\. Next: Check the output of docker compose -p svc ps .* up -d --no-deps app worker/,
   );
 });
 
-it('does not say that all is well where an earlier run was interrupted and could not be settled', () => {
+it('reports an interrupted previous run that could not be recovered', () => {
   const about = { ...known, halfDone: 'the update to v1.5.0 was interrupted in recreate' };
   expect(ending(new UpdateError('compose-invalid', 'compose rejects the project'), about).last).toBe(
     'refused (compose-invalid): nothing was changed by this run; the update to v1.5.0 was interrupted in recreate. Next: Fix the file until docker compose config accepts it, then run the update again.',
   );
 });
 
-it('names the rollback where that is to be repeated, and not the update with the bad release', () => {
+it('advises to repeat the rollback, not the update, after a failed rollback', () => {
   const rollback = { ...touched, isRollback: true };
   expect(ending(new Cancelled(), rollback).last).toMatch(
     /Next: Run rollback --yes again when you are ready\.$/,
@@ -273,7 +280,7 @@ it('names the rollback where that is to be repeated, and not the update with the
   );
 });
 
-it('says that a rollback is possible where nothing was rolled back', () => {
+it('advises a rollback only if a rollback is possible', () => {
   const error = new UpdateError('broken', 'app is unhealthy');
   expect(ending(error, { ...touched, canRollBack: true }).last).toMatch(
     /restore the previous version and its data, run the updater with rollback --yes\.$/,
@@ -281,8 +288,8 @@ it('says that a rollback is possible where nothing was rolled back', () => {
   expect(ending(error, touched).last).not.toContain('rollback');
 });
 
-describe('no advice contains ***', () => {
-  /** Values that are everything that an advice consists of. */
+describe('advice', () => {
+  /** The advice in the last line if these values are secrets. */
   const maskedLast = (error: unknown, values: readonly string[]) => {
     const ends: unknown[] = [];
     const log = new Log(({ phase, message }, fields) => phase === 'done' && ends.push([message, fields]));
@@ -300,20 +307,20 @@ describe('no advice contains ***', () => {
       .replaceAll('{product}', 'svc')
       .replaceAll('{container}', 'svc-updater');
 
-  it.each(errorCodes)('of %s, whatever the values are', (code) => {
+  it.each(errorCodes)('for the code %s contains no ***, regardless of the secrets', (code) => {
     const own = ending(new UpdateError(code, 'x')).last?.split('. Next: ')[1] ?? '';
     for (const values of [[own], own.split(' '), [own.slice(3), own.slice(0, -3)]])
       expect([own, general(code)]).toContain(maskedLast(new UpdateError(code, 'x'), values));
   });
 
-  it('also if the error has details that are masked', () => {
+  it('is the general advice of the code if a detail would be masked', () => {
     const advice = 'Set data: {db.internal: none}.';
     const error = new UpdateError('data-undeclared', 'x', { advice });
     expect(maskedLast(error, ['db.internal'])).toBe(general('data-undeclared'));
     expect(maskedLast(error, ['another value'])).toBe(advice);
   });
 
-  it.each([new Cancelled(), new Error('a bug')])('of %s', (error) => {
+  it.each([new Cancelled(), new Error('a bug')])('for %s contains no ***', (error) => {
     expect(maskedLast(error, ['the update', 'Please report', 'the lines above'])).toMatch(
       /^(Run the update again when you are ready|Please report the lines above)\.$/,
     );

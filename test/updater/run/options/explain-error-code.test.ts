@@ -5,7 +5,7 @@ import { svcProduct } from '../../../../src/core/names/product.ts';
 import { explain, findSimilarNames } from '../../../../src/updater/run/options/explain-error-code.ts';
 
 describe('explain', () => {
-  it('prints what a code means, why it exists and what to do', () => {
+  it('prints the meaning, the reason and the advice of a code', () => {
     expect(explain('downgrade', svcProduct)).toBe(`downgrade: outcome refused, exit code 3
 Meaning: The target is older than the running version.
 Why: The running version may have migrated the data. Migrations cannot be undone, and an older version may damage migrated data.
@@ -21,20 +21,20 @@ What to do: Choose a release that is newer than the running version. Downgrades 
     expect(others).toContain(`What to do: ${formatAdvice(advice)}`);
   });
 
-  it('lists all codes with their meaning if it is given none', () => {
+  it('lists all codes with their meaning if no code is specified', () => {
     const lines = explain(null, svcProduct).trimEnd().split('\n');
     expect(lines.map((line) => line.split(' ')[0])).toEqual(errorCodes);
     expect(lines).toContain('downgrade                 The target is older than the running version.');
   });
 });
 
-describe('similarNames', () => {
+describe('findSimilarNames', () => {
   it.each([
     ['unhealty', ['unhealthy']],
     ['restore-point', ['no-restore-point', 'restore-point-damaged', 'restore-point-unreadable']],
     ['DRIFT', []],
     ['', []],
-  ])('finds codes for %j', (word, codes) => {
+  ])('finds codes similar to %j', (word, codes) => {
     expect(findSimilarNames(word, errorCodes)).toEqual(codes);
   });
 });

@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** The settings of a command line, or its mistakes. */
+/** The settings of a command line, or its errors. */
 async function read(args: readonly string[], isTerminal = false, env: Record<string, string> = {}) {
   try {
     const line = await addGivenSettings(parseCommandLine(args, env), isTerminal);
@@ -42,8 +42,8 @@ function settingsFile(given: Record<string, string>): string {
   return archive.toString('utf8', 512, 512 + size);
 }
 
-describe('given settings', () => {
-  it('are those of --set, the last of each name, and none of a variable', async () => {
+describe('settings of a run', () => {
+  it('are read from --set (the last value of a name wins), but not from an environment variable', async () => {
     const env = { SVC_UPDATER_SET: 'C=3' };
     expect(await read(['--set', 'A=1=2 3', '--set=B=x', '--set', 'B= y'], false, env)).toEqual({
       A: '1=2 3',
@@ -53,14 +53,14 @@ describe('given settings', () => {
     expect(await read(['fetch'])).toBeNull();
   });
 
-  it('are those of --set-file as dotenv reads it, and a typed one wins', async () => {
+  it('are read from --set-file with the syntax of dotenv, and --set takes precedence', async () => {
     const text = `# c\n\nexport A = "a # b" # c\r\n  B='it is'\nC=\`'"\`\nD=x#y\n`;
     expect(await readFile(text, '--set', 'D=z')).toEqual({ A: 'a # b', B: 'it is', C: `'"`, D: 'z' });
     await writeFile(path, 'A=1');
     expect(await read([], false, { SVC_UPDATER_SET_FILE: path })).toEqual({ A: '1' });
   });
 
-  it('are those of the file of the server, whatever the values contain', async () => {
+  it('are read unchanged from the file that the server writes, for generated values', async () => {
     const unit = fc.constantFrom(...`'"\`\\#$= nab\u00fc\u2028,[]{}`, '\\n', '$', '{X}', '# ');
     const values = fc.dictionary(
       fc.constantFrom('A', 'B', 'constructor', 'toString'),
@@ -83,9 +83,12 @@ describe('given settings', () => {
       ]),
     ]),
     [JSON.parse('{"__proto__":"1"}'), '[["__proto__","1"]]'],
-  ])('of the server %j are an env file, or JSON if no env file can hold them', (given, text) => {
-    expect(settingsFile(given)).toBe(text);
-  });
+  ])(
+    'are written by the server as an env file, or as JSON if an env file cannot contain them: %j',
+    (given, text) => {
+      expect(settingsFile(given)).toBe(text);
+    },
+  );
 
   const long = 'x'.repeat(4097);
   it.each([
@@ -96,11 +99,11 @@ describe('given settings', () => {
     [['--set', 'A'], '--set A requires a terminal; otherwise, use A=VALUE'],
     [['--set-file', 'x'], '--set-file must be an absolute path, not "x"'],
     [['fetch', '--set', 'A=b'], 'unknown option --set'],
-  ])('%j are a mistake without the value', async (args, mistake) => {
+  ])('are rejected without printing the value: %j', async (args, mistake) => {
     expect(await read(args)).toContain(mistake);
   });
 
-  it('of a file have the line of each mistake, without its text', async () => {
+  it('from an invalid file are rejected with line numbers, without the text of the lines', async () => {
     expect(await readFile('A=1\nhunter2\nB-C=2\n"x"\n')).toEqual([
       `${path} line 2 must be NAME=VALUE`,
       `${path} line 3 must be NAME=VALUE`,
@@ -114,7 +117,7 @@ describe('given settings', () => {
     ]);
   });
 
-  it('come from a regular file, neither a link nor a large one', async () => {
+  it('must be in a regular file of at most 64 KiB, not in a symbolic link', async () => {
     expect(await read(['--set-file', path])).toEqual([`${path} does not exist`]);
     expect(await readFile('A=1\n'.padEnd(64 * 1024 + 1, '#'))).toEqual([`${path} is larger than 64 KiB`]);
     const link = join(folder, 'link');
@@ -125,12 +128,12 @@ describe('given settings', () => {
     expect(await read(['--set-file', folder])).toEqual([`${folder} is not a regular file`]);
   });
 
-  it("are none of the server's file, which the end of the run has removed", async () => {
+  it("are empty if the server's file was already removed at the end of the run", async () => {
     expect(await read(['--set-file', '/run/svc-updater-settings.env'])).toEqual({});
   });
 });
 
-describe('a value that is typed', () => {
+describe('a value typed at the prompt', () => {
   async function ask(type: (input: PassThrough) => void) {
     const options = updateOptionsOf(parseCommandLine(['--set', 'A=given-value', '--set', 'B'], {}));
     const { context, lines } = runContext(await engineWith({}), options);
@@ -141,7 +144,7 @@ describe('a value that is typed', () => {
     return { values: values instanceof Map ? Object.fromEntries(values) : values, lines };
   }
 
-  it('is read up to the end of the line, and masked like a given one', async () => {
+  it('is read up to the end of the line, and masked like a value of --set', async () => {
     expect(await ask((input) => input.write('typed value\n'))).toEqual({
       values: { A: 'given-value', B: 'typed value' },
       lines: ['info: *** and ***'],
@@ -151,7 +154,7 @@ describe('a value that is typed', () => {
   it.each([
     ['an empty line', (input: PassThrough) => input.write('\n')],
     ['the end of the input', (input: PassThrough) => input.end()],
-  ])('is not %s', async (_, type) => {
+  ])('must not be %s', async (_, type) => {
     expect((await ask(type)).values).toBe('the value of B must not be empty');
   });
 });

@@ -18,7 +18,7 @@ afterEach(() => rm(directory, { recursive: true, force: true }));
 
 const path = () => join(directory, '.svc-updater.yaml');
 
-/** What an update does with what is in the directory; its refusal as `code: message` and details. */
+/** The options of an update in the directory; or its error, as details and `outcome code: message`. */
 async function read(args: readonly string[] = [], env: Record<string, string> = {}) {
   const { log, lines } = rememberingLog();
   try {
@@ -42,7 +42,7 @@ describe('a settings file', () => {
     '',
   ].join('\n');
 
-  it('sets what no option and no variable sets, and is logged', async () => {
+  it('sets values that no option or variable sets, and is logged', async () => {
     await writeFile(path(), text);
     const { options, lines } = await read();
     expect(options).toMatchObject({
@@ -58,7 +58,7 @@ describe('a settings file', () => {
     ]);
   });
 
-  it('sets addresses to notify, which are not logged', async () => {
+  it('sets addresses for notifications, which are masked in the log', async () => {
     await writeFile(path(), 'notify: [https://hooks.example/token]\n');
     const { options, lines } = await read();
     expect(options?.notify).toEqual(['https://hooks.example/token']);
@@ -68,7 +68,7 @@ describe('a settings file', () => {
     expect((await read()).lines.join()).not.toContain('token');
   });
 
-  it('turns a switch on and off, and a variable overrides it', async () => {
+  it('sets a switch to on or off, and a variable overrides it', async () => {
     await writeFile(path(), 'restore-point: true\n');
     const { options, lines } = await read();
     expect(options).toMatchObject({ data: { restorePoint: true }, noRollback: false });
@@ -80,7 +80,7 @@ describe('a settings file', () => {
     expect((await read()).options).toMatchObject({ data: { restorePoint: false } });
   });
 
-  it('saves or excludes the data of services, mounts and hosts, with its line', async () => {
+  it('declares the data of services, mounts and hosts as saved or excluded, with line numbers', async () => {
     await writeFile(
       path(),
       'data:\n  db: save\n  no: none # a cache\n  app:/library: none\n  db.example: none\n',
@@ -140,7 +140,7 @@ describe('a settings file', () => {
     ['services: [a]\n---\nservices: [b]\n', ['contains several YAML documents, but only one is allowed']],
     ['a'.repeat(70_000), ['is larger than 64 KiB']],
     [Buffer.from([0x73, 0xff]), ['is not valid UTF-8 text']],
-  ])('is refused with the line number: %j', async (content, says) => {
+  ])('is rejected with the line number: %j', async (content, says) => {
     await writeFile(path(), content);
     const { options, lines } = await read();
     expect(options).toBeNull();
@@ -149,7 +149,7 @@ describe('a settings file', () => {
     expect(lines.at(-1)).toMatch(/^refused settings-invalid: /);
   });
 
-  it('must not be a link, a pipe or a directory', async () => {
+  it('must not be a symbolic link or a pipe', async () => {
     const outside = join(directory, 'elsewhere.yaml');
     await writeFile(outside, 'services: [a]\n');
     await symlink(outside, path());
@@ -170,18 +170,21 @@ describe('bump', () => {
     return readBumpOptions(parseCommandLine(argv, {}), rememberingLog().log);
   };
 
-  it('uses the services of the file if it is given none', async () => {
+  it('uses the services of the settings file if no service is specified', async () => {
     await writeFile(path(), 'services: [server, worker]\nwait-timeout: 600\n');
     expect(await bump()).toMatchObject({ services: ['server', 'worker'] });
     expect(await bump('--service', 'web')).toMatchObject({ services: ['web'] });
   });
 
-  it.each([[null], ['wait-timeout: 9\n']])('needs services, with a file of %j', async (content) => {
-    if (content !== null) await writeFile(path(), content);
-    const said = content === null ? { code: 'usage' } : { code: 'settings-invalid' };
-    await expect(bump()).rejects.toMatchObject({
-      ...said,
-      message: 'bump requires at least one --service option, or the services setting in .svc-updater.yaml',
-    });
-  });
+  it.each([[null], ['wait-timeout: 9\n']])(
+    'requires services if the settings file contains %j',
+    async (content) => {
+      if (content !== null) await writeFile(path(), content);
+      const said = content === null ? { code: 'usage' } : { code: 'settings-invalid' };
+      await expect(bump()).rejects.toMatchObject({
+        ...said,
+        message: 'bump requires at least one --service option, or the services setting in .svc-updater.yaml',
+      });
+    },
+  );
 });

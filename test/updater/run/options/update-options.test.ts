@@ -57,11 +57,11 @@ describe('the options of a command line', () => {
     });
   });
 
-  it('reads addresses to notify, and prints no wrong one', () => {
+  it('reads addresses for notifications, and does not print an invalid address', () => {
     const env = { SVC_UPDATER_NOTIFY: 'https://a.example/x,ntfy+https://b.example/c' };
     expect(read([], env)).toMatchObject({ notify: env.SVC_UPDATER_NOTIFY.split(',') });
     expect(read(['rollback', '--yes', '--notify', 'none'], env)).toMatchObject({ notify: ['none'] });
-    // Commands that change nothing notify nobody.
+    // Commands that change nothing send no notifications.
     for (const command of ['plan', 'rollback']) expect(read([command], env)).toMatchObject({ notify: [] });
     const wrong = mistakes(['--notify', 'discord://token']);
     expect(wrong).toEqual([expect.stringContaining('--notify must be an http or https address')]);
@@ -70,7 +70,7 @@ describe('the options of a command line', () => {
     expect(mistakes(nine.flat())).toEqual(['--notify lists more than 8 addresses']);
   });
 
-  it('reads the environment, which the command line overrides', () => {
+  it('reads the environment, and the command line overrides it', () => {
     const proven = `sha256:${'a'.repeat(64)}`;
     const env = {
       SVC_UPDATER_TARGET: 'canary',
@@ -124,7 +124,7 @@ describe('the options of a command line', () => {
     });
   });
 
-  it('reads the options of a stack, from the environment, too', () => {
+  it('reads the options of a stack, also from the environment', () => {
     const env = {
       SVC_UPDATER_STACK: 'svc',
       SVC_UPDATER_FILES: 'a.yaml, b.yaml',
@@ -132,7 +132,7 @@ describe('the options of a command line', () => {
     };
     const expected = { stack: { name: 'svc', files: ['a.yaml', 'b.yaml'], stopFirst: true }, project: null };
     expect(read(['plan'], env)).toMatchObject(expected);
-    // Without a lock, fetch must not look at databases, even if a server sets restore points.
+    // fetch takes no lock, so it must not evaluate data, even if a server enables restore points.
     expect(read(['fetch'], { SVC_UPDATER_RESTORE_POINT: '1' })).toMatchObject({
       data: { restorePoint: false },
     });
@@ -147,7 +147,7 @@ describe('the options of a command line', () => {
     expect(mistakes(['--stack', 'a b'])).toEqual(['--stack must be the name of a stack, not "a b"']);
   });
 
-  it('uses the files variable for stacks only: bump takes files from the command line', () => {
+  it('uses the variable for files only for stacks; bump reads files only from the command line', () => {
     const env = { SVC_UPDATER_FILES: 'stack.yaml' };
     const argv = ['bump', '--to', 'v1.5.0', '--service', 'app'];
     expect(read(argv, env)).toMatchObject({ files: [] });
@@ -213,7 +213,7 @@ describe('the options of a command line', () => {
     },
   );
 
-  it('reports all mistakes in options and variables together', () => {
+  it('reports all errors in options and variables together', () => {
     expect(
       mistakes(
         [
@@ -228,7 +228,7 @@ describe('the options of a command line', () => {
       'unknown command "updat": use update, plan, fetch, rollback, restore-point, bump, explain, report or serve',
       'unknown option --nope',
       '--accept-drift takes no value',
-      '--target must be a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable, not "abc def"',
+      `--target must be a release in the format of the product's tags (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable, not "abc def"`,
       '--dir must be an absolute path, not "here"',
       '--wait-timeout must be a whole number of seconds from 1 to 999999, not "0"',
       'SVC_UPDATER_PULL_TIMEOUT must be a whole number of seconds from 1 to 999999, not "soon"',
@@ -236,8 +236,8 @@ describe('the options of a command line', () => {
     ]);
   });
 
-  // Every object has members of these names.
-  it.each(['constructor', 'toString', '__proto__'])('does not know the option --%s', (name) => {
+  // Every JavaScript object has members with these names.
+  it.each(['constructor', 'toString', '__proto__'])('rejects the unknown option --%s', (name) => {
     expect(mistakes([`--${name}`])).toEqual([`unknown option --${name}`]);
     expect(mistakes(['explain', `--${name}=1`])).toEqual([`unknown option --${name}`]);
   });
@@ -245,7 +245,7 @@ describe('the options of a command line', () => {
   it.each([
     [['explain'], null],
     [['explain', 'downgrade'], 'downgrade'],
-  ])('reads %j', (argv, code) => {
+  ])('reads the command %j', (argv, code) => {
     expect(parseCommandLine(argv, { SVC_UPDATER_TARGET: 'no target' })).toMatchObject({
       command: 'explain',
       product: svcProduct,
@@ -296,7 +296,7 @@ describe('the options of a command line', () => {
     [
       ['bump'],
       [
-        'bump requires --to RELEASE: a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable',
+        "bump requires --to RELEASE: a release in the format of the product's tags (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable",
         'bump requires at least one --service option, or the services setting in .svc-updater.yaml',
       ],
     ],
@@ -304,7 +304,7 @@ describe('the options of a command line', () => {
       ['bump', '--to', 'v1.0.0', '--service', 'a', '--digest', 'abc'],
       ['--digest must be sha256:<64 hex digits>, not "abc"'],
     ],
-  ])('refuses %j', (argv, expected) => {
+  ])('rejects %j', (argv, expected) => {
     expect(mistakes(argv).toSorted()).toEqual(expected.toSorted());
   });
 });

@@ -53,8 +53,8 @@ async function givenArchive() {
 const asked = (args: readonly string[], platform = 'linux/amd64') =>
   readExpectedDigests(updateOptions(...args), platform);
 
-describe('expectations of a release', () => {
-  it('are null without options', async () => {
+describe('expected digests of a release', () => {
+  it('are null if no option is set', async () => {
     expect(await asked([])).toBeNull();
   });
 
@@ -79,7 +79,7 @@ describe('expectations of a release', () => {
   });
 
   it.each([[], ['--target', 'v1.5.0'], ['--target', '1.5.0']])(
-    'is what its release.json says, with %j',
+    'are those in the signed release.json with the options %j',
     async (...target) => {
       expect(await asked([...(await given()), ...target])).toEqual({
         images: new Map([['app', new Set(['a', 'b', 'c'].map(digest))]]),
@@ -104,14 +104,14 @@ describe('expectations of a release', () => {
       'a release of acme, not of svc',
     ],
     ['nobody is trusted for', { trust: '' }, [], 'key.pem: it contains neither EC or RSA public keys'],
-  ])('is refused that %s', async (_, more, args, why) => {
+  ])('are rejected if the release %s', async (_, more, args, why) => {
     await expect(asked([...(await given(more)), ...args])).rejects.toMatchObject({
       code: 'not-proven',
       message: expect.stringContaining(why),
     });
   });
 
-  it.each(['1.5', 'v1'])('refuse an archive if the target %s has fewer numbers', async (target) => {
+  it.each(['1.5', 'v1'])('are rejected for an archive if the target %s has fewer numbers', async (target) => {
     const { archive, args } = await givenArchive();
     expect(await asked([...args, '--target', '1.5.0'])).not.toBeNull();
     await expect(asked([...args, '--target', target])).rejects.toMatchObject({
@@ -132,13 +132,13 @@ describe('expectations of a release', () => {
     expect(await target()).toMatchObject({ tag: 'v1.5.0' });
   });
 
-  it('have the new settings of the release', async () => {
+  it('include the new settings of the release', async () => {
     const settings = [{ name: 'MAIL_FROM', description: 'sender', required: true, secret: false }];
     const file = JSON.stringify({ ...release, settings });
     expect((await asked(await given({ file })))?.settings).toEqual(settings);
   });
 
-  it('refuse a platform that the release does not have', async () => {
+  it('are rejected for a platform that the release does not have', async () => {
     const message = `${folder}/release.json lists no image of app for linux/arm64`;
     await expect(asked(await given(), 'linux/arm64')).rejects.toMatchObject({ code: 'not-proven', message });
   });

@@ -55,18 +55,18 @@ async function contextWith(args: readonly string[]) {
 }
 
 describe('the recalls of a channel file', () => {
-  it('are null without the option', async () => {
+  it('are null if no channel file is specified', async () => {
     const { context } = await contextWith(['--target', 'v1.4.0']);
     expect(await readRecalls(context)).toBeNull();
   });
 
-  it.each(['v1.4.0', '1.4.0'])('refuse the recalled target %s', async (target) => {
+  it.each(['v1.4.0', '1.4.0'])('reject the recalled target %s', async (target) => {
     const { context, lines } = await contextWith([...(await given()), '--target', target]);
     await expect(readRecalls(context)).rejects.toMatchObject({ code: 'recalled', message });
     expect(lines).toEqual([]);
   });
 
-  it('are a warning with --accept-recalled', async () => {
+  it('cause only a warning with --accept-recalled', async () => {
     const args = [...(await given()), '--target', 'v1.4.0', '--accept-recalled'];
     const { context, lines } = await contextWith(args);
     expect(await readRecalls(context)).toMatchObject({ accepted: true });
@@ -101,15 +101,15 @@ describe('the recalls of a channel file', () => {
       'another channel',
       [{ channel: 'canary' }, anna],
       ['--target', 'v1.5.0'],
-      'it is the file of the canary channel, but the target is on the stable channel',
+      'this is the channel file of the canary channel, but the target is on the stable channel',
     ],
     [
       'the stable channel for a canary',
       [{}, anna],
       ['--target', 'canary'],
-      'it is the file of the stable channel, but the target is on the canary channel',
+      'this is the channel file of the stable channel, but the target is on the canary channel',
     ],
-  ])('refuse %s', async (_, file, args, why) => {
+  ])('are rejected for %s', async (_, file, args, why) => {
     const { context } = await contextWith([...(await given(...file)), ...trusting(), ...args]);
     await expect(readRecalls(context)).rejects.toMatchObject({
       code: 'not-proven',
@@ -117,21 +117,21 @@ describe('the recalls of a channel file', () => {
     });
   });
 
-  it('refuse an unsigned file of another product without --trust', async () => {
+  it('are rejected for an unsigned file of another product without --trust', async () => {
     const { context } = await contextWith(await given({ product: 'acme' }));
     await expect(readRecalls(context)).rejects.toMatchObject({ code: 'not-proven' });
   });
 });
 
 describe('an update to a recalled release', () => {
-  it('of a compose project is refused before the project is read', async () => {
+  it('of a compose project is rejected before the project is read', async () => {
     const { context } = await contextWith([...(await given({}, anna)), ...trusting(), '--target', 'v1.4.0']);
     const before = { containers: [], leftovers: [], earlier: null };
     const planned = planRun(context, foundInstance(), emptyProjectRunState(), before);
     await expect(planned).rejects.toMatchObject({ code: 'recalled', message });
   });
 
-  it('of a stack is refused before a registry is asked', async () => {
+  it('of a stack is rejected before a registry is queried', async () => {
     const args = [...(await given({}, anna)), ...trusting(), '--target', 'v1.4.0'];
     const { context } = await contextWith(args);
     requireStackOptions(context);
@@ -163,7 +163,7 @@ describe('an update to a recalled release', () => {
   });
 });
 
-it('a stack refuses a trust file that is for a release', async () => {
+it('an update of a stack rejects a trust file for a release', async () => {
   const { context } = await contextWith(['--release', folder, ...trusting()]);
   expect(() => requireStackOptions(context)).toThrow('stack images cannot be verified');
 });

@@ -5,9 +5,9 @@ interface BrokenField {
 }
 
 /**
- * A value as often as it has fields, each time with one of another type; and as often as it has objects, each time with a
- * field that is not known.
- * @param free names of fields whose objects may hold anything
+ * Invalid variants of a value: for each field, one with a value of another type; for each object, one with an unknown
+ * field.
+ * @param free names of fields whose objects may contain anything
  */
 export function brokenFields(value: object, free: readonly string[]): BrokenField[] {
   const broken: BrokenField[] = [];

@@ -82,7 +82,7 @@ beforeEach(async () => {
 afterEach(() => rm(state, { recursive: true, force: true }));
 
 describe('Journal', () => {
-  it('is read back as it was written, for the owner alone, with nothing beside it', async () => {
+  it('is read unchanged after writing, is accessible only to the owner, and leaves no other file', async () => {
     const journal = open();
     await journal.write({ state: { at: 'writing' } });
     expect(await readJournal(state)).toEqual({ ...data, state: { at: 'writing' } });
@@ -90,7 +90,7 @@ describe('Journal', () => {
     expect(await readdir(state)).toEqual(['journal.json']);
   });
 
-  it('takes no way that no run takes', async () => {
+  it('rejects a state transition that no run makes', async () => {
     const journal = open({ state: { at: 'verifying' } });
     await expect(journal.write({ state: { at: 'saving' } })).rejects.toThrow(
       'a run cannot go from verifying to saving',
@@ -98,7 +98,7 @@ describe('Journal', () => {
     expect(journal.data.state).toEqual({ at: 'verifying' });
   });
 
-  it('says what is on the disk, also where it could not be written', async () => {
+  it('keeps the data that is on the disk if writing fails', async () => {
     const journal = open();
     await journal.write();
     await rm(state, { recursive: true });
@@ -107,7 +107,7 @@ describe('Journal', () => {
     expect(journal.data.state).toEqual({ at: 'pulling' });
   });
 
-  it('makes its directory anew where somebody has removed it', async () => {
+  it('recreates its directory if another process has removed it', async () => {
     const journal = open();
     await rm(state, { recursive: true });
     await journal.write({ state: { at: 'writing' } });
@@ -115,7 +115,7 @@ describe('Journal', () => {
     expect(await readJournal(state)).toMatchObject({ state: { at: 'writing' } });
   });
 
-  it('is not stopped by what a killed process left of writing it', async () => {
+  it('ignores a partly written file of a killed process', async () => {
     await writeFile(join(state, 'journal.json.new'), '{"format":2,"ru');
     await open().write();
     expect(await readJournal(state)).toEqual(data);
@@ -126,12 +126,12 @@ describe('Journal', () => {
     ['updated', false, false],
     ['unchanged', false, false],
     ['failed', false, false],
-    // Somebody has to look, and may have to come back to what was.
+    // A user has to check the instance, and may have to roll back.
     ['crashed', false, true],
     ['broken', false, true],
     ['broken', true, false],
   ] as const)(
-    'keeps secrets only as long as there may be a way back: %s, started: %s',
+    'keeps secrets only as long as a rollback may be possible: %s, started: %s',
     async (word, started, keeps) => {
       const journal = open({ blueprints, started });
       await journal.end(ended(word));
@@ -141,12 +141,12 @@ describe('Journal', () => {
 });
 
 describe('Journal.note', () => {
-  it('is a write where the disk lets it', async () => {
+  it('writes the journal if the disk is writable', async () => {
     expect(await open().note({ state: { at: 'saving' } })).toBeNull();
     expect(await readJournal(state)).toEqual({ ...data, state: { at: 'saving' } });
   });
 
-  it('goes on without the disk, tells why, and has it written by the next that can', async () => {
+  it('continues without the disk, returns the reason, and leaves the change to the next successful write', async () => {
     const journal = open();
     await rm(state, { recursive: true });
     await writeFile(state, 'a file in its way');
@@ -168,7 +168,7 @@ describe('Journal.end', () => {
     ['cancelled', 'once all is back', goingBack, null, false],
     ['broken', 'where not all is back', goingBack, backTo('failed'), true],
     ['broken', 'once the new version has started', started, { at: 'verifying' }, false],
-  ])('%s, %s', async (outcome, _, changes, left, secrets) => {
+  ])('stores the outcome and the remaining state: %s, %s', async (outcome, _, changes, left, secrets) => {
     await open(changes).end(ended(outcome));
     const ending = { at: 'ended', ending: ended(outcome), left } as const;
     const kept = secrets ? blueprints : [];
@@ -177,7 +177,7 @@ describe('Journal.end', () => {
 });
 
 describe('Journal.endAtOnce', () => {
-  it('stores a crash without waiting, with all that a rollback needs', async () => {
+  it('stores a crash synchronously, with all data that a rollback needs', async () => {
     await writeFile(join(state, 'journal.json.crashed'), 'of a killed process');
     const run = { started: true, state: { at: 'verifying' }, blueprints } as const;
     open(run).endAtOnce(ended('crashed'));
@@ -196,7 +196,7 @@ describe('a journal of another format', () => {
     ['3, which is not the first field', JSON.stringify({ state: {}, format: 3 }), 'newer'],
     ['3, incomplete', JSON.stringify({ ...half, format: 3 }, null, 1).slice(0, 200), 'newer'],
     ['2.1', JSON.stringify({ ...half, format: 2.1 }), 'newer'],
-  ])('%s is refused', async (_, text, which) => {
+  ])('%s is rejected', async (_, text, which) => {
     await writeFile(join(state, 'journal.json'), text);
     const refusal = {
       code: 'journal-pending',
@@ -216,7 +216,7 @@ describe('a journal of another format', () => {
     '{"format":null}',
     '{"format":2,"run":"x',
     '{"run":{"format":3}',
-  ])('is not meant by %j, which is malformed', async (text) => {
+  ])('is not assumed for the malformed text %j', async (text) => {
     await writeFile(join(state, 'journal.json'), text);
     expect(await readJournal(state)).toMatchObject({ unreadable: text });
     expect(await readPendingJournal(state)).toBeNull();
@@ -241,7 +241,7 @@ describe('countStart', () => {
     ],
     ['a crash', { attempt: 3, interruptedIn: 'verifying', state: crashed }, 4, 'verifying'],
     ['of an earlier version of the updater', { attempt: 3, state: { at: 'verifying' } }, 4, 'verifying'],
-  ])('%s', (_, changes, attempt, interruptedIn) => {
+  ])('counts the attempts after: %s', (_, changes, attempt, interruptedIn) => {
     expect(countStart({ ...data, ...changes })).toEqual({ attempt, interruptedIn });
   });
 });
@@ -255,7 +255,7 @@ describe('Journal.closeForLaterRun', () => {
     ['cancelled', 'once all is back', goingBack, null, false],
     ['cancelled', 'of one that crashed', { ...goingBack, state: crashed }, null, false],
     ['broken', 'once the new version has started', started, { at: 'verifying' }, true],
-  ])('%s, %s: no container takes that end for its own', async (outcome, _, changes, left, pending) => {
+  ])('stores an outcome that belongs to no container: %s, %s', async (outcome, _, changes, left, pending) => {
     await open(changes).closeForLaterRun(outcome, message);
     const ending = { outcome, exitCode: 0, message: `${outcome}: ${message}` };
     const closed: JournalData = {
@@ -267,7 +267,7 @@ describe('Journal.closeForLaterRun', () => {
   });
 });
 
-describe('endingFactsOf', () => {
+describe('journalOutcomeFactsOf', () => {
   const moved = [
     movedService('app'),
     movedService('jobs'),
@@ -286,7 +286,7 @@ describe('endingFactsOf', () => {
       },
       ofApps,
     ],
-  ])('%s', (_, changes, expected) => {
+  ])('returns the facts of the run: %s', (_, changes, expected) => {
     const said = { ...facts, ...expected };
     expect(journalOutcomeFactsOf({ ...data, ...changes })).toEqual(said);
     expect(journalOutcomeFactsOf({ ...data, ...changes }, 'half')).toEqual({ ...said, halfDone: 'half' });
@@ -300,7 +300,7 @@ describe('readJournal', () => {
     ['null', 'it is not valid'],
     ['[]', 'it is not valid'],
     ['{"format":2,"run":"x","files":[]}', 'run is not valid'],
-  ])('does not trust %j', async (text, mistake) => {
+  ])('rejects %j', async (text, mistake) => {
     await writeFile(join(state, 'journal.json'), text);
     expect(await readJournal(state)).toEqual({ unreadable: text, mistake });
   });
@@ -335,7 +335,7 @@ describe('readJournal', () => {
     },
   };
 
-  it('takes a whole one, and one of an engine that tells less', async () => {
+  it('accepts a complete journal, and a journal of an engine that returns fewer fields', async () => {
     const { imageManifest: _, ...first } = kept;
     const earlier = { ...whole, containers: [first], changeover: null };
     for (const each of [whole, earlier]) {
@@ -409,7 +409,7 @@ describe('readJournal', () => {
       'state.ending.outcome',
       { state: { at: 'ended', ending: { outcome: 'well', exitCode: 0, message: '' }, left: null } },
     ],
-  ])('does not trust %s', async (_, field, changes) => {
+  ])('rejects %s', async (_, field, changes) => {
     const text = JSON.stringify({ ...whole, ...changes });
     await writeFile(join(state, 'journal.json'), text);
     expect(await readJournal(state)).toEqual({
@@ -418,36 +418,33 @@ describe('readJournal', () => {
     });
   });
 
-  it('does not trust a field of another type, and ignores an unknown one', () => {
-    // The engine's own words, and what an ending has for programs.
+  it('rejects a field of another type, and ignores an unknown field', () => {
+    // Objects of the engine, and the fields of an outcome for programs.
     const free = ['config', 'hostConfig', 'networks', 'fields'];
     for (const { changed, mistake } of brokenFields(whole, free)) {
       const { data: read, error } = journalSchema.safeParse(changed);
-      // Of a newer updater.
+      // A newer updater may have added the field.
       if (mistake.endsWith('is not a known field')) expect(read).toEqual(whole);
       else expect(error && describeSchemaMistake(error)).toBe(mistake);
     }
   });
 
-  it.runIf(process.getuid?.() === 0)(
-    'reads none that is a link, or of somebody who owns nothing here',
-    async () => {
-      const own = join(state, '.svc-updater');
-      await mkdir(own);
-      await writeFile(join(own, 'journal.json'), JSON.stringify(data));
-      expect(await readJournal(own)).toEqual(data);
-      await chown(join(own, 'journal.json'), 1234, 1234);
-      await expect(readJournal(own)).rejects.toMatchObject({ code: 'unexpected-file' });
-      await rename(join(own, 'journal.json'), join(state, 'elsewhere'));
-      await symlink('../elsewhere', join(own, 'journal.json'));
-      await expect(readJournal(own)).rejects.toMatchObject({ code: 'unexpected-file' });
-      expect(await readPendingJournal(own)).toBeNull();
-    },
-  );
+  it.runIf(process.getuid?.() === 0)('rejects a symbolic link, and a file of an unrelated user', async () => {
+    const own = join(state, '.svc-updater');
+    await mkdir(own);
+    await writeFile(join(own, 'journal.json'), JSON.stringify(data));
+    expect(await readJournal(own)).toEqual(data);
+    await chown(join(own, 'journal.json'), 1234, 1234);
+    await expect(readJournal(own)).rejects.toMatchObject({ code: 'unexpected-file' });
+    await rename(join(own, 'journal.json'), join(state, 'elsewhere'));
+    await symlink('../elsewhere', join(own, 'journal.json'));
+    await expect(readJournal(own)).rejects.toMatchObject({ code: 'unexpected-file' });
+    expect(await readPendingJournal(own)).toBeNull();
+  });
 });
 
-describe('setAside', () => {
-  it('keeps it for people, without secrets', async () => {
+describe('moveJournalToBackup', () => {
+  it('keeps the journal in the backup, without secrets', async () => {
     await open({ blueprints }).write();
     expect(await moveJournalToBackup(state, { ...data, blueprints })).toBe(
       '.svc-updater/backup/20261121T104207Z/journal.json',
@@ -457,14 +454,14 @@ describe('setAside', () => {
     expect(JSON.parse(kept)).toEqual(data);
   });
 
-  it('keeps one that cannot be read as it is', async () => {
+  it('keeps an unreadable journal unchanged', async () => {
     await writeFile(join(state, 'journal.json'), 'torn');
     const place = await moveJournalToBackup(state, { unreadable: 'torn', mistake: '' });
     expect(await readFile(join(state, place.replace('.svc-updater/', '')), 'utf8')).toBe('torn');
   });
 });
 
-describe('what is left to do', () => {
+describe('the pending state of a journal', () => {
   const over = (outcome: Outcome, left: OpenState | null): Partial<JournalData> => ({
     state: { at: 'ended', ending: ended(outcome), left },
   });
@@ -501,7 +498,7 @@ describe('what is left to do', () => {
     ],
     ['failed', over('failed', null), false, false, 'did not succeed (failed)'],
     ['updated', over('updated', null), false, false, 'did not succeed (updated)'],
-  ])('%s', (_, changes, pending, halfDone, says) => {
+  ])('is derived from the run state: %s', (_, changes, pending, halfDone, says) => {
     const journal = { ...data, ...changes };
     expect([isPending(journal), isHalfDone(journal)]).toEqual([pending, halfDone]);
     expect(formatPendingMessage(journal)).toContain(
@@ -516,7 +513,7 @@ describe('what is left to do', () => {
       backTo('failed'),
       'Run the update command first to resume or undo the interrupted update.',
     ],
-  ])('has one advice if its data was %s', (_, state, advice) => {
+  ])('has one advice if the data was %s', (_, state, advice) => {
     expect(createPendingError({ ...data, state }).advice).toContain(advice);
   });
 });

@@ -36,7 +36,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
-/** What the engine says of a container: its status, or nothing where it does not know it; or how it refuses. */
+/** Response of the engine about a container: its status, null if it does not exist, or an error status. */
 type Answer = string | null | { status: number };
 type Answers = (id: string) => Answer | Promise<Answer>;
 
@@ -50,14 +50,14 @@ const asks = (answers: Answers): Promise<string> =>
     else to.writeHead(answer.status).end('{"message":"no answer today"}');
   });
 
-/** Takes the lock of the directory, for `own` unless another is named. */
+/** Takes the lock of the directory, by default for the container `own`. */
 async function take(answers: Answers = () => null, by: Container = own, makeLink?: LinkCall): Promise<Lock> {
   const log = new Log(({ message }) => lines.push(message));
   const doors = { engine: engine(await asks(answers)), log, ...(makeLink && { link: makeLink }) };
   return takeLock(doors, by, directory);
 }
 
-/** Of a file system without hard links. */
+/** The link call of a file system without hard links. */
 const linkless: LinkCall = async () => {
   throw Object.assign(new Error('EPERM: operation not permitted, link'), { code: 'EPERM', syscall: 'link' });
 };
@@ -67,7 +67,7 @@ const links: [string, LinkCall | undefined][] = [
 ];
 
 describe('takeLock', () => {
-  it('holds the directory where nobody else does, and leaves nothing else in it', async () => {
+  it('creates the lock if there is none, and leaves no other file', async () => {
     const lock = await take();
     expect(lock).toMatchObject({ state: at('').replace(/\/$/, ''), takenOver: false });
     expect(await files()).toEqual(['lock']);
@@ -81,7 +81,7 @@ describe('takeLock', () => {
     expect(lines).toEqual([]);
   });
 
-  it.each(['running', 'restarting', 'paused'])('is refused while its holder is %s', async (status) => {
+  it.each(['running', 'restarting', 'paused'])('fails while the holder is %s', async (status) => {
     await put('lock', text);
     const asked: string[] = [];
     const answers = (id: string) => {
@@ -102,7 +102,7 @@ describe('takeLock', () => {
     ['has exited', 'exited'],
     ['was never started', 'created'],
     ['is gone', null],
-  ])('takes it over from a holder that %s', async (_, answer) => {
+  ])('takes over the lock from a holder that %s', async (_, answer) => {
     await put('lock', text);
     expect((await take(() => answer)).takenOver).toBe(true);
     expect(lines).toEqual([
@@ -116,7 +116,7 @@ describe('takeLock', () => {
     ['its own, of the start before', heldBy(own)],
     ['a torn one', '{"containerId":'],
     ['one of something else', '{"pid":12}\n'],
-  ])('takes over %s without asking anybody', async (_, content) => {
+  ])('takes over a lock without a request to the engine: %s', async (_, content) => {
     await put('lock', content);
     const lock = await take(() => {
       throw new Error('asked');
@@ -130,14 +130,14 @@ describe('takeLock', () => {
   it.each([
     ['of one that is gone', text],
     ['that nobody has written to', ''],
-  ])('takes one over %s, without hard links', async (_, content) => {
+  ])('takes over a lock %s, without hard links', async (_, content) => {
     await put('lock', content);
     expect((await take(() => null, own, linkless)).takenOver).toBe(true);
     expect(await files()).toEqual(['lock']);
   });
 
   it.runIf(process.getuid?.() === 0).each(links)(
-    'belongs to the owner of the compose directory, %s',
+    'creates a lock that belongs to the owner of the compose directory, %s',
     async (_, makeLink) => {
       await chown(directory, 1234, 1235);
       await take(() => null, own, makeLink);
@@ -148,14 +148,14 @@ describe('takeLock', () => {
     },
   );
 
-  it('does not take it while the engine does not tell', async () => {
+  it('does not take over the lock if the engine rejects the request', async () => {
     await put('lock', text);
     await expect(take(() => ({ status: 403 }))).rejects.toMatchObject({ code: 'engine-unavailable' });
     expect(await readFile(at('lock'), 'utf8')).toBe(text);
     expect(await files()).toEqual(['lock']);
   });
 
-  it('cannot be taken on a full disk', async () => {
+  it('fails on a full disk', async () => {
     const full = Object.assign(new Error('ENOSPC: no space left on device, link'), {
       code: 'ENOSPC',
       syscall: 'link',
@@ -170,22 +170,22 @@ describe('takeLock', () => {
   });
 });
 
-describe('takeLock, of two at the same time', () => {
-  it.each(links)('lets one of them have a directory, and refuses the other, %s', async (_, makeLink) => {
+describe('takeLock, called by two updaters at the same time', () => {
+  it.each(links)('succeeds for one updater and fails for the other, %s', async (_, makeLink) => {
     const both = await Promise.allSettled([own, other].map((by) => take(() => 'running', by, makeLink)));
     expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     const refused = both.find((each) => each.status === 'rejected');
     expect(refused?.reason).toMatchObject({ code: 'update-running' });
   });
 
-  it('is not taken from one who has created it without hard links and is just about to write', async () => {
+  it('waits for an updater that has created the lock without hard links but not yet written to it', async () => {
     await put('lock', '');
     const written = sleep(300).then(() => put('lock', text));
     await expect(take(() => 'running', own, linkless)).rejects.toMatchObject({ code: 'update-running' });
     await written;
   });
 
-  it('is refused where another has taken the stale one over meanwhile', async () => {
+  it('fails if the other updater has taken over the stale lock in the meantime', async () => {
     await put('lock', heldBy({ id: 'd'.repeat(64), name: 'dead' }));
     const answers = async (id: string) => {
       if (id === other.id) return 'running';
@@ -198,7 +198,7 @@ describe('takeLock, of two at the same time', () => {
     expect(await files()).toEqual(['lock']);
   });
 
-  it('takes it where its holder has given it back meanwhile', async () => {
+  it('takes over the lock if its holder has released it in the meantime', async () => {
     await put('lock', text);
     const lock = await take(async () => {
       await rm(at('lock'), { force: true });
@@ -209,12 +209,12 @@ describe('takeLock, of two at the same time', () => {
   });
 });
 
-describe('takeLock, beside what others left', () => {
+describe('takeLock, with files left by other updaters', () => {
   it.each<[name: string, answer: Answer, isKept: boolean]>([
     ['lock.bbbbbbbbbbbb', null, false],
     ['lock.bbbbbbbbbbbb', 'running', true],
     ['lock.stale.bbbbbbbbbbbb', 'running', true],
-  ])('%s, of one that is %j: it stays: %j', async (name, answer, isKept) => {
+  ])('keeps %s, whose container is %j: %j', async (name, answer, isKept) => {
     await put(name, text);
     const asked: string[] = [];
     await take((id) => {
@@ -226,7 +226,7 @@ describe('takeLock, beside what others left', () => {
   });
 
   it.each(['lock.stale.aaaaaaaaaaaa', 'lock.bbbbbbbbbbbb.new', 'journal.json'])(
-    '%s stays, and nobody is asked about it',
+    'keeps %s without a request to the engine',
     async (name) => {
       await put(name, text);
       await take(() => ({ status: 403 }));
@@ -234,7 +234,7 @@ describe('takeLock, beside what others left', () => {
     },
   );
 
-  it('gives it back where the engine does not tell', async () => {
+  it('releases the lock if the engine rejects the request', async () => {
     await put('lock.bbbbbbbbbbbb', text);
     await expect(take(() => ({ status: 403 }))).rejects.toMatchObject({ code: 'engine-unavailable' });
     expect(await files()).toEqual(['lock.bbbbbbbbbbbb']);
@@ -242,20 +242,20 @@ describe('takeLock, beside what others left', () => {
 });
 
 describe('Lock', () => {
-  it('can be taken again once it is released', async () => {
+  it('can be taken again after its release', async () => {
     await (await take()).release();
     expect(await files()).toEqual([]);
     expect((await take(() => 'running', other)).takenOver).toBe(false);
   });
 
-  it('never releases that of another', async () => {
+  it('does not release the lock of another updater', async () => {
     const lock = await take();
     await put('lock', text);
     await lock.release();
     expect(await readFile(at('lock'), 'utf8')).toBe(text);
   });
 
-  it('is taken once more, private, where somebody has removed the directory', async () => {
+  it('is restored with private access if another process has removed the directory', async () => {
     const lock = await take();
     const before = await readFile(at('lock'), 'utf8');
     await rm(at(''), { recursive: true });
@@ -267,7 +267,7 @@ describe('Lock', () => {
     expect(await files()).toEqual([]);
   });
 
-  it('leaves that of another in a directory which it makes anew', async () => {
+  it('does not replace the lock of another updater when restored', async () => {
     const lock = await take();
     await put('lock', text);
     await lock.restore();
@@ -280,7 +280,7 @@ describe('dropLock', () => {
     ['its own', heldBy(own), false],
     ["another's", text, true],
     ['a torn one', '{', true],
-  ])('of %s: kept: %j', async (_, content, isKept) => {
+  ])('keeps a lock file that is not its own (%s): %j', async (_, content, isKept) => {
     await put('lock', content);
     await dropLock(directory, own);
     expect(await files()).toEqual(isKept ? ['lock'] : []);

@@ -14,7 +14,7 @@ import {
 } from '../../../../src/updater/run/state/rollout.ts';
 import { began, changeover, container, containers, movedService, never, record } from '../../../build.ts';
 
-/** Made since. */
+/** A container created during the update. */
 const made = (place: string, changes: Partial<Container> = {}): Container =>
   container(place, { id: `${place}-new`, imageId: 'sha256:new', ...changes });
 const keepsImage = { follows: true, image: null };
@@ -32,12 +32,12 @@ describe('recordOf', () => {
     [{ status: 'running', health: 'starting' }, false, { runs: true, down: false, well: true }],
     [{ status: 'running', health: 'unhealthy' }, false, { runs: true, down: false, well: false }],
     [{ status: 'restarting' }, false, { runs: true, down: false, well: false }],
-    // It is not waited for.
+    // The updater does not wait for a paused container.
     [{ status: 'paused' }, false, { runs: true, down: false, well: false }],
     [{ status: 'exited' }, false, { runs: false, down: true, well: false }],
     [{ status: 'exited' }, true, { runs: true, down: true, well: true }],
     [{ status: 'created' }, false, { runs: false, down: true, well: false }],
-  ])('of %j, interrupted: %j, is %j', (found, wasInterrupted, is) => {
+  ])('records %j, interrupted: %j, as %j', (found, wasInterrupted, is) => {
     expect(recordOf(container('app-1', found), () => wasInterrupted)).toMatchObject(is);
   });
 
@@ -46,19 +46,19 @@ describe('recordOf', () => {
     [{ restartCount: 1 }, 14_000, false],
     [{ restartCount: 1 }, 15_000, true],
     [{ restartCount: 0 }, 1_000, true],
-  ])('of %j, up for %d ms, was well: %j', (found, upForMs, well) => {
+  ])('records whether %j, running for %d ms, was healthy: %j', (found, upForMs, well) => {
     const time = Date.parse(began) + upForMs;
     expect(recordOf(container('app-1', found), () => false, time)).toMatchObject({ runs: true, well });
   });
 
-  it('keeps what tells one container from another', () => {
+  it('stores the fields that identify a container', () => {
     const { runs, down, well, ...rest } = recordOf(container('worker-12', { id: 'w12' }), () => false);
     const place = { id: 'w12', name: 'svc-worker-12', service: 'worker', number: 12 };
     expect(rest).toEqual({ ...place, imageId: 'sha256:old', reference: 'acme/svc:v1.0.0', startedAt: began });
   });
 });
 
-describe('isNew', () => {
+describe('isNewContainer and hasNewVersionStarted', () => {
   const sidecar = movedService('sidecar', keepsImage);
   const moved = [movedService('app'), movedService('worker'), sidecar];
   const worker = container('worker-1', { imageId: 'sha256:old-worker' });
@@ -72,7 +72,7 @@ describe('isNew', () => {
     ['a worker of the old image of the app', made('worker-1', { imageId: 'sha256:old' }), true],
     ['a follower that keeps its image', made('sidecar-1', { imageId: 'sha256:old' }), false],
     ['a container from before of a new image', container('app-1', { imageId: 'sha256:new' }), false],
-  ])('%s', (_, found, expected) => {
+  ])('isNewContainer for %s', (_, found, expected) => {
     expect(isNewContainer(before, found)).toBe(expected);
   });
 
@@ -83,12 +83,12 @@ describe('isNew', () => {
     ['the new app has ended', [made('app-1', { status: 'exited' })], true],
     ['the new worker runs', [container('app-1'), made('worker-1')], true],
     ['the old one was made again', [made('app-1', { imageId: 'sha256:old' })], false],
-  ])('newHasStarted where %s', (_, now, expected) => {
+  ])('hasNewVersionStarted if %s', (_, now, expected) => {
     expect(hasNewVersionStarted(before, now)).toBe(expected);
   });
 });
 
-it('goes by the content where a tag was published again, and journals of before have no other word than the id', () => {
+it('compares image contents if a tag was published again, and only ids for journals without manifests', () => {
   const content = { imageId: 'sha256:index-1', imageManifest: 'sha256:amd64' };
   const again = made('app-1', { ...content, imageId: 'sha256:index-2' });
   const image = { reference: 'acme/svc:latest', id: 'sha256:index-3', manifests: ['sha256:amd64'] };
@@ -101,7 +101,7 @@ it('goes by the content where a tag was published again, and journals of before 
   expect(isNewContainer(older, again)).toBe(true);
 });
 
-describe('what runs once', () => {
+describe('a service that runs once', () => {
   const migrate = movedService('migrate', { runsOnce: true });
   const old = container('migrate-1', { status: 'exited' });
   const before = about([container('app-1'), old], [migrate, movedService('app')]);
@@ -112,7 +112,7 @@ describe('what runs once', () => {
     ['was made and runs', made('migrate-1'), true],
     ['was made of the image from before and has ended', made('migrate-1', { imageId: old.imageId }), true],
     ['was started again', { ...old, startedAt: '2026-11-21T11:00:00Z' }, true],
-  ])('leaves no way back once it %s', (_, now, expected) => {
+  ])('decides whether an undo is still possible if it %s', (_, now, expected) => {
     expect(hasNewVersionStarted(before, [container('app-1'), now])).toBe(expected);
   });
 
@@ -121,11 +121,11 @@ describe('what runs once', () => {
     ['has failed', { status: 'exited', exitCode: 1 }, false],
     ['still runs', {}, false],
     ['has ended with another image', { status: 'exited', exitCode: 0, imageId: 'sha256:other' }, false],
-  ])('is done or not where the new one %s', (_, now, expected) => {
+  ])('is evaluated as done or not if the new container %s', (_, now, expected) => {
     expect(isDone(before, migrate, [made('migrate-1', now)])).toBe(expected);
   });
 
-  it('stays down, whatever ran before', () => {
+  it('is not started again, even if it ran before', () => {
     expect(shouldRunContainer(migrate, { runs: true })).toBe(false);
     expect(requiredContainerIdsOf(before, [made('migrate-1'), made('app-1')])).toEqual(
       new Map([['app', ['app-1-new']]]),
@@ -133,7 +133,7 @@ describe('what runs once', () => {
   });
 });
 
-describe('isThereAlready', () => {
+describe('isAlreadyReached', () => {
   const now = (app: Partial<Container>, worker: Partial<Container> = {}): Container[] => [
     made('app-1', app),
     made('worker-1', worker),
@@ -144,18 +144,18 @@ describe('isThereAlready', () => {
     ['a worker of it was never started', now({}, { status: 'created', startedAt: never }), true],
     ['the app of it was never started', now({ status: 'created', startedAt: never }), false],
     ['a worker is older', now({}, { imageId: 'sha256:old' }), false],
-  ])('where %s', (_, containers, is) => {
+  ])('evaluates the containers if %s', (_, containers, is) => {
     expect(isAlreadyReached(about([]), containers)).toBe(is);
   });
 });
 
-describe('mustRun', () => {
+describe('shouldRunContainer', () => {
   it.each([
     ['app', true, true],
     ['app', false, true],
     ['worker', true, true],
     ['worker', false, false],
-  ])('%s, where it ran before: %j', (name, runs, expected) => {
+  ])('decides for the service %s, which ran before: %j', (name, runs, expected) => {
     expect(shouldRunContainer(movedService(name), { runs })).toBe(expected);
   });
 });
@@ -187,13 +187,13 @@ describe('isDone', () => {
     ['a follower is old', sidecar, 'sidecar-1', 'sidecar-1', false],
     ['a follower is new', sidecar, 'sidecar-1', made('sidecar-1', { imageId: 'sha256:old' }), true],
     ['a follower is new, and stays stopped', sidecar, 'sidecar-1!', 'sidecar-1+_', true],
-  ])('where %s', (_, moved, before, now, expected) => {
+  ])('evaluates the containers of a service if %s', (_, moved, before, now, expected) => {
     const found = typeof now === 'string' ? containers(now) : [now];
     expect(isDone(about(containers(before), [moved]), moved, found)).toBe(expected);
   });
 });
 
-describe('idsToRun', () => {
+describe('requiredContainerIdsOf', () => {
   it.each<[situation: string, before: string, now: string, ids: Record<string, string[]>]>([
     ['all ran', 'app-1 worker-1', 'app-1+ worker-1+', { app: ['app-1+'], worker: ['worker-1+'] }],
     ['the worker was stopped', 'app-1 worker-1!', 'app-1+ worker-1+', { app: ['app-1+'] }],
@@ -202,7 +202,7 @@ describe('idsToRun', () => {
     ['a replica was added', 'worker-1', 'worker-1+ worker-2+', { worker: ['worker-1+', 'worker-2+'] }],
     ['one was added to a stopped one', 'worker-1!', 'worker-1+! worker-2+', { worker: ['worker-2+'] }],
     ['all are gone', 'app-1 worker-1', '', {}],
-  ])('where %s', (_, before, now, ids) => {
+  ])('returns the containers that must run if %s', (_, before, now, ids) => {
     expect(Object.fromEntries(requiredContainerIdsOf(about(containers(before)), containers(now)))).toEqual(
       ids,
     );

@@ -22,7 +22,7 @@ it.each<[why: string, there: string[], own: string, kept: string[]]>([
     stamp(5),
     ['2025', ...days(1, 2, 3, 4, 5), 'mine', 'zz'],
   ],
-])('keeps %s', async (_, there, own, kept) => {
+])('pruneBackups keeps %s', async (_, there, own, kept) => {
   for (const name of there) {
     await mkdir(join(directory, name));
     await writeFile(join(directory, name, '.env'), 'A=b\n');
@@ -31,6 +31,6 @@ it.each<[why: string, there: string[], own: string, kept: string[]]>([
   expect((await readdir(directory)).sort()).toEqual(kept);
 });
 
-it('stamps a run with its second', () => {
+it('names a run after the second in which it starts', () => {
   expect(formatRunName(Date.parse('2026-11-21T10:42:07.999Z'))).toBe('20261121T104207Z');
 });

@@ -23,18 +23,21 @@ const open: OpenState[] = [
 ];
 const broken = (left: OpenState | null): JournalState => ({ at: 'ended', ending: ending('broken'), left });
 
-describe('a state', () => {
-  it.each([...open, broken(null), ...open.map(broken)])('%j is stored and read', (state) => {
-    expect(runStateSchema.parse(JSON.parse(JSON.stringify(state)))).toEqual(state);
-  });
+describe('a run state', () => {
+  it.each([...open, broken(null), ...open.map(broken)])(
+    '%j is unchanged after storing and reading',
+    (state) => {
+      expect(runStateSchema.parse(JSON.parse(JSON.stringify(state)))).toEqual(state);
+    },
+  );
 
-  it.each(open)('%j is found in the end that left it', (state) => {
+  it.each(open)('%j is recognized in the outcome that contains it', (state) => {
     for (const of of [openOf, stageOf, rollbackOf, isReplacing, isBeforeReplacing, loggedPhaseOf])
       expect(of(broken(state))).toEqual(of(state));
     expect(canTransition(broken(state), state)).toBe(true);
   });
 
-  it('is nothing that anybody has to go on with, once nothing is left', () => {
+  it('has no remaining work if the outcome leaves no state', () => {
     const over = broken(null);
     expect([openOf(over), stageOf(over), rollbackOf(over), loggedPhaseOf(over)]).toEqual([
       null,
@@ -45,7 +48,7 @@ describe('a state', () => {
     for (const state of open) expect(canTransition(over, state)).toBe(false);
   });
 
-  it('leads where the table says, and nowhere else', () => {
+  it('has exactly the transitions of the table', () => {
     for (const from of open)
       for (const to of [...open, broken(null)])
         expect([from.at, to.at, canTransition(from, to)]).toEqual([
@@ -54,7 +57,7 @@ describe('a state', () => {
         ]);
   });
 
-  it('always leads to an end, and from no way back to saving or writing', () => {
+  it('can always end, and cannot lead from a rollback back to the update', () => {
     for (const { at } of open) expect(transitions[at]).toContain('ended');
     for (const at of ['rolling-back', 'restoring'] as const)
       for (const forward of ['pulling', 'saving', 'writing', 'verifying'] as const)

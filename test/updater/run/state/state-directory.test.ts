@@ -30,7 +30,7 @@ afterEach(async () => {
 });
 
 const isRoot = process.getuid?.() === 0;
-/** Root may do everything: what others may not is tried as one of them. */
+/** Runs work as an unprivileged user, because root has all permissions. */
 async function asAnother<T>(work: () => Promise<T>): Promise<T> {
   if (!isRoot) return work();
   process.seteuid?.(65_534);
@@ -42,7 +42,7 @@ async function asAnother<T>(work: () => Promise<T>): Promise<T> {
 }
 
 describe('openStateDirectory', () => {
-  it('makes one for the owner alone, which no repository takes in', async () => {
+  it('creates a directory that only the owner can access and that Git ignores', async () => {
     expect(await openStateDirectory(directory)).toBe(at());
     expect(stateDirectoryOf(directory)).toBe(at());
     expect(await modeOf(at())).toBe(0o700);
@@ -50,7 +50,7 @@ describe('openStateDirectory', () => {
     expect(await readFile(at('.gitignore'), 'utf8')).toBe('*\n');
   });
 
-  it('keeps what is in one that is there, and makes it private again', async () => {
+  it('keeps the contents of an existing directory, and makes it private again', async () => {
     await mkdir(at());
     await chmod(at(), 0o777);
     await writeFile(at('journal.json'), 'a journal');
@@ -61,7 +61,7 @@ describe('openStateDirectory', () => {
     expect(await readFile(at('.gitignore'), 'utf8')).toBe('*\n');
   });
 
-  it('refuses a directory whose .gitignore is one, too', async () => {
+  it('rejects a directory whose .gitignore is also a directory', async () => {
     await mkdir(at('.gitignore'), { recursive: true });
     await expect(openStateDirectory(directory)).rejects.toMatchObject({
       code: 'not-a-file',
@@ -70,7 +70,7 @@ describe('openStateDirectory', () => {
     });
   });
 
-  it('refuses a compose directory that may not be written: root is missing', async () => {
+  it('rejects a compose directory without write permission, and advises to run as root', async () => {
     await chmod(directory, 0o555);
     await expect(asAnother(() => openStateDirectory(directory))).rejects.toMatchObject({
       code: 'read-only',
@@ -79,7 +79,7 @@ describe('openStateDirectory', () => {
     });
   });
 
-  it('makes another .gitignore, and writes into no file that has a second name', async () => {
+  it('replaces .gitignore, and does not write to a file that has another hard link', async () => {
     await mkdir(at());
     await writeFile(join(directory, 'other'), 'mine');
     await link(join(directory, 'other'), at('.gitignore'));
@@ -88,7 +88,7 @@ describe('openStateDirectory', () => {
     expect(await readFile(at('.gitignore'), 'utf8')).toBe('*\n');
   });
 
-  describe('follows no link, and leaves what it leads to as it is', () => {
+  describe('follows no symbolic link, and does not change its target', () => {
     it.each([
       [],
       ['.gitignore'],
@@ -102,7 +102,7 @@ describe('openStateDirectory', () => {
       ['journal.json.new'],
       ['last-run.log'],
       ['lock'],
-    ])('%s %s %s', async (...entry) => {
+    ])('at %s %s %s', async (...entry) => {
       for (const kind of ['directory', 'file', 'nothing']) {
         const elsewhere = join(directory, 'elsewhere');
         if (kind === 'directory') await mkdir(elsewhere, { mode: 0o755 });
@@ -122,14 +122,14 @@ describe('openStateDirectory', () => {
       }
     });
 
-    it('but lets a folder of somebody else among the backups alone', async () => {
+    it("and ignores a user's own directory among the backups", async () => {
       await mkdir(at('backup', 'by-hand'), { recursive: true });
       await symlink('/etc', at('backup', 'by-hand', 'etc'));
       expect(await openStateDirectory(directory)).toBe(at());
     });
   });
 
-  describe.runIf(isRoot)('whose it may be', () => {
+  describe.runIf(isRoot)('the owner of the directory', () => {
     const stranger = 1234;
     const foreign = (path: string, owner: number) => ({
       code: 'unexpected-file',
@@ -141,7 +141,7 @@ describe('openStateDirectory', () => {
       ['itself', []],
       ['its journal', ['journal.json']],
       ['a folder of backups', ['backup', '20261121T104207Z']],
-    ])('nobody else, of %s', async (_, entry) => {
+    ])('must not be an unrelated user: %s', async (_, entry) => {
       await chmod(directory, 0o1777);
       await chown(directory, 1000, 1000);
       await mkdir(at(...entry), { recursive: true });
@@ -153,7 +153,7 @@ describe('openStateDirectory', () => {
       expect(await readdir(directory)).toEqual(['.svc-updater']);
     });
 
-    it.each([0, 1000])('of user %i, in a directory of user 1000', async (uid) => {
+    it.each([0, 1000])('can be user %i in a directory of user 1000', async (uid) => {
       await chown(directory, 1000, 1000);
       await mkdir(at('backup'), { recursive: true });
       await writeFile(at('journal.json'), '{}');
@@ -176,7 +176,7 @@ describe('openStateDirectory', () => {
       ['restore', []],
       ['a restore point', [run]],
       ['its record', [run, 'point.json']],
-    ])("nobody's but root's, of %s: not even the owner's of the directory", async (_, entry) => {
+    ])('must be root for %s, even if another user owns the compose directory', async (_, entry) => {
       await makePoint();
       const path = at('restore', ...entry);
       await chown(path, 1000, 1000);
@@ -194,7 +194,7 @@ describe('openStateDirectory', () => {
       expect(await openStateDirectory(directory)).toBe(at());
     });
 
-    it('backups have the owners of their files', async () => {
+    it('is not checked for files in backups', async () => {
       const kept = at('backup', '20261121T104207Z', '.env');
       await mkdir(dirname(kept), { recursive: true });
       await writeFile(kept, '');
@@ -202,8 +202,8 @@ describe('openStateDirectory', () => {
       expect(await openStateDirectory(directory)).toBe(at());
     });
 
-    // As root on NFS, which is nobody there.
-    it('whoever owns what is made from here', async () => {
+    // Like root on NFS, where root is mapped to another user.
+    it('can be the user as whom the process creates files', async () => {
       await chown(directory, 1000, 1000);
       await chmod(directory, 0o777);
       await asAnother(() => openStateDirectory(directory));

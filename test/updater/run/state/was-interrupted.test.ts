@@ -25,7 +25,7 @@ function journal(record: ContainerRecord, changes: Partial<JournalData> = {}): J
   return journalData({ containers, changeover: changeover({ moved, containers }), ...changes });
 }
 
-describe('wasInterrupted: a container that is down', () => {
+describe('createInterruptionTest: a stopped container', () => {
   const ran = recordOf(worker('1', 'running'), nobody);
   const down = recordOf(worker('1', 'exited'), nobody);
   const downByUs = recordOf(worker('1', 'exited'), () => true);
@@ -60,23 +60,23 @@ describe('wasInterrupted: a container that is down', () => {
       false,
     ],
     ['was made by somebody from the old image', journal(ran), worker('2', 'created', never), false],
-  ])('%s', (_, data, container, expected) => {
+  ])('is evaluated as interrupted or not: %s', (_, data, container, expected) => {
     expect(createInterruptionTest(data)(container)).toBe(expected);
   });
 });
 
-describe('wasInterrupted: a container that a killed compose call has stopped', () => {
+describe('createInterruptionTest: a container stopped or created by a killed docker compose command', () => {
   const id = '0123456789abcdef';
   const successor = container('worker-1', { status: 'created', name: '0123456789ab_svc-worker-1' });
 
-  it('is one that has a successor beside it', () => {
+  it('is detected by its successor', () => {
     expect(createInterruptionTest(null, [successor])(worker(id, 'exited'))).toBe(true);
     expect(createInterruptionTest(null, [successor])(worker(id, 'running'))).toBe(false);
     expect(createInterruptionTest(null, [successor])(worker('another', 'exited'))).toBe(false);
     expect(createInterruptionTest(null)(worker(id, 'exited'))).toBe(false);
   });
 
-  it('is one that it has made in the place of another, and not an updater, in that of a stopped one', () => {
+  it('is detected by its label as a replacement, unless the updater has created it to replace a stopped container', () => {
     const made = worker('made', 'created', never);
     const instead = { ...made, labels: { ...made.labels, [composeLabels.replaces]: 'worker-1' } };
     const [ran, down] = ['running', 'exited'].map((status) => recordOf(worker('1', status), nobody));
@@ -93,7 +93,7 @@ describe('wasInterrupted: a container that a killed compose call has stopped', (
   });
 });
 
-describe('wasLeftDown: a container that was made and not started', () => {
+describe('createLeftDownTest: a container that was created but not started', () => {
   const made = worker('2', 'created', never, 'sha256:new');
   const ran = recordOf(worker('1', 'running'), nobody);
   const down = recordOf(worker('1', 'exited'), nobody);
@@ -106,7 +106,7 @@ describe('wasLeftDown: a container that was made and not started', () => {
     ['in place of one that was stopped', of(down, { state: failed }), true],
     ['in place of one that ran', of(ran, { state: failed }), false],
     ['by a run that had replaced nothing', of(down, { changeover: null }), false],
-  ])('%s', (_, data, expected) => {
+  ])('is evaluated by the journal: %s', (_, data, expected) => {
     expect(createLeftDownTest(data)(made)).toBe(expected);
   });
 });

@@ -5,7 +5,7 @@ import { engineThat, runContext } from '../../../build-plan.ts';
 import { moveOf, newImage, nodes, specWith, type TaskWord, tasksOf } from '../../../build-stack.ts';
 import { swarmDouble } from '../swarm-double.ts';
 
-/** A run to the version that runs already, which sees these tasks first, and others at each look after that. */
+/** Checks an update to the running version, with these tasks at first and the later tasks at each following poll. */
 async function check(first: readonly TaskWord[], later: readonly TaskWord[] = first) {
   const before = specWith({ image: newImage, replicas: 1 });
   const double = swarmDouble({ 'app-id': before }, nodes('n1', 'n2'));
@@ -15,7 +15,7 @@ async function check(first: readonly TaskWord[], later: readonly TaskWord[] = fi
   return isUpToDate(found, { moves: [moveOf('app', { before })], files: null });
 }
 
-describe('a version that runs already', () => {
+describe('a version that is already running', () => {
   it.each<[situation: string, first: TaskWord[], later: TaskWord[]]>([
     ['one task does not run', ['new starting'], ['new starting']],
     ['it crashes', ['new running'], ['new failed', ['new ready', { slot: 1 }]]],

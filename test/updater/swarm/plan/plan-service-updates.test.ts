@@ -8,7 +8,7 @@ import { serviceWith, specWith, tasksOf } from '../../../build-stack.ts';
 const { product } = updateOptions();
 
 interface Given {
-  /** As the stack file has it; by default the image without its digest. */
+  /** The image in the stack file; by default the image without its digest. */
   label?: string | null;
   image?: string;
   worker?: string;
@@ -26,10 +26,10 @@ function plan({ image = 'acme/svc:v1.4.2@sha256:a', label, worker, to = 'v1.5.0'
   });
 }
 
-/** With one digit of each digest. */
+/** Shortens each digest to one digit. */
 const short = (text: string): string => text.replaceAll(/(@sha256:\w)\w+/g, '$1');
 
-/** `v1.4.2 → v1.5.0: acme/svc:v1.4.2 → acme/svc:v1.5.0`, or how it is refused. */
+/** `v1.4.2 → v1.5.0: acme/svc:v1.4.2 → acme/svc:v1.5.0`, or the error. */
 function words(given: Given): string {
   try {
     const { from, to: version, updates } = plan(given);
@@ -44,7 +44,7 @@ function words(given: Given): string {
 
 const running = (image: string, state = 'running') => tasksOf([`old ${state}`, { image }]);
 
-describe('planMoves', () => {
+describe('planServiceUpdates', () => {
   it.each<[situation: string, given: Given, said: string]>([
     ['by the label', {}, 'v1.4.2 → v1.5.0: acme/svc:v1.4.2 → acme/svc:v1.5.0'],
     [
@@ -74,7 +74,7 @@ describe('planMoves', () => {
       { image: 'acme/svc:v1@sha256:a', to: null },
       'v1 → v1: acme/svc:v1 → acme/svc:v1',
     ],
-  ])('%s', (_, given, said) => expect(words(given)).toBe(said));
+  ])('plans the update: %s', (_, given, said) => expect(words(given)).toBe(said));
 
   it.each<[situation: string, given: Given, said: string]>([
     ['an older one', { to: 'v1.4.1' }, 'downgrade: v1.4.1 is older than the running version v1.4.2'],
@@ -103,14 +103,14 @@ describe('planMoves', () => {
     [
       'another variant',
       { to: 'v1.5.0-alpine' },
-      'pin-unsupported: v1.5.0-alpine is a different variant from v1.4.2, which svc_app is pinned to (image of app in the stack file)',
+      'pin-unsupported: svc_app is pinned to v1.4.2 (image of app in the stack file), but v1.5.0-alpine is a different variant',
     ],
     [
       'a target of another tag',
       { image: 'acme/svc:edge@sha256:a', to: 'stable' },
       'pin-unsupported: svc_app is pinned to edge (image of app in the stack file), not to stable',
     ],
-  ])('refuses %s', (_, given, said) => expect(words(given)).toBe(said));
+  ])('rejects %s', (_, given, said) => expect(words(given)).toBe(said));
 
   it('advises to deploy the stack file after a manual change', () => {
     expect(() => plan({ to: 'v1.5.0-alpine' })).toThrow(

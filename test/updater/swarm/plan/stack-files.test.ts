@@ -7,7 +7,7 @@ import { readStackFiles } from '../../../../src/updater/swarm/plan/stack-files.t
 import { engineThat, runContext, target, updateOptions } from '../../../build-plan.ts';
 import { serviceWith, specWith } from '../../../build-stack.ts';
 
-/** Prints the last file as `docker stack config` does, and notes the environment that it was called with. */
+/** Prints the last file like `docker stack config`, and records the environment of the call. */
 const docker = `#!${process.execPath}
 const { appendFileSync, readFileSync } = require('node:fs');
 appendFileSync(__dirname + '/calls', JSON.stringify(process.env) + '\\n');
@@ -31,7 +31,7 @@ beforeEach(async () => {
 });
 
 interface Stage {
-  /** References that the specs have. */
+  /** References in the specs. */
   app: string;
   worker: string;
   to?: string;
@@ -113,13 +113,13 @@ describe('the files of a stack', () => {
       { ...afterBroken, text: fileOf(svc('1.6.0'), 'acme/other:v1.6.0') },
       false,
     ],
-  ])('that %s', async (_, stage, accepted) => {
+  ])('are accepted or rejected if they %s', async (_, stage, accepted) => {
     const found = read(stage);
     if (accepted) await expect(found).resolves.toMatchObject({ reader: 'stack' });
     else await expect(found).rejects.toMatchObject({ code: 'stack-file' });
   });
 
-  it('get only the variables of .env that they refer to, and no other program is called', async () => {
+  it('receive only those variables of .env that they refer to, and no other program is called', async () => {
     const other = join(folder, 'other');
     await mkdir(other);
     await writeFile(join(other, 'docker'), `#!/bin/sh\n: >${folder}/called\n`);

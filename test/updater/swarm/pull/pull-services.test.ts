@@ -7,8 +7,8 @@ const run = '20261125T093536Z';
 const worker = (parts: Parameters<typeof specWith>[0]) =>
   moveOf('worker', { before: specWith({ name: 'svc_worker', ...parts }) });
 
-describe('pullServices', () => {
-  it('runs nothing from the image', () => {
+describe('createPullServices', () => {
+  it('runs no program of the image', () => {
     expect(createPullServices(run, 'svc', [moveOf('app'), moveOf('worker')], nodes('n1'))).toEqual([
       {
         name: 'svc-updater-pull-20261125t093536z-svc',
@@ -48,7 +48,7 @@ describe('pullServices', () => {
       ],
       ['svc:v1.5.0 on n1 n2'],
     ],
-  ])('%s', (_, moves, pulls) => {
+  ])('creates a pull service for each image and set of nodes: %s', (_, moves, pulls) => {
     const there = [
       ...[nodeWith('n1'), nodeWith('n2', { labels: { disk: 'ssd' } })],
       ...[
@@ -67,7 +67,7 @@ describe('pullServices', () => {
     expect(new Set(made.map(({ name }) => name)).size).toBe(made.length);
   });
 
-  it('has a valid Swarm name for every stack name', () => {
+  it('creates a valid Swarm name for every stack name', () => {
     const moves = [moveOf('app'), worker(limited)];
     for (const stack of ['s', 'My_Stack', 'a'.repeat(63), `${'a'.repeat(23)}_b`, `${'a'.repeat(20)}--__b`]) {
       for (const { name } of createPullServices(run, stack, moves, []))
@@ -76,7 +76,7 @@ describe('pullServices', () => {
   });
 });
 
-describe('pullState', () => {
+describe('summarizePullState', () => {
   const [service] = createPullServices(run, 'svc', [moveOf('app')], nodes('n1'));
   const state = (word: TaskWord | null, now: SwarmNode[] = nodes('n1')): string => {
     if (!service) throw new Error('there is none');
@@ -99,10 +99,10 @@ describe('pullState', () => {
     [['new rejected', { error: 'No such image: x' }], undefined, 'host-n1 failed: No such image: x'],
     ['new preparing', [nodeWith('n1', { state: 'down' })], 'host-n1 failed: the node went down'],
     ['new preparing', [nodeWith('n1', { state: 'unknown' })], 'host-n1 is preparing'],
-  ])('%j on %j: %s', (word, now, said) => expect(state(word, now)).toBe(said));
+  ])('summarizes the task %j on the nodes %j: %s', (word, now, said) => expect(state(word, now)).toBe(said));
 
   it.each<TaskWord | null>(['new shutdown', null])(
-    'a node that was drained meanwhile is waited for no longer (%j)',
+    'does not wait for a node that was drained in the meantime (%j)',
     (word) => {
       expect(state(word, [nodeWith('n1', { availability: 'drain' })])).not.toMatch(/ is /);
     },

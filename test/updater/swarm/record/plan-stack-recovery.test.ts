@@ -12,7 +12,7 @@ import { engineWith, runContext, target as targetOf, updateOptions } from '../..
 import { moveOf, serviceWith, specWith } from '../../../build-stack.ts';
 
 const plain = [moveOf('app'), moveOf('worker')];
-/** The run before has found a worker that one before that had stopped. */
+/** The previous run found a worker that the run before it had stopped. */
 const carried = [
   moveOf('app'),
   moveOf('worker', {
@@ -36,7 +36,7 @@ interface Given {
   holder?: string;
   target?: string | null;
   moves?: readonly StackServiceUpdate[];
-  /** The app's spec now. */
+  /** The current spec of the app. */
   app?: Json;
   gone?: boolean;
 }
@@ -84,8 +84,8 @@ const words = (given: Given): string => {
 const edited = specWith({ labels: { tier: 'web' } });
 const moving = specOf(moveOf('app'), 'moving', { replicas: 2, forced: 0, held: 0, nodesWithout: [] });
 
-describe('planEarlier', () => {
-  it('does nothing if there was no earlier run', () => {
+describe('planStackRecovery', () => {
+  it('does nothing if there was no previous run', () => {
     expect(planStackRecovery(null, { holder: 'this', services: [] }, updateOptions())).toEqual({
       kind: 'none',
     });
@@ -130,17 +130,17 @@ describe('planEarlier', () => {
     ['somebody has rolled it back', { app: specWith(), started: true }, 'go-on'],
     ['a service of it is gone', { gone: true }, 'set-aside'],
     ['its files are back whatever somebody has edited', { phase: 'write', app: edited }, 'files-back'],
-  ])('%s', (_, given, step) => expect(words(given)).toBe(step));
+  ])('plans the next step: %s', (_, given, step) => expect(words(given)).toBe(step));
 });
 
-describe('a run that is taken over', () => {
+describe('a run that is taken over by a later run', () => {
   it.each<[situation: string, given: Given, state: OpenState]>([
     ['after a kill', {}, { at: 'replacing' }],
     ['also from its way back, which came too late', { phase: 'restore', started: true }, { at: 'replacing' }],
     ['to be undone', { target: 'v1.6.0' }, rollingBackState],
     ['while it was undone', { phase: 'back' }, rollingBackState],
     ['when no new task was left', { phase: 'restore' }, states.restore],
-  ])('%s goes on from its state', (_, given, state) => expect(stepAfter(given)).toMatchObject({ state }));
+  ])('%s continues from its state', (_, given, state) => expect(stepAfter(given)).toMatchObject({ state }));
 });
 
 describe('planStack', () => {
@@ -162,7 +162,7 @@ describe('planStack', () => {
     ['after one that had started and was killed', true, { started: true }],
     ['where the newer one never started', false, { outcome: 'failed' }],
     ['in a stack that was deployed anew', false, { outcome: 'updated' }, 'another-id'],
-  ])('refuses an old version that came up %s: %s', async (_, refused, ...given) => {
+  ])('rejects an old version that is running again %s: %s', async (_, refused, ...given) => {
     expect((await refusal(...given)) === cameUp).toBe(refused);
   });
 });

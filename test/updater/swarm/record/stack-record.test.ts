@@ -39,13 +39,13 @@ async function read(found: unknown = data, said: Readonly<Record<string, string>
 
 const refused = (mistake: string) => ({
   code: 'stack-busy',
-  message: `the config svc-updater.svc is the record of another update, which this updater version cannot read (${mistake})`,
+  message: `the config svc-updater.svc contains the record of another update, but this version of the updater cannot read it (${mistake})`,
   advice:
     'Make sure that no updater is running, remove the config (docker config rm svc-updater.svc), then run {command} again.',
 });
 
 describe('readRecord', () => {
-  it('reads a whole one, of a run that has ended or is in progress', async () => {
+  it('reads a complete record of a run that has ended or is in progress', async () => {
     const read7 = { ...labels, started: false, beat: 7 };
     expect(await read()).toMatchObject({ data, labels: { ...read7, state: ended } });
     const open: JournalState = { at: 'rolling-back', from: 'replacing', ending: null };
@@ -56,7 +56,7 @@ describe('readRecord', () => {
     });
   });
 
-  it('does not trust a field of another type, or an unknown one', async () => {
+  it('rejects a field of another type, or an unknown field', async () => {
     const broken = brokenFields(data, ['before', 'wanted', 'platforms']);
     expect(broken.length).toBeGreaterThan(25);
     for (const { changed, mistake } of broken)
@@ -71,11 +71,11 @@ describe('readRecord', () => {
     ['moves.0.image', { moves: [moveOf('app', { image: '--help' })] }],
     ['files.0.path', { files: [{ ...data.files[0], path: '.env' }] }],
     ['files.0.before', { files: [{ ...data.files[0], before: 'a' }] }],
-  ])('does not trust %s in %j', (field, changes) =>
+  ])('rejects an invalid %s in %j', (field, changes) =>
     expect(read({ ...data, ...changes })).rejects.toMatchObject(refused(`${field} is not valid`)),
   );
 
-  it.each([1, 3])('names the way out of a record of format %d', (format) =>
+  it.each([1, 3])('gives advice for a record of format %d', (format) =>
     expect(read({ ...data, format })).rejects.toMatchObject({
       ...refused('format is not valid'),
       advice:
@@ -87,7 +87,7 @@ describe('readRecord', () => {
     ['{', 'it is not valid JSON'],
     [[], 'it is not valid'],
     [{ ...data, stack: 'other' }, 'stack is not svc'],
-  ])('does not trust %j', (found, mistake) => expect(read(found)).rejects.toMatchObject(refused(mistake)));
+  ])('rejects %j', (found, mistake) => expect(read(found)).rejects.toMatchObject(refused(mistake)));
 
   it.each([
     ['run', { run: 'x' }],
@@ -99,18 +99,18 @@ describe('readRecord', () => {
     ['state.at', { state: '{"at":"removing"}' }],
     ['state.ending.outcome', { state: labels.state.replace('"failed"', '"well"') }],
     ['state.ending.exitCode', { state: labels.state.replace('4', '"4"') }],
-  ])('does not trust the label %s in %j', (field, changes) =>
+  ])('rejects an invalid label %s in %j', (field, changes) =>
     expect(read(data, { ...labels, ...changes })).rejects.toMatchObject(
       refused(`label svc-updater.${field} is not valid`),
     ),
   );
 
-  it.each(Object.keys(labels))('does not trust a record without the label %s', async (key) => {
+  it.each(Object.keys(labels))('rejects a record without the label %s', async (key) => {
     const { [key]: _, ...others }: Record<string, string> = labels;
     await expect(read(data, others)).rejects.toMatchObject({ code: 'stack-busy' });
   });
 
-  it('does not trust a record with an unknown label', () =>
+  it('rejects a record with an unknown label', () =>
     expect(read(data, { ...labels, odd: '1' })).rejects.toMatchObject(
       refused('label svc-updater.odd is not a known field'),
     ));
@@ -125,7 +125,7 @@ describe('StackRecord', () => {
     return { engine, record, stored: async () => (await readRecord(engine, 'svc'))?.labels };
   };
 
-  it('stores where the run is, and that a task has started', async () => {
+  it('stores the state of the run, and whether a task has started', async () => {
     const { record, stored } = await begin();
     expect(await stored()).toMatchObject({ ...who, state: { at: 'pulling' }, started: false });
     await record.note({ state: { at: 'replacing' } });
@@ -133,7 +133,7 @@ describe('StackRecord', () => {
     expect(await stored()).toMatchObject({ state: { at: 'replacing' }, started: true, beat: 2 });
   });
 
-  it('refuses a step that no run takes', async () => {
+  it('rejects a state transition that no run makes', async () => {
     const { record, stored } = await begin();
     await record.note({ state: { at: 'replacing' } });
     await expect(record.note({ state: { at: 'writing' } })).rejects.toThrow(
@@ -148,14 +148,14 @@ describe('StackRecord', () => {
     ['cancelled', null],
     ['broken', rollingBackState],
     ['crashed', rollingBackState],
-  ])('that has ended %s leaves %j to a later run', async (outcome, left) => {
+  ])('with the outcome %s leaves the state %j to a later run', async (outcome, left) => {
     const { record, stored } = await begin();
     await record.note({ state: rollingBackState });
     await record.end(ending(outcome));
     expect((await stored())?.state).toEqual({ at: 'ended', ending: ending(outcome), left });
   });
 
-  it('is taken over with what was left', async () => {
+  it('is taken over by a later run with the remaining state', async () => {
     const { engine, record, stored } = await begin();
     await record.note({ state: { at: 'restoring', ending: null }, started: true });
     await record.end(ending('broken'));
@@ -174,5 +174,5 @@ describe('phaseOf', () => {
     [{ at: 'replacing' }, 'recreate'],
     [rollingBackState, 'back'],
     [{ at: 'ended', ending: failed, left: { at: 'restoring', ending: null } }, 'restore'],
-  ])('of %j is %s', (state, phase) => expect(phaseOf({ state })).toBe(phase));
+  ])('of the state %j is %s', (state, phase) => expect(phaseOf({ state })).toBe(phase));
 });

@@ -14,14 +14,14 @@ import { moveOf, newImage, oldImage, specWith, summaryWith, tasksOf } from '../.
 const two = tasksOf('old running n1', 'old running n2');
 const fresh = tasksOf('new running n1', 'new running n2');
 
-/** What the tasks of a service look like, in a word. */
+/** Summaries of the tasks of a service, by keyword. */
 const looks: Record<string, Partial<TaskSummary>> = {
   old: { oldAlive: two, oldRunning: two, isBack: true },
   ending: { oldAlive: two },
   none: {},
   off: { needs: 0, isWell: true, isBack: true },
   comes: { newAlive: fresh },
-  // One that is being started: nobody can tell yet.
+  // A task is being started: its outcome is not known yet.
   starting: { newAlive: fresh, isUnsure: true },
   started: { newAlive: fresh, started: true },
   well: { newAlive: fresh, newRunning: fresh, started: true, steadyMs: 5_000, isWell: true },
@@ -49,7 +49,7 @@ const looks: Record<string, Partial<TaskSummary>> = {
 };
 
 /**
- * A service in words: the side of its spec, its forms, how its tasks look, then flags. `old before | old`,
+ * Parses a service: side and forms of its spec, keyword of its tasks, flags. Examples: `old before | old`,
  * `new moving | well`, `null | started`, `old stopped | none | isPaused`.
  */
 function view(name: string, words: string): ServiceView {
@@ -110,7 +110,7 @@ const started = 'new moving | started';
 const settled = 'new after | well | isSettled';
 const well = 'new moving | well';
 
-describe('nextForward', () => {
+describe('nextUpdateWrite', () => {
   it.each<[situation: string, given: Given, step: string]>([
     ['the worker is stopped first', { app: quiet, worker: quiet }, 'stop-worker svc_worker'],
     ['until none is alive', { app: quiet, worker: 'old stopped | ending' }, 'wait until svc_worker ends'],
@@ -128,7 +128,7 @@ describe('nextForward', () => {
       'settle svc_app',
     ],
     ['then all is done', { app: settled, worker: settled, hasBeenWell: true }, 'done'],
-  ])('%s', (_, given, step) => expect(forward(given)).toBe(step));
+  ])('returns the next step of an update: %s', (_, given, step) => expect(forward(given)).toBe(step));
 
   it.each<[situation: string, given: Given, step: string]>([
     [
@@ -165,7 +165,9 @@ describe('nextForward', () => {
       },
       'settle svc_worker',
     ],
-  ])('a worker that its owner has at 0: %s', (_, given, step) => expect(forward(given)).toBe(step));
+  ])('handles a worker that its owner has scaled to 0: %s', (_, given, step) =>
+    expect(forward(given)).toBe(step),
+  );
 
   it.each<[situation: string, given: Given, step: string]>([
     [
@@ -189,7 +191,7 @@ describe('nextForward', () => {
       'stop-worker svc_worker',
     ],
     ['has more than that changed in the app', { app: 'null | old', worker: quiet }, 'foreign svc_app'],
-  ])('somebody %s', (_, given, step) => expect(forward(given)).toBe(step));
+  ])('reacts if another user %s', (_, given, step) => expect(forward(given)).toBe(step));
 
   it.each<[situation: string, given: Given, step: string]>([
     [
@@ -203,7 +205,7 @@ describe('nextForward', () => {
       'stop-worker svc_worker',
     ],
     ['killed while holding', { app: 'old held | held, clear', worker: stopped }, 'move-app svc_app'],
-  ])('a run that goes on: %s', (_, given, step) => expect(forward(given)).toBe(step));
+  ])('resumes a run: %s', (_, given, step) => expect(forward(given)).toBe(step));
 
   const migration = (words: string) => ({ worker: stopped, second: `${words} once` });
   it.each<[situation: string, given: Given, step: string]>([
@@ -220,7 +222,7 @@ describe('nextForward', () => {
       'wait until svc_second starts',
     ],
     ['has succeeded', { app: quiet, ...migration('new moving | succeeded |') }, 'move-app svc_app'],
-  ])('a service that ends when it is done %s', (_, given, step) => expect(forward(given)).toBe(step));
+  ])('a service that runs once %s', (_, given, step) => expect(forward(given)).toBe(step));
 
   it.each<[situation: string, look: string, step: string]>([
     ['is no longer waited for', 'new moving | stuck', 'nudge svc_app'],
@@ -245,7 +247,7 @@ describe('nextForward', () => {
   });
 });
 
-describe('nextBack', () => {
+describe('nextRollbackWrite', () => {
   it.each<[situation: string, given: Given, step: string]>([
     ['the app is held first', { app: coming, worker: stopped }, 'hold svc_app'],
     [
@@ -267,16 +269,16 @@ describe('nextBack', () => {
       { app: 'new moving | starting', worker: stopped },
       'hold svc_app',
     ],
-  ])('%s', (_, given, step) => expect(back(given)).toBe(step));
+  ])('returns the next step of a rollback: %s', (_, given, step) => expect(back(given)).toBe(step));
 
   it.each<[situation: string, given: Given]>([
     ['moving', { app: started, worker: stopped }],
     ["somebody's", { app: 'null | started', worker: stopped }],
-  ])('nothing is put back once a new task has started, the app being %s', (_, given) =>
+  ])('restores nothing after a new task has started, with this state of the app: %s', (_, given) =>
     expect(back(given)).toBe('started'),
   );
 
-  it("leaves somebody's worker as it is", () => {
+  it('does not restore a worker that another user has edited', () => {
     expect(back({ app: quiet, worker: 'null | none' })).toBe('done');
   });
 });
@@ -308,7 +310,7 @@ describe('every possible view', () => {
       [false, true].map((hasBeenWell) => stack({ app, worker, hasBeenWell, stopFirst: app.length % 2 > 0 })),
     ),
   );
-  /** Those for which what is said does not hold. */
+  /** The views that violate the rule. */
   const wrong = (
     next: (view: StackView) => StackStep,
     holds: (view: StackView, step: StackStep) => boolean,
@@ -349,7 +351,7 @@ describe('every possible view', () => {
           ({ forms, isSettled, tasks }) => forms.has('after') && isSettled && tasks.isWell,
         ),
     ],
-  ])('nextForward %s', (_, holds) => expect(wrong(nextUpdateWrite, holds)).toEqual([]));
+  ])('nextUpdateWrite %s', (_, holds) => expect(wrong(nextUpdateWrite, holds)).toEqual([]));
 
   it.each<[string, (view: StackView, step: StackStep) => boolean]>([
     [
@@ -369,18 +371,18 @@ describe('every possible view', () => {
       'is done only where no new task of the app is alive, if the app is its own',
       ({ app }, step) => step.kind !== 'done' || app.side === null || app.tasks.newAlive.length === 0,
     ],
-  ])('nextBack %s', (_, holds) => expect(wrong(nextRollbackWrite, holds)).toEqual([]));
+  ])('nextRollbackWrite %s', (_, holds) => expect(wrong(nextRollbackWrite, holds)).toEqual([]));
 });
 
-describe('sequences that lead to a wrong write', () => {
+describe('a wrong write', () => {
   it.each(['null | comes', 'null | held, coming'])(
-    'no old worker comes back beside new tasks of an app that somebody has edited: %s',
+    'does not restore an old worker beside new tasks of an app that another user has edited: %s',
     (app) => {
       expect(back({ app, worker: stopped })).not.toBe('restore svc_worker');
     },
   );
 
-  it('restores an app that had the new image before, and does not keep it limited', () => {
+  it('does not leave an app limited that had the new image before, but restores it', () => {
     const given = stack({ app: 'new held | none', worker: stopped });
     const app = { ...given.app, move: moveOf('app', { before: specWith({ image: newImage }) }) };
     expect(nextRollbackWrite({ ...given, app })).toMatchObject({ kind: 'write', write: 'restore' });

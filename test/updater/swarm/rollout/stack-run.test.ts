@@ -31,25 +31,25 @@ const workerMove = (replicas = 2): StackServiceUpdate =>
 
 interface Stage {
   moves: readonly StackServiceUpdate[];
-  /** What is there when the run begins, where it is not as it was found. */
+  /** Specs at the start of the run, if they differ from those in the record. */
   now?: Readonly<Record<string, Json>>;
   isResumed?: boolean;
   started?: boolean;
-  /** It was killed while it held the app, after that had been new. */
+  /** The run was killed while it limited the app, after the app had the new image. */
   wasHolding?: boolean;
-  /** Ids of tasks that were there before. */
+  /** Ids of tasks that existed before the run. */
   tasks?: readonly string[];
   waitTimeoutMs?: number;
   files?: RecordData['files'];
-  /** It begins, instead of going on from where services are replaced. */
+  /** The plan of a run that begins; null for a run that already replaces services. */
   planned?: PlannedStack | null;
 }
 
 const file = { path: '/opt/svc/stack.yaml', before: 'a'.repeat(64), after: 'b'.repeat(64) };
-/** The directory is not mounted, so that the try is told. */
+/** The directory is not mounted, so the attempt to restore causes a warning. */
 const restored = /^warn: cannot restore \/opt\/svc\/stack\.yaml/m;
 
-/** A run on a Swarm, which waits 300 ms for anything where a test does not say. */
+/** A run on a Swarm, with a wait timeout of 300 ms by default. */
 async function begin({
   moves,
   now = {},
@@ -83,13 +83,13 @@ async function begin({
   });
   const stack = { context, place: { node: 'n1', history: 5 }, paths: new HostPaths([]), directory: null };
   const run = new StackRun(stack, record, { earlier: isResumed ? earlier : null, planned });
-  /** Gives what keeps it from the new version; null if nothing does. */
+  /** Returns the error that prevents the update; null if the update succeeds. */
   const forward = (): Promise<unknown> =>
     runSteps(run, 'update', context.log).then(
       () => null,
       (error) => error,
     );
-  /** @param error after which it turns back; null for one that was on its way back when it was killed */
+  /** @param error the cause of the rollback; null for a run that was killed during a rollback */
   const back = async (error: unknown) => {
     if (error !== null) await run.turnBack(error);
     await runSteps(run, 'rollback', context.log).catch(tooShort);
@@ -97,13 +97,13 @@ async function begin({
   return { double, run, forward, back, record, log: context.log, lines };
 }
 
-/** What was written to a service: `new x3`, `old x0`. */
+/** The specs written to a service, for example `new x3`, `old x0`. */
 const writesTo = ({ written }: SwarmDouble, id: string): string[] =>
   written
     .filter(({ service }) => service === id)
     .map(({ spec }) => `${serviceImageOf(spec) === newImage ? 'new' : 'old'} x${replicasOf(spec)}`);
 
-/** So many tasks of the old version run as the spec asks for, as long as it is the old one's. */
+/** As many running tasks of the old version as the old spec requires; one if the spec is new. */
 const oldOf = ({ services }: SwarmDouble, id: string) => {
   const spec = services.get(id)?.Spec ?? {};
   const count = serviceImageOf(spec) === newImage ? 1 : (replicasOf(spec) ?? 0);
@@ -114,7 +114,7 @@ const oldOf = ({ services }: SwarmDouble, id: string) => {
   }));
 };
 
-/** The app's tasks: once its spec is new, there is one that has no room. */
+/** The tasks of the app. If its spec is new, one task is pending because no node has room. */
 const withoutRoom = (double: SwarmDouble) => [
   ...oldOf(double, 'app-id'),
   ...(serviceImageOf(double.services.get('app-id')?.Spec ?? {}) === newImage
@@ -122,7 +122,7 @@ const withoutRoom = (double: SwarmDouble) => [
     : []),
 ];
 
-/** It takes 5 s until tasks count as back: these runs end before, after all of their writes. */
+/** Tasks count as restored after 5 s. These runs end earlier, but after all of their writes. */
 const tooShort = (error: unknown): void =>
   expect(['containers-not-restored', 'broken', 'containers-changed']).toContain(Object(error).code);
 
@@ -139,7 +139,7 @@ describe('StackRun', () => {
     expect(writesTo(double, 'worker-id')).toEqual(['old x0', 'old x2']);
   });
 
-  it('keeps the number of tasks if the answer to the limit is lost in an election', async () => {
+  it('keeps the number of tasks if the response to the limit is lost in an election', async () => {
     const { double, forward, back } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 3 }) })],
     });
@@ -155,7 +155,7 @@ describe('StackRun', () => {
     expect(writesTo(double, 'app-id')).toEqual(['new x3', 'old x1', 'old x3']);
   });
 
-  it('does not take the limit of the previous run for the number that the owner wants', async () => {
+  it('does not use the limit set by the previous run as the number of replicas', async () => {
     const app = moveOf('app', { before: specWith({ replicas: 3 }) });
     const { double, forward } = await begin({
       moves: [app],
@@ -163,7 +163,7 @@ describe('StackRun', () => {
       isResumed: true,
       started: true,
     });
-    // It only has to be told: no new task comes.
+    // Fails because no new task is created.
     expect(await forward()).toMatchObject({ code: 'broken' });
     expect(writesTo(double, 'app-id')).toEqual(['new x3']);
   });
@@ -208,8 +208,8 @@ describe('StackRun', () => {
     expect(writesTo(double, 'worker-id')).toEqual(['old x0']);
   });
 
-  it('does not roll back after the kill of a run that had seen a task on a node', async () => {
-    // That task may have started and be gone without a trace: what is scaled away, Swarm forgets at once.
+  it('does not roll back if the previous run was killed after a new task was on a node', async () => {
+    // That task may have started: Swarm deletes tasks at once when a service is scaled down.
     const app = moveOf('app', { before: specWith({ replicas: 2 }) });
     const { double, back } = await begin({
       moves: [app],
@@ -233,7 +233,7 @@ describe('StackRun', () => {
       double.nodes = [nodeWith('n1'), nodeWith('n2', { state: 'down' })];
       const lost: TaskWord = ['new starting n2', { id: 'lost', slot: 1, wanted: 'shutdown' }];
       const first: TaskWord = ['new running n1', { id: 'first', slot: 1 }];
-      // Until its spec has changed, Swarm leaves the second one alone.
+      // Swarm does not replace the second task until the spec changes.
       const second: TaskWord = [writes < 2 ? 'old running n1' : 'new running n1', { id: `s${writes < 2}` }];
       return tasksOf(lost, first, second);
     };
@@ -260,11 +260,11 @@ describe('StackRun', () => {
     const error = await forward();
     expect(error).toMatchObject({ code: 'recreate-failed' });
     await back(error);
-    // Of another template Swarm would make the old ones again, while a new one may be about to start.
+    // With a different template, Swarm would recreate the old tasks while a new task may be starting.
     expect(toObject(double.written[1]?.spec.TaskTemplate).ForceUpdate).toBe(0);
   });
 
-  it('counts a task as started if it was ready in a late answer and had ended by the next check', async () => {
+  it('counts a task as started if it was ready in a late response and had ended by the next check', async () => {
     const { double, forward, record } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
     });
@@ -274,13 +274,13 @@ describe('StackRun', () => {
         return oldOf(double, 'app-id');
       return tasksOf([++looks === 1 ? 'new ready' : 'new shutdown', { id: 'new' }]);
     };
-    // What is told of the tasks is a second old when the look is over.
+    // The task list is one second old when the poll ends.
     double.delay = (path) => (path === '/services' && double.written.length === 1 && looks === 0 ? 1_000 : 0);
     await forward();
     expect(record.hasStarted).toBe(true);
   });
 
-  it('restores the files last, and ends with the error that it has turned back for', async () => {
+  it('restores the files last, and fails with the error that caused the rollback', async () => {
     const { double, run, record, log, lines } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 3 }) })],
       files: [file],
@@ -296,7 +296,7 @@ describe('StackRun', () => {
     expect(lines.at(-1)).toMatch(restored);
   }, 30_000);
 
-  it('restores the files also if the services cannot be rolled back', async () => {
+  it('restores the files even if the services cannot be rolled back', async () => {
     const { double, run, log, lines } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
       files: [file],
@@ -306,7 +306,7 @@ describe('StackRun', () => {
     expect(lines.join('\n')).toMatch(restored);
   });
 
-  it('keeps the files, and ends as broken, once a new task has started while it turned back', async () => {
+  it('keeps the files, and reports broken, if a new task starts during the rollback', async () => {
     const { double, run, log, record, lines } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
       files: [file],
@@ -324,7 +324,7 @@ describe('StackRun', () => {
     expect(lines.join('\n')).not.toMatch(restored);
   });
 
-  it('records that a task which was starting until the wait ended has started', async () => {
+  it('records a task as started if it is still starting at the timeout', async () => {
     const { double, run, log, record } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
     });
@@ -333,29 +333,29 @@ describe('StackRun', () => {
     expect(record.hasStarted).toBe(true);
   });
 
-  it('reports a Swarm that is lost while services are replaced, and undoes nothing', async () => {
+  it('reports a Swarm that becomes unavailable while services are replaced, and undoes nothing', async () => {
     const { double, run, log, record } = await begin({ moves: [moveOf('app')] });
     double.tasks = () => [];
-    const error = new UpdateError('engine-unavailable', 'no leader of the Swarm answers');
+    const error = new UpdateError('engine-unavailable', 'the Swarm has no leader that responds');
     run.execute = () => Promise.reject(error);
     await expect(runToGoal(run, log)).rejects.toMatchObject({ code: 'engine-lost', message: error.message });
     expect(record.state).toEqual({ at: 'replacing' });
   });
 
-  it('leaves the rest to a later run if the Swarm is lost on the way back', async () => {
+  it('leaves the remaining steps to a later run if the Swarm becomes unavailable during the rollback', async () => {
     const { double, run, log, record } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
     });
     double.tasks = () => withoutRoom(double);
     const confirm = record.confirm.bind(record);
-    const lost = new UpdateError('engine-unavailable', 'no leader of the Swarm answers');
+    const lost = new UpdateError('engine-unavailable', 'the Swarm has no leader that responds');
     record.confirm = () => (record.state.at === 'rolling-back' ? Promise.reject(lost) : confirm());
     await expect(runToGoal(run, log)).rejects.toMatchObject({ code: 'engine-lost', outcome: 'broken' });
     expect(record.state.at).toBe('rolling-back');
   });
 });
 
-describe('a StackRun that begins', () => {
+describe('a new StackRun', () => {
   const planned: PlannedStack = {
     ...planServiceUpdates({ app: serviceWith(specWith({})), workers: [] }, [], {
       ...updateOptions(),
@@ -364,7 +364,7 @@ describe('a StackRun that begins', () => {
     ...{ stopFirst: false, moves: [], published: [], files: null, recalls: null },
   };
 
-  it('pulls, then writes the files, without a look at the services', async () => {
+  it('pulls, then writes the files, without inspecting the services', async () => {
     const { double, run, record } = await begin({ moves: [moveOf('app')], planned });
     double.tasks = () => {
       throw new Error('looked');
@@ -378,7 +378,7 @@ describe('a StackRun that begins', () => {
     }
   });
 
-  it('has nothing to undo if one of these fails', async () => {
+  it('undoes nothing if the pull fails', async () => {
     const { double, run, record, log, lines } = await begin({
       moves: [moveOf('app')],
       planned,
@@ -390,14 +390,14 @@ describe('a StackRun that begins', () => {
     expect([record.state.at, double.written, lines]).toEqual(['pulling', [], []]);
   });
 
-  it('enters the phase recreate after the files are written, and is not cancelled any more', async () => {
+  it('enters the phase recreate after the files are written, and can no longer be cancelled', async () => {
     const { run, record } = await begin({ moves: [moveOf('app')], planned });
     await record.note({ state: { at: 'writing' } });
     await run.execute({ kind: 'write-files', planned });
     expect([record.state, run.isReplacing]).toEqual([{ at: 'replacing' }, true]);
   });
 
-  it('restores the files if a signal has come by then', async () => {
+  it('restores the files if a signal was received before', async () => {
     const { run, record, lines } = await begin({ moves: [moveOf('app')], planned, files: [file] });
     await record.note({ state: { at: 'writing' } });
     process.emit('SIGTERM');

@@ -14,7 +14,7 @@ import { moveOf, nodes, nodeWith, serviceWith, specWith, tasksOf, whole } from '
 
 type Parts = NonNullable<Parameters<typeof specWith>[0]>;
 
-/** `svc_app` is of the stack `svc`. */
+/** A service whose name starts with its stack: `svc_app` belongs to the stack `svc`. */
 const service = (name: string, parts: Parts = {}): SwarmService =>
   serviceWith(specWith({ name, ...parts }), { stack: name.replace(/_[^_]*$/, ''), id: `${name}-id` });
 
@@ -72,13 +72,15 @@ describe('chooseStack', () => {
       'what would stay behind',
       [...usual, service('svc_mail')],
       [],
-      'unlisted-services: services that use the same image as app but are not selected for the update: mail',
+      'unlisted-services: these services use the same image as app but are not selected for the update: mail',
     ],
-  ])('%s', (_, services, argv, said) => expect(chosen(services, ...argv)).toBe(said));
+  ])('selects services, or fails: %s', (_, services, argv, said) =>
+    expect(chosen(services, ...argv)).toBe(said),
+  );
 
-  it('finds the stacks that have an app service', () => {
+  it('finds the stacks that have a service named app', () => {
     expect(listStacksWithApp([...usual, service('two_app'), database], 'app')).toEqual(['svc', 'two']);
-    // A name like it, of a service that is of no stack, or of another.
+    // Services with such a name that belong to no stack, or to another stack.
     expect(listStacksWithApp([{ ...service('svc_app'), stack: null }], 'app')).toEqual([]);
     expect(listStacksWithApp([{ ...service('svc_app'), stack: 'other' }], 'app')).toEqual([]);
   });
@@ -138,9 +140,9 @@ describe('checkServices', () => {
       { app: global, tasks: old, nodes: paused },
       'stack-busy: svc_app is global and has a task on node host-n1, which is paused: Swarm would not replace this task',
     ],
-  ])('%s', (_, given, said) => expect(check(given)).toBe(said));
+  ])('accepts or rejects the services: %s', (_, given, said) => expect(check(given)).toBe(said));
 
-  it('refuses a job', () => {
+  it('rejects a job', () => {
     const job = { ...service('svc_app'), spec: { ...specWith(), Mode: { ReplicatedJob: {} } } };
     const said = refused(() => {
       checkServices({ name: 'svc', app: job, workers: [], services: [job] }, { tasks: [], nodes: [] });
@@ -150,8 +152,8 @@ describe('checkServices', () => {
   });
 });
 
-describe('facts about a chosen stack', () => {
-  it('finds the nodes that its services can use', () => {
+describe('the selected stack', () => {
+  it('can use the nodes allowed by the constraints of its services', () => {
     const there = [
       nodeWith('n1', { labels: { a: '1' } }),
       nodeWith('n2', { labels: { a: '2' } }),
@@ -162,7 +164,7 @@ describe('facts about a chosen stack', () => {
     expect(nodesFor({ app, workers }, there).map(({ id }) => id)).toEqual(['n1', 'n2']);
   });
 
-  it('finds the nodes of a global service that the previous run stopped', () => {
+  it('can use the nodes of a global service that the previous run stopped', () => {
     const move = moveOf('app', { before: specWith({ replicas: null }) });
     const app = serviceWith(specOf(move, 'stopped', amountsOf(move.before)));
     expect(nodesFor({ app, workers: [] }, nodes('n1', 'n2'))).toHaveLength(2);
@@ -171,7 +173,7 @@ describe('facts about a chosen stack', () => {
   it.each<[Parts, string]>([
     [{ image: 'acme/svc:v1@sha256:a', label: 'acme/svc:v1@sha256:a' }, 'acme/svc:v1@sha256:a'],
     [{ image: 'acme/svc:v1@sha256:a', label: null }, 'acme/svc:v1'],
-  ])('%j was written %s', (parts, text) =>
+  ])('has the image of the stack file: for %j, %s', (parts, text) =>
     expect(writtenImageOf(service('svc_app', parts))).toBe(whole(text)),
   );
 });

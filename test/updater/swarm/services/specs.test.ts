@@ -33,7 +33,7 @@ type Parts = NonNullable<Parameters<typeof specWith>[0]>;
 const newParts: Parts = { image: newImage };
 
 describe('specOf', () => {
-  /** How a spec that was found becomes one in a form, all else being as it was. */
+  /** Changes of a found spec in each form; all other fields are unchanged. */
   it.each<[what: string, form: SpecForm, found: Parts, changes: Partial<Amounts>, becomes: Parts]>([
     ['as it was', 'before', {}, {}, {}],
     ['the new image and its label', 'after', {}, {}, newParts],
@@ -99,7 +99,7 @@ describe('specOf', () => {
       { replicas: null, nodesWithout: ['n2', 'n3'] },
       { replicas: null, constraints: ['node.id!=n2', 'node.id!=n3'] },
     ],
-  ])('%s (%s)', (_, form, found, changes, becomes) => {
+  ])('changes a spec: %s (form %s)', (_, form, found, changes, becomes) => {
     const of = (parts: Parts) => ({ ...specWith(parts) });
     const label = becomes.image === undefined || becomes.label === null ? {} : { label: 'acme/svc:v1.5.0' };
     const made = specOf(moveOf('app', { before: of(found) }), form, amounts(changes));
@@ -114,13 +114,13 @@ describe('specOf', () => {
       [{ OS: 'linux', Architecture: 'arm64' }],
     ],
     [[], [{ OS: 'linux', Architecture: 'arm64' }], []],
-  ])('platforms %j, told %j: %j', (had, platforms, has) => {
+  ])('changes platforms %j, if the image has %j, to %j', (had, platforms, has) => {
     const move = moveOf('app', { before: specWith({ platforms: had }), platforms });
     const { TaskTemplate } = specOf(move, 'after', amounts());
     expect(TaskTemplate).toMatchObject({ Placement: { Platforms: has } });
   });
 
-  it('updates a service that the previous run stopped, and restores the definition that was found', () => {
+  it('updates a service that the previous run stopped, or restores the definition that was found', () => {
     const move = moveOf('worker', { before: specWith({ replicas: 0 }), wanted: specWith({ replicas: 3 }) });
     const given = amountsOf(move.wanted);
     expect(specOf(move, 'after', given)).toMatchObject({ Mode: { Replicated: { Replicas: 3 } } });
@@ -148,7 +148,7 @@ describe('imageSideOf', () => {
     ['after', 'new'],
   ];
 
-  it.each(forms)('%s is %s, of a replicated service and a global one', (form, side) => {
+  it.each(forms)('detects that the form %s is %s, for a replicated and a global service', (form, side) => {
     expect(imageSideOf(move, specOf(move, form, amounts()))).toBe(side);
     const global = moveOf('app', { before: specWith({ replicas: null, update: rollback }) });
     const given = amounts({ replicas: null, nodesWithout: ['n1'] });
@@ -177,15 +177,15 @@ describe('imageSideOf', () => {
       specWith({ update: rollback, constraints: ['node.role==worker'], maxReplicas: 2 }),
       null,
     ],
-  ])('%s', (_, spec, side) => expect(imageSideOf(move, spec)).toBe(side));
+  ])('detects the side of an edited spec: %s', (_, spec, side) => expect(imageSideOf(move, spec)).toBe(side));
 
-  it('recognises the found definition and the one that the owner wants', () => {
+  it('recognizes the found definition and the definition that the owner wants', () => {
     const earlier: StackServiceUpdate = { ...move, wanted: specWith({ container: { Env: ['DB=new'] } }) };
     expect(imageSideOf(earlier, before)).toBe('old');
     expect(imageSideOf(earlier, specOf(earlier, 'moving', amounts()))).toBe('new');
   });
 
-  it('is new if both images are the same', () => {
+  it('is "new" if both images are the same', () => {
     const same = moveOf('worker', { before: specWith({ image: newImage }) });
     expect(imageSideOf(same, same.before)).toBe('new');
   });
@@ -197,7 +197,7 @@ describe('isStopped', () => {
     [{ replicas: 1 }, false],
     [{ replicas: null, constraints: ['node.id==nobody'] }, true],
     [{ replicas: null, constraints: ['node.id!=n1'] }, false],
-  ])('%j: %s', (parts, stopped) => expect(isStopped(specWith(parts))).toBe(stopped));
+  ])('detects if %j is stopped: %s', (parts, stopped) => expect(isStopped(specWith(parts))).toBe(stopped));
 });
 
 describe('update settings of a service', () => {
@@ -226,19 +226,21 @@ describe('update settings of a service', () => {
         'order will be "stop-first" instead of "start-first", because no node can run a second task',
       ],
     ],
-  ])('putAside %j: %j', (parts, aside) => expect(findOverriddenSettings(specWith(parts))).toEqual(aside));
+  ])('findOverriddenSettings %j: %j', (parts, aside) =>
+    expect(findOverriddenSettings(specWith(parts))).toEqual(aside),
+  );
 });
 
-describe('isSame', () => {
+describe('isDeepEqual', () => {
   it.each<[unknown, unknown, boolean]>([
     [{ a: 1, b: 2 }, { b: 2, a: 1 }, true],
     [{ a: 1, b: null, c: undefined, d: [], e: {} }, { a: 1 }, true],
     [{ a: 0 }, {}, false],
     [{ a: [1, 2] }, { a: [2, 1] }, false],
-  ])('%j and %j: %s', (a, b, same) => expect(isDeepEqual(a, b)).toBe(same));
+  ])('compares %j with %j: %s', (a, b, same) => expect(isDeepEqual(a, b)).toBe(same));
 });
 
-describe('isEligible', () => {
+describe('isEligibleNode and isActive', () => {
   const node = nodeWith('n1', {
     name: 'host-a',
     labels: { disk: 'ssd', 'com.acme.zone': 'Eu' },
@@ -255,12 +257,12 @@ describe('isEligible', () => {
     ['node.labels.none==x', false],
     ['engine.labels.os==debian', true],
     ['node.platform.os==linux', true],
-    // Swarm compares what the node says of itself.
+    // Swarm compares the value that the node reports.
     ['node.platform.arch==x86_64', true],
     ['node.platform.arch==amd64', false],
     ['node.id==nobody', true],
     ['node.unheard-of==x', true],
-  ])('%s: %s', (constraint, eligible) => {
+  ])('evaluates the constraint %s: %s', (constraint, eligible) => {
     expect(isEligibleNode(specWith({ constraints: [constraint] }), node)).toBe(eligible);
   });
 
@@ -277,7 +279,7 @@ describe('isEligible', () => {
       {},
       true,
     ],
-  ])('platforms %j on %j: %s', (platforms, changes, eligible) => {
+  ])('evaluates the platforms %j on the node %j: %s', (platforms, changes, eligible) => {
     expect(isEligibleNode(specWith({ platforms }), nodeWith('n1', changes))).toBe(eligible);
   });
 

@@ -28,7 +28,7 @@ const after = specOf(move, 'after', { replicas: 2, forced: 0, held: 0, nodesWith
 const allNodes = nodes('n1', 'n2', 'n3');
 const unstarted = 'starting container failed: error mounting "/x"';
 
-/** One look: what of the new task `t1` it tells, in words; empty where Swarm has forgotten it. */
+/** The state of the new task `t1` at one poll; empty if Swarm has deleted the task. */
 type Told = string | [word: string, changes: Partial<SwarmTask>];
 
 interface Look {
@@ -36,7 +36,7 @@ interface Look {
   nodes?: readonly SwarmNode[];
 }
 
-/** Looks at one task every 100 ms, or when a look says so. */
+/** Polls one task every 100 ms, or at the specified time. */
 function seenIn(
   looks: readonly (Told | [Told, Look])[],
   seen: ObservedTasks = createObservedTasks([]),
@@ -54,10 +54,10 @@ function seenIn(
 
 const isStarted = (...looks: (Told | [Told, Look])[]): boolean => seenIn(looks).started.size > 0;
 
-describe('note: whether a new task has started', () => {
+describe('recordObservation', () => {
   it.each<[state: string, started: boolean]>([
     ['assigned', false],
-    // The engine says so before it tries: what becomes of it tells.
+    // The engine reports this state before the start; only the next state shows the outcome.
     ['starting', false],
     ['running', true],
     ['complete', true],
@@ -65,7 +65,9 @@ describe('note: whether a new task has started', () => {
     ['rejected', false],
     ['shutdown', true],
     ['remove', true],
-  ])('seen for the first time: %s', (state, started) => expect(isStarted(`new ${state}`)).toBe(started));
+  ])('decides whether a task first observed as %s has started', (state, started) =>
+    expect(isStarted(`new ${state}`)).toBe(started),
+  );
 
   it.each<[what: string, looks: (Told | [Told, Look])[], started: boolean]>([
     [
@@ -90,28 +92,30 @@ describe('note: whether a new task has started', () => {
       false,
     ],
     ['it has another image', ['old running'], false],
-  ])('%s', (_, looks, started) => expect(isStarted(...looks)).toBe(started));
+  ])('decides whether a task has started from several polls: %s', (_, looks, started) =>
+    expect(isStarted(...looks)).toBe(started),
+  );
 
-  it('does not count tasks that were there before', () => {
+  it('does not count tasks that existed before', () => {
     expect(seenIn(['new running', 'new failed', ''], createObservedTasks(['t1'])).started.size).toBe(0);
   });
 
-  it('trusts the record of a previous run that has seen a new task', () => {
+  it('counts a new task recorded by a previous run as started', () => {
     expect(seenIn([''], createObservedTasks([], true)).started.size).toBe(1);
   });
 
   it.each<[word: Told, failures: number]>([
     ['new failed', 1],
     ['new rejected', 1],
-    // Unhealthy, and it ended well on TERM.
+    // Unhealthy, and exited with 0 after SIGTERM.
     ['new complete', 1],
     ['new shutdown', 0],
     ['old failed', 0],
-  ])('counts %s as a failure, or not', (word, failures) => {
+  ])('counts the failures of %s', (word, failures) => {
     expect(seenIn([word, word, '']).failed.size).toBe(failures);
   });
 
-  it('a task told to stop that ends "failed", as Swarm lets it, is no failure', () => {
+  it('does not count a task as a failure if Swarm was stopping it', () => {
     const told: Told = [
       'new failed',
       { wanted: 'remove', error: 'error while removing network: unknown network' },
@@ -119,18 +123,18 @@ describe('note: whether a new task has started', () => {
     expect(seenIn(['new running', ['new running', { wanted: 'remove' }], told]).failed.size).toBe(0);
   });
 
-  it('an orphaned task that was ready may have started', () => {
+  it('counts an orphaned task that was ready as started', () => {
     expect(isStarted('new ready', 'new orphaned')).toBe(true);
   });
 });
 
-describe('summarise', () => {
+describe('summariseTasks', () => {
   interface Given {
     tasks: readonly SwarmTask[];
     spec?: Json;
     nodes?: readonly SwarmNode[];
     seen?: ObservedTasks;
-    /** How long the same ones have run. */
+    /** Time for which the same tasks have been running. */
     forMs?: number;
   }
 
@@ -194,7 +198,9 @@ describe('summarise', () => {
       { tasks: tasksOf('old running n2', 'old running n3', gone), nodes: down },
       'back',
     ],
-  ])('%s', (_, given, expected) => expect(judged(given)).toBe(expected));
+  ])('reports the service as healthy, restored or neither: %s', (_, given, expected) =>
+    expect(judged(given)).toBe(expected),
+  );
 
   it('reports lost old tasks after a new task has started', () => {
     const tasks = tasksOf('new running n2', 'new running n3', gone);
@@ -218,12 +224,15 @@ describe('summarise', () => {
     ['more than were there', tasksOf('new running n2', 'new pending -', 'new pending -', gone), 1, false],
     ['on no node', tasksOf('new running n2', 'new pending -'), 0, false],
     ['and none runs', tasksOf('new starting n2', 'new pending -', gone), 0, false],
-  ])('does not wait for a new task without a node: %s', (_, tasks, waiting, well) => {
-    const found = summary({ tasks, nodes: down, spec: scaled(tasks.length === 4 ? 3 : 2) });
-    expect([found.waiting, found.isWell]).toEqual([waiting, well]);
-    // Swarm waits for it too, and has to be told to continue.
-    expect([found.stuck.length, found.isStuck]).toEqual([waiting, waiting > 0]);
-  });
+  ])(
+    'accepts a pending new task only in place of a task on a node that went down: %s',
+    (_, tasks, waiting, well) => {
+      const found = summary({ tasks, nodes: down, spec: scaled(tasks.length === 4 ? 3 : 2) });
+      expect([found.waiting, found.isWell]).toEqual([waiting, well]);
+      // Swarm also waits for this task, and needs a write to continue.
+      expect([found.stuck.length, found.isStuck]).toEqual([waiting, waiting > 0]);
+    },
+  );
 
   it.each<[situation: string, tasks: SwarmTask[], well: boolean, failures: number]>([
     ['it runs', tasksOf('new running'), false, 0],
@@ -231,7 +240,7 @@ describe('summarise', () => {
     ['it failed, and runs again', tasksOf('new failed', ['new running', { slot: 1 }]), false, 1],
     ['it failed, then succeeded', tasksOf('new failed', ['new complete', { slot: 1 }]), true, 1],
     ['the old one had succeeded', tasksOf('old complete'), false, 0],
-  ])('a service that ends when it is done: %s', (_, tasks, well, failures) => {
+  ])('evaluates a service that runs once: %s', (_, tasks, well, failures) => {
     const once = moveOf('app', { role: 'once' });
     const seen = createObservedTasks([]);
     const look = { spec: scaled(1), tasks, nodes: allNodes };
@@ -261,7 +270,7 @@ describe('summarise', () => {
     expect(look(10_000, 'new running', 'new running').isWell).toBe(true);
   });
 
-  it('a global service without nodes is not healthy', () => {
+  it('does not report a global service without nodes as healthy', () => {
     const seen = seenIn(['new running']);
     const spec = specWith({ replicas: null });
     expect(
@@ -274,7 +283,7 @@ describe('summarise', () => {
     ).toBe('neither');
   });
 
-  it('a service that keeps its image is restored when its tasks are running', () => {
+  it('reports a service that keeps its image as restored if its tasks are running', () => {
     const same = moveOf('worker', { before: specWith({ name: 'svc_worker', image: newImage }) });
     const tasks = tasksOf('new running', 'new running');
     const seen = createObservedTasks(tasks.map(({ id }) => id));
@@ -284,7 +293,7 @@ describe('summarise', () => {
   });
 });
 
-describe('mayHaveForgotten', () => {
+describe('mayHaveMissedTasks', () => {
   const forgotten = (history: number, tasks: readonly SwarmTask[], earlier: string[] = []) =>
     mayHaveMissedTasks(createObservedTasks(earlier), move, tasks, history);
   const ended = (...slots: number[]) =>
@@ -296,14 +305,16 @@ describe('mayHaveForgotten', () => {
     ['fewer than it remembers', 2, ended(1), false],
     ['as many', 2, ended(1, 1), true],
     ['as many in two slots', 2, ended(1, 2), false],
-  ])('%s', (_, history, tasks, expected) => expect(forgotten(history, tasks)).toBe(expected));
+  ])('compares ended tasks with the task history limit: %s', (_, history, tasks, expected) =>
+    expect(forgotten(history, tasks)).toBe(expected),
+  );
 
-  it('does not count those of an earlier run', () => {
+  it('does not count tasks of a previous run', () => {
     expect(forgotten(2, ended(1, 1), ['e0'])).toBe(false);
   });
 });
 
-describe('endsWhenDone', () => {
+describe('isRunOnceService', () => {
   const policy = (Condition: string) => {
     const spec = specWith();
     return serviceWith({
@@ -319,13 +330,13 @@ describe('endsWhenDone', () => {
     ['it has only failed', 'none', tasksOf('old failed'), false],
     ['it had run for long', 'on-failure', tasksOf(['old complete', { tookMs: 300_001 }]), false],
     ['another service has ended', 'none', tasksOf(['old complete', { service: 'worker-id' }]), false],
-  ])('%s', (_, condition, tasks, ends) =>
+  ])('evaluates tasks and restart policy: %s', (_, condition, tasks, ends) =>
     expect(isRunOnceService(policy(condition), tasks, 300_000)).toBe(ends),
   );
 });
 
-describe('isWell with one check', () => {
-  it('wants a service that ends when it is done to have succeeded', () => {
+describe('isHealthyService', () => {
+  it('requires that a service that runs once has succeeded', () => {
     const once = moveOf('app', { role: 'once', before: specWith({ image: newImage }) });
     const well = (...words: TaskWord[]) => isHealthyService(once, tasksOf(...words), allNodes);
     expect([well('new complete'), well('new failed'), well('new complete', 'new running')]).toEqual([
@@ -339,15 +350,15 @@ describe('isWell with one check', () => {
     ['all run', ['new running', 'new running'], true],
     ['history does not count', ['new running', 'new running', 'new failed', 'old shutdown'], true],
     ["another service's", ['new running', ['new running', { service: 'worker-id' }]], false],
-  ])('%s', (_, words, well) => expect(now(newImage, ...words)).toBe(well));
-  it('counts nodes for a global service', () => {
+  ])('evaluates the tasks: %s', (_, words, well) => expect(now(newImage, ...words)).toBe(well));
+  it('requires a running task on each node for a global service', () => {
     const global = moveOf('app', { before: specWith({ image: newImage, replicas: null }) });
     expect(isHealthyService(global, tasksOf('new running n1', 'new running n2'), nodes('n1', 'n2'))).toBe(
       true,
     );
     expect(isHealthyService(global, tasksOf('new running n1'), nodes('n1', 'n2'))).toBe(false);
   });
-  it('does not count tasks that wait on a node of another platform', () => {
+  it('ignores pending tasks on a node of another platform', () => {
     const before = specWith({ image: newImage, replicas: null, platforms: [{ Architecture: 'amd64' }] });
     const global = moveOf('app', { before });
     const there = [...nodes('n1'), nodeWith('n2', { arch: 'aarch64' })];

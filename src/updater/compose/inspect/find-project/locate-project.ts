@@ -76,7 +76,7 @@ async function mountOfMoved(unseen: readonly KnownProject[], search: Search): Pr
 }
 
 const underItsPath = (host: string, { name, directory }: KnownProject): string =>
-  `If ${host} is the directory of project ${name}, mount it also under the path that compose used. ${mountAdviceFor(host, directory)}`;
+  `If ${host} is the directory of project ${name}, also mount it at the path that compose used. ${mountAdviceFor(host, directory)}`;
 
 /**
  * Finds the project whose mounted directory has a compose file or is in `found`. Returns an error if there is none, and

@@ -77,7 +77,7 @@ export async function linkProjectPaths(project: ComposeProject, paths: HostPaths
     throw new UpdateError('outside-mounts', message, { advice });
   }
   const tell = (path: string, to: string) =>
-    log.info(`${path} is mounted at ${to}; compose still refers to it by its path on the host`);
+    log.info(`${path} is mounted at ${to} in this container; compose still uses its path on the host`);
   for (const path of [project.directory, ...named.map((file) => dirname(file))]) {
     const given = await linkPath(paths, path);
     if (given) tell(path, given.to);

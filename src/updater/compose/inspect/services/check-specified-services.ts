@@ -128,7 +128,7 @@ function unlistedContainers(app: ServiceImage, lost: readonly Container[]): Upda
   );
   const names = lost.map(({ name }) => name).join(' ');
   const services = [...new Set(lost.map(serviceOf))];
-  const next = `Remove what is no longer needed: docker stop ${names} && docker rm ${names}. Otherwise, add ${joinWithAnd(services)} to the compose file again, or keep the old version running with ${repeatOption('exclude', services)}.`;
+  const next = `Remove ${lost.length > 1 ? 'these containers if you no longer need them' : 'this container if you no longer need it'}: docker stop ${names} && docker rm ${names}. Otherwise, add ${joinWithAnd(services)} back to the compose file, or keep the old version running with ${repeatOption('exclude', services)}.`;
   return refusal('unlisted-services', sentences, next);
 }
 

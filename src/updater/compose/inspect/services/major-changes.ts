@@ -22,7 +22,7 @@ export function findMajorChanges(
         mounts.map(({ destination }) => destination),
       ) !== null;
     if (!isOtherMajor(from, to, isStore) || (mounts.length === 0 && !isStore)) return [];
-    const warning = `the files change ${service} from ${from} to ${to}, another major version, which may be unable to use the existing data. Dump the data of ${service} first and follow the upgrade guide of its image; until then, do not recreate ${service}`;
+    const warning = `the files change ${service} from ${from} to ${to}, a different major version, which may be unable to read the existing data. Dump the data of ${service} first and follow the upgrade guide of its image; until then, do not recreate ${service}`;
     return [[service, warning] as const];
   });
   return new Map(warnings);

@@ -118,6 +118,6 @@ function newDigest(pin: Pin, update: ServiceUpdate, images: ReadonlyMap<string, 
   if (digest !== undefined) return { digest };
   const message = `the engine has no digest for ${update.to}, but ${pin.place.description} pins a digest`;
   const advice =
-    'Remove @sha256:… from the pin, or use the containerd image store: only that store has digests for loaded images.';
+    'Remove @sha256:… from the pin, or use the containerd image store, the only store that has digests for images loaded from an archive.';
   throw new UpdateError('pin-unsupported', message, { advice });
 }

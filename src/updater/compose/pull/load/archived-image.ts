@@ -41,7 +41,7 @@ export async function findArchivedImage(
     if (manifest === null) throw new Error(`the archive contains no image for ${platform}`);
     const of = await archive.read(blobOf(manifest), mostBytes);
     const { data } = createJsonTextSchema(manifestSchema).safeParse(of.toString());
-    if (data === undefined) throw new Error(`${manifest} in the archive is not the manifest of an image`);
+    if (data === undefined) throw new Error(`${manifest} in the archive is not an image manifest`);
     const config = data.config.digest;
     const layers = data.layers.map((layer) => layer.digest);
     for (const part of [config, ...layers])

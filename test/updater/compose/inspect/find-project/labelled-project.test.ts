@@ -8,6 +8,6 @@ it.each<[string, string, string[]]>([
   ['/opt/a,b/a.yaml,/opt/a,b/b,c.yaml', '/opt/a,b', ['/opt/a,b/a.yaml', '/opt/a,b/b,c.yaml']],
   ['/opt/a,/b/a.yaml,/opt/a,/b/c.yaml', '/opt/a,/b', ['/opt/a,/b/a.yaml', '/opt/a,/b/c.yaml']],
   ['/a/opt/svc/a.yaml,/opt/svc/b.yaml', '/opt/svc', ['/a/opt/svc/a.yaml', '/opt/svc/b.yaml']],
-])('takes %j in %j apart', (label, directory, expected) => {
+])('splits the label %j of a project in %j into paths', (label, directory, expected) => {
   expect(splitPaths(label, directory)).toEqual(expected);
 });

@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-/** Of the host, by the places in `root` where they are mounted. */
+/** Host paths by their mount points in `root`. */
 type Mounts = Record<string, string>;
 const hostPaths = (mounts: Mounts): HostPaths =>
   new HostPaths(
@@ -45,14 +45,14 @@ const known = (name: string, directory: string, ...services: string[]): KnownPro
 const svc = known('svc', '/opt/svc', 'app', 'worker', 'db');
 const blog = known('blog', '/opt/blog', 'web', 'db');
 
-/** A machine on which another spelling is the same directory, and where no other program has mounts. */
+/** A host on which two paths are always the same directory, and where no other program has mounts. */
 const plain: HostInspection = {
   compare: async () => 'same',
   hasCompose: async () => false,
   mounts: async () => [],
 };
 
-/** With these files, and every mount as a directory. */
+/** Locates the project with these files; every mount is a directory. */
 const locate = (mounts: Mounts, files: string[], projects: KnownProject[], ...argv: string[]) =>
   locateOn(plain, mounts, files, projects, ...argv);
 
@@ -114,7 +114,7 @@ describe('locateProject by the mounted directory', () => {
       ['--dir', 'ROOT/b'],
       at('b', 'blog', '/opt/blog'),
     ],
-  ])('takes %s', async (_, mounts, files, projects, argv, expected) => {
+  ])('selects %s', async (_, mounts, files, projects, argv, expected) => {
     expect((await locate(mounts, files, projects, ...argv)).found).toEqual(expected);
   });
 
@@ -176,14 +176,14 @@ describe('locateProject by the mounted directory', () => {
   it.each([
     ['docker-compose.yaml', true],
     ['svc.yaml', false],
-  ])('takes %s for a compose file: %s', async (name, expected) => {
+  ])('treats %s as a compose file: %s', async (name, expected) => {
     const told = locate({ data: '/srv' }, [`data/${name}`], [svc]);
     await expect(told).rejects.toThrow(
       expect.objectContaining({ code: expected ? 'not-compose' : 'not-mounted' }),
     );
   });
 
-  it('looks at bind mounts alone', async () => {
+  it('considers only bind mounts', async () => {
     const paths = new HostPaths([{ type: 'volume', source: 'svc', destination: root, writable: true }]);
     await writeFile(join(root, 'compose.yaml'), '');
     await expect(locateProject([svc], paths, updateOptions(), plain)).rejects.toThrow(
@@ -204,7 +204,7 @@ describe('locateProject by --project', () => {
       at('compose'),
     ],
     ['in the directory that --dir says is the same', two, [], ['--dir', 'ROOT/b'], at('b')],
-  ])('finds it %s', async (_, mounts, files, argv, expected) => {
+  ])('finds the project %s', async (_, mounts, files, argv, expected) => {
     const { found, paths } = await locate(mounts, files, [blog, svc], '--project', 'svc', ...argv);
     expect(found).toEqual(expected);
     expect(paths.fromHost('/opt/svc')).not.toBeNull();
@@ -217,7 +217,7 @@ describe('locateProject by --project', () => {
     );
   });
 
-  it('refuses one that is not mounted where several mounts could be it', async () => {
+  it('refuses a project that is not mounted if several mounts could contain it', async () => {
     const expected = refusal(
       'not-mounted',
       'the directory /opt/svc of project svc is not mounted',
@@ -233,7 +233,7 @@ describe('locateProject by --project', () => {
   });
 });
 
-describe('locateProject by --project, in a directory that the labels do not name', () => {
+describe('locateProject by --project, in a directory that is not in the labels', () => {
   it.each<[string, DirectoryMatch, KnownProject[], string, string]>([
     [
       "is another project's",
@@ -254,9 +254,9 @@ describe('locateProject by --project, in a directory that the labels do not name
       'nothing',
       [svc],
       'no project was started from that directory, so it may be an old copy; /opt/svc no longer contains a compose file',
-      'If /opt/blog is the directory of project svc, mount it also under the path that compose used. Add -v /opt/blog:/opt/svc to the docker run command. Otherwise, mount the directory of the project.',
+      'If /opt/blog is the directory of project svc, also mount it at the path that compose used. Add -v /opt/blog:/opt/svc to the docker run command. Otherwise, mount the directory of the project.',
     ],
-  ])('refuses one that %s', async (_, likeness, projects, whose, advice) => {
+  ])('refuses a directory that %s', async (_, likeness, projects, whose, advice) => {
     const look = { ...plain, compare: async () => likeness };
     const asked = locateOn(look, { b: '/opt/blog' }, ['b/compose.yaml'], projects, '--project', 'svc');
     await expect(asked).rejects.toThrow(
@@ -265,9 +265,9 @@ describe('locateProject by --project, in a directory that the labels do not name
   });
 });
 
-describe('locateProject without --project, in a directory that the labels do not name', () => {
+describe('locateProject without --project, in a directory that is not in the labels', () => {
   const advice =
-    'If /srv/new is the directory of project svc, mount it also under the path that compose used. Add -v /srv/new:/opt/svc to the docker run command.';
+    'If /srv/new is the directory of project svc, also mount it at the path that compose used. Add -v /srv/new:/opt/svc to the docker run command.';
   it.each<[string, string[], string[], KnownProject[], unknown]>([
     ['was moved', ['new/compose.yaml'], [], [svc, blog], advice],
     ['still exists', ['new/compose.yaml'], ['/opt/svc'], [svc], expect.not.stringContaining('-v /srv/new')],
@@ -279,14 +279,17 @@ describe('locateProject without --project, in a directory that the labels do not
       [svc, known('x', '/x', 'app')],
       expect.not.stringContaining('-v /srv'),
     ],
-  ])('gives the -v if its directory %s', async (_, files, there, projects, expected) => {
-    const look = { ...plain, hasCompose: async (path: string) => there.includes(path) };
-    const asked = locateOn(look, { new: '/srv/new' }, files, projects);
-    await expect(asked).rejects.toThrow(expect.objectContaining({ code: 'not-compose', advice: expected }));
-  });
+  ])(
+    'decides whether to suggest -v for a project whose directory %s',
+    async (_, files, there, projects, expected) => {
+      const look = { ...plain, hasCompose: async (path: string) => there.includes(path) };
+      const asked = locateOn(look, { new: '/srv/new' }, files, projects);
+      await expect(asked).rejects.toThrow(expect.objectContaining({ code: 'not-compose', advice: expected }));
+    },
+  );
 });
 
-describe('locateProject where another program has started it', () => {
+describe('locateProject for a project that another program started', () => {
   const stack = known('svc', '/data/compose/7', 'app');
   const portainer = {
     volume: 'portainer_data',
@@ -306,19 +309,19 @@ describe('locateProject where another program has started it', () => {
     return new HostPaths([{ type: 'volume', source: 'portainer_data', destination, writable: true }]);
   };
 
-  it('finds its mountpoint under the path of the labels', async () => {
+  it('finds a directory in a volume of that program by the path in the labels', async () => {
     const mounts = { stack: `${portainer.source}/compose/7` };
     const { found } = await locateOn(host([portainer]), mounts, ['stack/compose.yaml'], [stack, blog]);
     expect(found).toEqual(at('stack', 'svc', '/data/compose/7'));
   });
 
-  it('finds a directory that the program has under a path of its own', async () => {
+  it('finds a directory that the program has mounted at another path', async () => {
     const mounts = { stacks: '/srv/stacks' };
     const { found } = await locateOn(host([bind]), mounts, ['stacks/compose/7/compose.yaml'], [stack]);
     expect(found).toEqual(at('stacks/compose/7', 'svc', '/data/compose/7'));
   });
 
-  it('takes none where the machine has compose files of its own at that path', async () => {
+  it('refuses the directory if the host has other compose files at that path', async () => {
     const place = locateProject(
       [stack],
       await volume('elsewhere'),
@@ -328,7 +331,7 @@ describe('locateProject where another program has started it', () => {
     await expect(place).rejects.toThrow(expect.objectContaining({ code: 'not-mounted' }));
   });
 
-  it('says which -v works where it is not mounted', async () => {
+  it('suggests the -v option if the directory is not mounted', async () => {
     const asked = locateOn(host([portainer, bind]), { data: '/srv' }, [], [stack]);
     const message =
       'no mounted directory contains a compose file; projects on this engine: svc (/data/compose/7)';
@@ -337,7 +340,7 @@ describe('locateProject where another program has started it', () => {
   });
 });
 
-describe('locateProject where an update was interrupted', () => {
+describe('locateProject after an interrupted update', () => {
   async function interrupted(here: string, changes: Partial<JournalData> = {}): Promise<void> {
     const state = stateDirectoryOf(join(root, here));
     await mkdir(state, { recursive: true });
@@ -347,7 +350,7 @@ describe('locateProject where an update was interrupted', () => {
   const tools = known('tools', '/opt/svc', 'cron');
   const several = refusal('several-projects', 'several projects match: tools (/opt/svc), svc (/opt/svc)');
 
-  it('counts the services of the journal, for the app may have no container just then', async () => {
+  it('includes the services in the journal, because the app may have no container', async () => {
     await interrupted('compose');
     const { found } = await locate(
       one,
@@ -360,7 +363,7 @@ describe('locateProject where an update was interrupted', () => {
   it.each<[string, string[], string[]]>([
     ['in a directory with a compose file', ['compose/compose.yaml'], []],
     ['by --dir', [], ['--dir', 'ROOT/compose']],
-  ])('finds one that has no container left: %s', async (_, files, argv) => {
+  ])('finds a project without containers: %s', async (_, files, argv) => {
     await interrupted('compose');
     expect((await locate(one, files, [blog], ...argv)).found).toEqual(at('compose'));
   });
@@ -374,14 +377,14 @@ describe('locateProject where an update was interrupted', () => {
       'of a project of that name elsewhere',
       { project: { name: 'svc', directory: '/opt/other', files: [], envFiles: [] } },
     ],
-  ])('does not count the journal of an update %s', async (_, changes) => {
+  ])('ignores the journal of an update %s', async (_, changes) => {
     await interrupted('compose', changes);
     const projects = [tools, known('svc', '/opt/svc', 'db')];
     await expect(locate(one, ['compose/compose.yaml'], projects)).rejects.toThrow(several);
   });
 });
 
-it('knownProjects has each directory of each project, with its services', () => {
+it('groupKnownProjects returns each directory of each project, with its services', () => {
   const row = (name: string, directory: string, service: string) => ({
     ...container('app-1'),
     labels: {

@@ -17,8 +17,8 @@ function refused(labels: Record<string, string>): UpdateError {
   throw new Error('nothing was refused');
 }
 
-describe('a container that others make anew', () => {
-  it('is refused where systemd keeps it, with the two lines that update it by hand', () => {
+describe('a container of the project', () => {
+  it('is rejected if systemd manages it, with the two commands for a manual update', () => {
     const { code, message, detail } = refused({ PODMAN_SYSTEMD_UNIT: 'svc.service' });
     expect([code, message]).toEqual([
       'not-compose',
@@ -30,7 +30,7 @@ describe('a container that others make anew', () => {
     ]);
   });
 
-  it('is refused where podman-compose has made it', () => {
+  it('is rejected if podman-compose created it', () => {
     const { code, message } = refused({ 'io.podman.compose.project': 'svc' });
     expect([code, message]).toEqual([
       'not-compose',
@@ -38,7 +38,7 @@ describe('a container that others make anew', () => {
     ]);
   });
 
-  it('is refused if docker-compose 1 created it, with the command that recreates it', () => {
+  it('is rejected if docker-compose 1 created it, with the command that recreates it', () => {
     const { code, message, advice } = refused({
       'com.docker.compose.project': 'svc',
       'com.docker.compose.version': '1.29.2',
@@ -50,13 +50,13 @@ describe('a container that others make anew', () => {
     expect(advice).toBe('Run docker compose -p svc up -d once, then run {command} again.');
   });
 
-  it('adds nothing of its label to what is typed', () => {
+  it('has its label quoted in the commands', () => {
     const { detail } = refused({ PODMAN_SYSTEMD_UNIT: "x'; touch /oh; '.service" });
     const quoted = "'x'\\''; touch /oh; '\\''";
     expect(detail[1]).toBe(`systemctl daemon-reload && systemctl restart ${quoted}.service'`);
   });
 
-  it('is let be otherwise', () => {
+  it('is accepted if docker compose created it', () => {
     const labels = { 'com.docker.compose.version': '2.26.1-4' };
     expect(() => requireComposeContainers([{ name: 'svc-app-1', labels }])).not.toThrow();
   });
@@ -67,7 +67,7 @@ it.each([
   [true, 'remapped', null],
   [true, null, null],
   [false, 'rootless', null],
-] as const)('podman: %s, users: %s: %s', (isPodman, users, code) => {
+] as const)('requireTestedPodman with Podman %s and users %s: %s', (isPodman, users, code) => {
   const refuse = () => requireTestedPodman({ isPodman }, users);
   if (code === null) expect(refuse).not.toThrow();
   else expect(refuse).toThrow(expect.objectContaining({ code }));

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { addLinkedFiles } from '../../../../../src/updater/compose/inspect/project-files/add-linked-files.ts';
 
-describe('withLinkedFiles', () => {
-  it('tells of each file before it is parsed', async () => {
+describe('addLinkedFiles', () => {
+  it('calls the callback for each file before the file is parsed', async () => {
     const texts: Record<string, string> = {
       '/opt/svc/part.yaml': 'services: {a: {extends: {file: base.yaml, service: a}}}',
       '/opt/svc/base.yaml': 'password: [hunter2',

@@ -33,7 +33,7 @@ async function project(texts: Record<string, string>, envFiles = ['.env']): Prom
   return addLinkedFiles(files, ({ path }) => readTextFile(path).catch(() => null)).catch(() => files);
 }
 
-/** What leaves a log that has learnt the files, in lines and in fields. */
+/** The lines and fields that are logged after the secrets of the files were added to the mask rules. */
 async function logged(files: ProjectFiles, texts: readonly string[], log = logOf()): Promise<string[]> {
   await maskFileSecrets(log.log, files);
   for (const text of texts) log.log.error(`it said: ${text}`, { deep: { list: [text] } });
@@ -160,8 +160,8 @@ secrets:
     'keys/mail.yaml': 'user: kim\npassword: "behind-a-colon"\n',
   });
 
-describe('what the files of a project hold never leaves', () => {
-  it.each(Object.entries(planted))('%s', async (_, secret) => {
+describe('the log', () => {
+  it.each(Object.entries(planted))('masks %s', async (_, secret) => {
     const printed = [
       secret,
       `near ${JSON.stringify(`A=${secret}\nB=1`)}`,
@@ -174,7 +174,7 @@ describe('what the files of a project hold never leaves', () => {
     }
   });
 
-  it('but names of services, images, paths, versions and the words of the log do', async () => {
+  it('does not mask names of services, images, paths, versions and words of the log', async () => {
     const said = [
       'postgres is unhealthy; ghcr.io/acme/svc:v1.4.2, postgres:17, /opt/postgres/data, SMTP_PASSWORD in .env line 2',
       'recreate unchanged cancelled pull-unknown verify v1.10.20',
@@ -188,7 +188,7 @@ describe('what the files of a project hold never leaves', () => {
     expect(lines.filter((_, index) => index % 2 === 0)).toEqual(said.map((text) => `it said: ${text}`));
   });
 
-  it('also where the files do not fit together, or are no files of compose', async () => {
+  it('masks values of files that are not valid compose files', async () => {
     const broken = await project({
       '.env': 'A=1\nB C=spaced-name-value\nSECRET=behind-the-bad-line\n',
       'compose.yaml': 'services:\n  app: {image: x, environment: {A: "literal-in-yaml"}\n',
@@ -197,7 +197,7 @@ describe('what the files of a project hold never leaves', () => {
     expect(lines.join('\n')).not.toMatch(/literal|spaced|behind/);
   });
 
-  it('nor what a shell set, what compose makes of it, and what came later', async () => {
+  it('masks values of containers, of the compose model, and of rules that are added later', async () => {
     const { log, lines } = logOf();
     const env = new Map([['NOTE', 'set-by-a-shell']]);
     log.addMaskRules(() => maskRulesOfContainers([container('app-1', { env })]));
@@ -215,7 +215,7 @@ describe('what the files of a project hold never leaves', () => {
   });
 
   it.each(['x-$' + '{y!in-the-middle}', '$' + '{NONE:?in-the-middle}', '"$' + '{in-the-middle"'])(
-    'and the reader of A=%s quotes nothing of it',
+    'does not quote the value if A=%s cannot be parsed',
     (value) => {
       const read = () => createVariableLookup([{ path: '/opt/svc/.env', text: `A=${value}` }])('A');
       expect(read).toThrow(/A in \.env line 1/);

@@ -13,7 +13,7 @@ it.each([
   ['a label file', 'label file /etc/l not found: stat /etc/l: no such file or directory', '/etc/l'],
   ['a file that is mounted', profile('/opt/svc/p.json'), null],
   ['another mistake', 'services.app.ports must be a array', null],
-])('blames the mounts if compose cannot read a file outside of them: %s', (_, message, path) => {
+])('reports a file outside the mounts if compose cannot read the file: %s', (_, message, path) => {
   const error = new UpdateError('compose-invalid', `compose rejects the project: ${message}`);
   const found = explainUnmountedFile(error, paths);
   if (path === null) return expect(found).toBe(error);

@@ -16,7 +16,7 @@ interface Case {
   orphans?: readonly Container[];
 }
 
-/** What is said, or `code: message | detail | Next: advice`. */
+/** The messages, or the lines of the error: `code: …`, details, message, `Next: advice`. */
 function check({ images, env = '', args, kind = 'user-written', running, ...more }: Case): string[] {
   const { followers = [], migrations = [], orphans = [] } = more;
   const files = projectFiles({ 'compose.yaml': composeText(images), '.env': env });
@@ -29,7 +29,7 @@ function check({ images, env = '', args, kind = 'user-written', running, ...more
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     expect(error.outcome).toBe('refused');
-    // In the order of the log.
+    // The log prints details before the message.
     const [first = '', ...others] = [...error.detail, error.message];
     return [`${error.code}: ${first}`, ...others, `Next: ${error.advice}`];
   }
@@ -38,7 +38,7 @@ function check({ images, env = '', args, kind = 'user-written', running, ...more
 const both = '--service server --service db';
 
 // biome-ignore-start lint/suspicious/noTemplateCurlyInString: compose's own
-describe('a service that is not of the app', () => {
+describe('a service that does not belong to the app', () => {
   it.each([
     ['postgres:16.4', 'v1.2.0', 'which is a database; databases are never updated'],
     ['other/tika:v1.2.0', 'v1.2.0', 'which is not from the publisher of server (ghcr.io/acme/server:v1.2.0)'],
@@ -47,7 +47,7 @@ describe('a service that is not of the app', () => {
       'v1.2.0',
       'but the image and version differ from those of server (ghcr.io/acme/ser',
     ],
-  ])('is refused by name: %s beside %s', (image, tag, why) => {
+  ])('is rejected if it is specified: %s beside %s', (image, tag, why) => {
     const images = { server: `ghcr.io/acme/server:${tag}`, db: image };
     const [said, ...rest] = check({ images, args: both });
     expect(said).toContain(`unrelated-service: db runs ${image}, `);
@@ -55,7 +55,7 @@ describe('a service that is not of the app', () => {
     expect(rest).toEqual(['Next: To update without db, run the update with --service server.']);
   });
 
-  it('is refused with all services of the app, also those that were not specified', () => {
+  it('is rejected with an advice that contains all services of the app, including unspecified ones', () => {
     const images = { server: 'acme/server:v1.2.0', cron: 'acme/cron:v1.2.0', db: 'postgres:16.4' };
     expect(check({ images, args: both }).at(-1)).toBe(
       'Next: To update without db, run the update with --service server --service cron.',
@@ -66,20 +66,20 @@ describe('a service that is not of the app', () => {
     );
   });
 
-  it('is found among Docker’s own images, which are of many publishers', () => {
+  it('is detected among official Docker images, which have different publishers', () => {
     const images = { app: 'nextcloud:32.0.1-apache', proxy: 'docker.io/library/nginx:32.0.1' };
     const [said] = check({ images, args: '--service app --service proxy' });
     expect(said).toContain('proxy runs docker.io/library/nginx:32.0.1, which is not from the publisher of');
   });
 
-  it('is one of them by one variable, too', () => {
+  it('is detected even if it shares the version variable of the app', () => {
     const images = { app: 'wordpress:${V:-6.2}', proxy: 'nginx:${V:-6.2}' };
     const [said] = check({ images, args: '--service app --service proxy' });
     expect(said).toContain('proxy runs nginx:6.2, which is not from the publisher of app (wordpress:6.2)');
     expect(check({ images, args: '--service app' })).toEqual([]);
   });
 
-  it('is a database that was named first, too', () => {
+  it('is detected if it is a database that is specified as the app', () => {
     expect(check({ images: { db: 'postgres:16' }, args: '--service db' })[0]).toBe(
       'unrelated-service: db runs postgres:16, which is a database; databases are never updated',
     );
@@ -93,18 +93,18 @@ describe('a service that is not of the app', () => {
       'a server built for a database',
       { server: 'acme/server-mysql:v1.0.0', db: 'acme/a-server-mysql:v1.0.0' },
     ],
-  ])('is none of %s', (_, images) => {
+  ])('is not detected for %s', (_, images) => {
     expect(check({ images, args: both })).toEqual([]);
   });
 });
 
-describe('a service that belongs with the app, and is not named', () => {
+describe('a service that belongs with the app and is not specified', () => {
   it.each([
     [{ server: 'nextcloud:32', cron: 'docker.io/library/nextcloud:32' }, '', 'same repository: nextcloud'],
     [{ server: 'acme/a:${V:-edge}', cron: 'acme/b:${V:-edge}' }, '', 'same pin: the default of V in comp'],
     [{ server: 'acme/a:${V}', cron: 'acme/b:${V}' }, 'V=v1.0.0\n', 'same pin: V in .env line 1'],
     [{ server: 'acme/a:v1.4.0', cron: 'acme/b:1.4.0-cuda' }, '', 'same publisher and version: acme, 1.4.0'],
-  ])('is refused: %j', (images, env, bond) => {
+  ])('is rejected: %j', (images, env, bond) => {
     const [said, next] = check({ images, env, args: '--service server' });
     expect(said).toMatch(
       /^unlisted-services: cron belongs with server \(.*\) but was not specified with --service$/,
@@ -115,7 +115,7 @@ describe('a service that belongs with the app, and is not named', () => {
     );
   });
 
-  it('is told with all others', () => {
+  it('is rejected with an advice that contains all specified services', () => {
     const images = { a: 'acme/a:v1.0.0', b: 'acme/a:v1.0.0', c: 'acme/c:v1.0.0', d: 'acme/a:v1.0.0' };
     expect(check({ images, args: '--service b --service a --exclude c' })).toEqual([
       'unlisted-services: d belongs with b (same repository: acme/a) but was not specified with --service',
@@ -123,7 +123,7 @@ describe('a service that belongs with the app, and is not named', () => {
     ]);
   });
 
-  it.each(['--exclude cron', '--exclude *'])('stays with %s, and is told', (exclude) => {
+  it.each(['--exclude cron', '--exclude *'])('keeps its version with %s, and is reported', (exclude) => {
     const images = { server: 'acme/a:v1.0.0', cron: 'acme/a:v1.0.0', db: 'postgres:16' };
     expect(check({ images, args: `--service server ${exclude}` })).toEqual([
       'cron is excluded and will stay at acme/a:v1.0.0, although it belongs with server (same repository: acme/a)',
@@ -136,27 +136,32 @@ describe('a service that belongs with the app, and is not named', () => {
     ['of the same release', 'cron', 'acme/cron:v1.0.0', 'user-written', true],
     ['that is the usual worker', 'worker', 'other/jobs:7', 'user-written', true],
     ['of another publisher', 'tool', 'other/jobs:v1.0.0', 'user-written', false],
-  ])('is refused while a container %s runs without a service', (_, name, imageReference, kind, isRefused) => {
-    const images = { app: 'acme/a:v1.0.0' };
-    const orphans = [container(`${name}-1`, { imageReference })];
-    const refusal = [
-      `unlisted-services: svc-${name}-1 belongs with app, but the compose files no longer have the service ${name}`,
-      `Next: Remove what is no longer needed: docker stop svc-${name}-1 && docker rm svc-${name}-1. Otherwise, add ${name} to the compose file again, or keep the old version running with --exclude ${name}.`,
-    ];
-    expect(check({ images, args: '', kind, orphans })).toEqual(isRefused ? refusal : []);
-    expect(check({ images, args: `--exclude ${name}`, kind, orphans }).join()).not.toContain('belongs with');
-  });
+  ])(
+    'is detected among containers without a service: a container %s',
+    (_, name, imageReference, kind, isRefused) => {
+      const images = { app: 'acme/a:v1.0.0' };
+      const orphans = [container(`${name}-1`, { imageReference })];
+      const refusal = [
+        `unlisted-services: svc-${name}-1 belongs with app, but the compose files no longer have the service ${name}`,
+        `Next: Remove this container if you no longer need it: docker stop svc-${name}-1 && docker rm svc-${name}-1. Otherwise, add ${name} back to the compose file, or keep the old version running with --exclude ${name}.`,
+      ];
+      expect(check({ images, args: '', kind, orphans })).toEqual(isRefused ? refusal : []);
+      expect(check({ images, args: `--exclude ${name}`, kind, orphans }).join()).not.toContain(
+        'belongs with',
+      );
+    },
+  );
 
   it.each<[string, Partial<Case>]>([
     ['it has no container', { running: ['app', 'db'] }],
     ['a release brings its own compose file', { kind: 'generated' }],
     ['it is recreated with the app, by its pin', { followers: ['cron'] }],
-  ])('is fine where %s', (_, changes) => {
+  ])('is accepted if %s', (_, changes) => {
     const images = { app: 'acme/a:${V}', cron: 'acme/a:${V}' };
     expect(check({ images, env: 'V=v1.0.0', args: '--service app', ...changes })).toEqual([]);
   });
 
-  it('is refused where nobody has named any, by one text or by its own', () => {
+  it('is rejected if no service is specified, with a shared pin or its own pin', () => {
     const images = { app: 'nextcloud:31', cron: 'nextcloud:31', worker: 'nextcloud:31', db: 'mariadb:11' };
     const refused = (services: string) => [
       'unlisted-services: cron belongs with app (same repository: nextcloud) but was not specified with --service',
@@ -179,7 +184,7 @@ describe('a service that belongs with the app, and is not named', () => {
     ],
     ['another publisher', { server: 'acme/a:v1.0.0', cron: 'other/a:v1.0.0' }],
     ['another version', { server: 'acme/a:v1.0.0', cron: 'acme/b:v1.1.0' }],
-  ])('is none of %s', (_, images) => {
+  ])('is not detected for %s', (_, images) => {
     expect(check({ images, args: '--service server' })).toEqual([]);
   });
 });

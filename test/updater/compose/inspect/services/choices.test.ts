@@ -13,8 +13,8 @@ import { composeText, modelOf, projectFiles } from '../../../../build-plan.ts';
 type Row = [product: string, services: Record<string, string>, choices: string[]];
 
 /**
- * `image | reached`: names of services, images and variables as the products publish them, in short.
- * Sources: each product's own compose file of autumn 2025.
+ * Services, images and variables of the compose files that the products published in autumn 2025, abridged.
+ * `| reached` marks a service with published ports.
  */
 const rows: Row[] = [
   [
@@ -98,7 +98,7 @@ const rows: Row[] = [
   ['nothing', { db: 'postgres:16', cache: 'redis:7' }, []],
 ];
 
-/** What is running where each service has this image, and which of them publish ports. */
+/** Running services with these images; the services in `reached` publish ports. */
 function runningOf(images: Readonly<Record<string, string>>, reached: readonly string[] = []) {
   const files = projectFiles({ 'compose.yaml': composeText(images) });
   return imagesOf(files, modelOf(files)).map((each) => ({ ...each, isReached: reached.includes(each.name) }));
@@ -106,19 +106,19 @@ function runningOf(images: Readonly<Record<string, string>>, reached: readonly s
 const namesOf = (choices: ReturnType<typeof choicesOf>) =>
   choices.map(({ app, workers }) => [app, ...workers].map(({ name }) => name).join(' '));
 
-it.each(rows)('offers what %s is made of', (_, services, choices) => {
+it.each(rows)('offers the services of %s', (_, services, choices) => {
   const parts = Object.entries(services).map(([name, text]) => [name, ...text.split(' | ')] as const);
   const images = Object.fromEntries(parts.map(([name, image = '']) => [name, image]));
   const reached = parts.flatMap(([name, , isReached]) => (isReached ? [name] : []));
   expect(namesOf(choicesOf(runningOf(images, reached)))).toEqual(choices);
 });
 
-it('has the ones that publish ports first, then the larger ones, then those of the first name', () => {
+it('lists services that publish ports first, then larger groups, then by name', () => {
   const images = { a: 'a/a:1.0', b: 'b/b:1.0', c: 'c/c:1.0', c2: 'c/c:1.0', d: 'd/d:1.0', e: 'e/e:1.0' };
   expect(namesOf(choicesOf(runningOf(images, ['e', 'd'])))).toEqual(['d', 'e', 'c c2', 'c2 c', 'a', 'b']);
 });
 
-it('prints each as a line for the settings file', () => {
+it('prints each choice as a line for the settings file', () => {
   const running = runningOf({ jobs: 'acme/a:1.2.0', web: 'acme/a:1.2.0', mail: 'r.example/mail' }, ['web']);
   expect(formatChoiceLines(choicesOf(running))).toEqual([
     'services: [web, jobs]  # web runs acme/a:1.2.0',
@@ -127,7 +127,7 @@ it('prints each as a line for the settings file', () => {
 });
 
 it.each([[['on', 'b.c']], [['*']]])(
-  'prints lines that the settings file is read by, with %j left behind',
+  'prints lines that can be read as a settings file, with %j excluded',
   (exclude) => {
     const text = formatSettingsLines(['no', '1e3'], exclude).join('\n');
     const line = parseCommandLine([], {});

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { profilesOf } from '../../../../../src/updater/compose/inspect/services/choose-services.ts';
 import { container } from '../../../../build.ts';
 
-describe('the profiles of a project', () => {
+describe('profilesOf', () => {
   const model = {
     name: 'svc',
     services: {
@@ -23,7 +23,7 @@ describe('the profiles of a project', () => {
     ],
     ['by the variable alone', 'COMPOSE_PROFILES=jobs\n', ['app-1', 'worker-1'], []],
     ['by the star', 'COMPOSE_PROFILES=*\n', ['db-1'], []],
-  ])('gives profiles %s', (_, env, places, expected) => {
+  ])('returns the profiles %s', (_, env, places, expected) => {
     const files = {
       composeFiles: [],
       envFiles: [{ path: '/opt/svc/.env', text: env }],

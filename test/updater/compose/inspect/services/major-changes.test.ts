@@ -30,9 +30,10 @@ it.each<[string, string, string, StorageMount[], boolean]>([
   ['a service with a read-only volume', 'acme/wiki:1.9', 'acme/wiki:2.0', [volume('/data', false)], false],
   ['a service without data', 'acme/wiki:1.9', 'acme/wiki:2.0', [], false],
   ['a year', 'acme/wiki:2025.1', 'acme/wiki:2026.1', [volume('/data')], false],
-])('names %s', (_, from, to, storage, isNamed) => {
+])('checks for a major version change of %s', (_, from, to, storage, isNamed) => {
   const containers = [container('db-1', { imageReference: from, storage })];
   const found = findMajorChanges(containers, { services: { db: { image: to } } });
   expect([...found.keys()]).toEqual(isNamed ? ['db'] : []);
-  if (isNamed) expect(found.get('db')).toContain(`change db from ${from} to ${to}, another major version`);
+  if (isNamed)
+    expect(found.get('db')).toContain(`change db from ${from} to ${to}, a different major version`);
 });

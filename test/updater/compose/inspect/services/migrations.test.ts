@@ -4,7 +4,7 @@ import { migrationsOf } from '../../../../../src/updater/compose/inspect/service
 import { container } from '../../../../build.ts';
 import { composeText, installed, modelOf, projectFiles } from '../../../../build-plan.ts';
 
-/** What is found where `app` waits for each of these by the names, and they wait as `more` says. */
+/** Migrations if `app` waits for the services in `waits`, and these services wait as specified in `more`. */
 function found(
   images: Record<string, string>,
   { waits, more = {}, exclude = [], has = [] }: Case,
@@ -31,7 +31,7 @@ interface Case {
   waits: string[];
   more?: Record<string, string[]>;
   exclude?: string[];
-  /** Those that have a container. */
+  /** Services that have a container. */
   has?: string[];
 }
 
@@ -46,10 +46,10 @@ it.each<[string, Record<string, string>, Case, string[]]>([
   ['that is left behind', { migrate: own }, { waits: ['migrate'], exclude: ['migrate'] }, []],
   ['and what that waits for', { a: own, b: own }, { waits: ['a'], more: { a: ['b'] } }, ['a', 'b']],
   ['behind another', { a: 'mc:1', b: own }, { waits: ['a'], more: { a: ['b'] }, has: ['a'] }, ['b']],
-])('finds what runs once, %s', (_, images, given, expected) => {
+])('finds migrations: a service %s', (_, images, given, expected) => {
   expect(found(images, given)).toEqual(expected);
 });
 
-it('leaves to its service what is recreated with it', () => {
+it('omits a migration that is recreated as a follower', () => {
   expect(found({ migrate: own }, { waits: ['migrate'] }, 'migrate')).toEqual([]);
 });

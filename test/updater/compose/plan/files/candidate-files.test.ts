@@ -51,7 +51,7 @@ it.each<[string, Texts, Installation['kind'], string | null, string[]]>([
     'v1.1.0',
     ['.env', 'compose.yaml', 'compose.cluster.yaml'],
   ],
-])('may write for %s', (_, texts, kind, to, expected) => {
+])('lists the files that may be written for %s', (_, texts, kind, to, expected) => {
   const from = installed(texts, { kind });
   expect(listCandidateFiles(planTo(to, from))).toEqual(expected.map(at));
 });

@@ -13,7 +13,7 @@ interface Changes extends Partial<Omit<ComposeModel, 'services'>> {
   services?: Record<string, Partial<ModelService> | null>;
 }
 
-/** An app and a db on one network, a proxy and the db on another; null takes a service away. */
+/** An app and a db on one network, a proxy and the db on another; null removes a service. */
 function model(tag: string, { services = {}, ...rest }: Changes = {}): ComposeModel {
   const base: ComposeModel['services'] = {
     app: {
@@ -69,7 +69,7 @@ const volumes = (name: object): Changes => ({
 const internal = { internal: true };
 const _compose = 'docker compose -p svc';
 
-describe('changes in a generated file', () => {
+describe('checkGenerated', () => {
   it.each<[string, Changes, string[], RegExp]>([
     [
       'a network of the app that carries the hash',
@@ -95,7 +95,7 @@ describe('changes in a generated file', () => {
       [],
       /removes app from the network that it shares with db/,
     ],
-  ])('refuses to change %s', (_, changes, hashed, message) => {
+  ])('refuses changes of %s', (_, changes, hashed, message) => {
     expect(() => check(changes, hashed)).toThrow(
       expect.objectContaining({ code: 'shared-definition', message: expect.stringMatching(message) }),
     );

@@ -18,7 +18,7 @@ type Texts = Record<string, string>;
 
 const app = (reference: string) => composeText({ app: reference });
 
-/** The changed texts by name, and what each service must end with. */
+/** The changed texts by file name, and the expected image of each service. */
 function drafted(from: Installation, to: string | null, pulled: PulledFacts = nothing) {
   const { draft, expected } = draftFiles(planTo(to, from), pulled.images, pulled.release);
   const after = Object.fromEntries(draft.changes.map(({ path, after }) => [relative(at(''), path), after]));
@@ -31,7 +31,7 @@ describe('needsImages', () => {
     ['tags alone', 'user-written', both('acme/svc:v1.0.0'), false],
     ['a digest beside any tag', 'user-written', both(`acme/svc:v1.0.0@${digest.old}`), true],
     ['a generated file', 'generated', both('acme/svc:v1.0.0'), true],
-  ])('%s: %s', (_, kind, text, expected) => {
+  ])('decides whether the draft needs pulled images: %s, %s', (_, kind, text, expected) => {
     const from = installed({ 'compose.yaml': text }, { kind });
     expect(needsImages(planTo('v1.1.0', from))).toBe(expected);
   });
@@ -57,7 +57,7 @@ describe('draftFiles of a user-written install', () => {
       { 'compose.yaml': worker('v1.1.0', '1.1.0') },
       { app: 'acme/svc:v1.1.0', worker: 'acme/svc:1.1.0' },
     ],
-  ])('moves %s', (_, texts, to, after, references) => {
+  ])('updates %s', (_, texts, to, after, references) => {
     expect(drafted(installed(texts), to)).toEqual({ after, references });
   });
 
@@ -87,7 +87,7 @@ describe('draftFiles of a pin with a digest', () => {
       [`acme/svc@${digest.new}`],
       `latest@${digest.new}`,
     ],
-  ])('takes the digest %s', (_, tag, to, digests, expected) => {
+  ])('uses the digest %s', (_, tag, to, digests, expected) => {
     const from = installed({ 'compose.yaml': app(`acme/svc:${tag}`) });
     expect(drafted(from, to, pulled(expected.split('@')[0] ?? '', digests))).toEqual({
       after: { 'compose.yaml': app(`acme/svc:${expected}`) },
@@ -155,7 +155,7 @@ describe('draftFiles of a generated install', () => {
     expect(files.envFiles.map(({ path }) => path)).toEqual([at('.env')]);
   });
 
-  it('refuses a new file without the app, and expects no image of a worker that the release has dropped', () => {
+  it('refuses a new file without the app, and expects no image of a worker that the release removed', () => {
     const from = install({ 'compose.yaml': own, '.env': 'SVC_VERSION=v1.0.0' });
     const message = "the release's compose file has no service app, which is running here";
     expect(() =>

@@ -23,13 +23,13 @@ type More = NonNullable<Parameters<typeof modelOf>[1]>;
 interface Case {
   to?: string | null;
   version?: string | null;
-  /** What a release ships as its compose file. */
+  /** The compose file in the release. */
   ships?: string;
-  /** What compose makes of the draft, where it is another than the draft says. */
+  /** Changes compose's model of the draft. */
   after?: (model: ComposeModel) => ComposeModel;
 }
 
-/** The plan of what is drafted for an installation, with compose's model of it worked out from the files. */
+/** The plan for the draft of an installation, with a compose model that is derived from the files. */
 function planned(
   from: Installation,
   { to = 'v1.1.0', version = null, ships, after = (model) => model }: Case = {},
@@ -72,7 +72,7 @@ describe('planFiles, if a release has other services', () => {
     return model;
   };
 
-  it('starts services that the app needs, and runs those that end once', () => {
+  it('adds new services that the app needs, and runs one-time services as migrations', () => {
     const text = ships({
       worker: 'acme/svc:${SVC_VERSION}',
       db: 'postgres:15',
@@ -94,14 +94,14 @@ describe('planFiles, if a release has other services', () => {
     ]);
   });
 
-  it('updates no worker that the release has dropped, and does not name it as a service that stays', () => {
+  it('does not update a worker that the release removed, and does not warn about that worker', () => {
     const { updates, references, laterWarnings } = planned(from, { ships: ships({ db: 'postgres:15' }) });
     expect(updates.map(({ service }) => service)).toEqual(['app']);
     expect([...references.keys()]).toEqual(['app']);
     expect(laterWarnings).toEqual([]);
   });
 
-  it('names a database of another major version, and does not list it for a command', () => {
+  it('warns about a database with another major version, and does not list it as a changed service', () => {
     const text = ships({ worker: 'acme/svc:${SVC_VERSION}', db: 'postgres:17' });
     const { dumpFirst, changedServices, laterWarnings } = planned(from, { ships: text });
     expect(dumpFirst).toEqual([
@@ -156,7 +156,7 @@ describe('planFiles', () => {
     const from = installed(texts, { followers: { migrate: [container('migrate-1')] } });
     const { references, alsoMoved } = planned(from, { to });
     expect([...references.values()]).toEqual(expected);
-    // It is recreated now, not with its next recreate.
+    // The update recreates the follower, so `alsoMoved` does not list it.
     expect(alsoMoved).toEqual([]);
   });
 
@@ -201,7 +201,7 @@ describe('planFiles', () => {
   it.each<[string, string, string | null, string | null, string | null, string[]]>([
     ['a floating tag that brings one', 'latest', null, '1.0.0', '2.0.0', [major]],
     ['a target, of which the first half of the plan warned', 'latest', 'v2.0.0', '1.0.0', '2.0.0', []],
-  ])('warns of a major change: %s', (_, tag, to, runningVersion, version, expected) => {
+  ])('warns about a major version change: %s', (_, tag, to, runningVersion, version, expected) => {
     const from = installed({ 'compose.yaml': composeText({ app: `acme/svc:${tag}` }) }, { runningVersion });
     expect(planned(from, { to, version }).laterWarnings).toEqual(expected);
   });
@@ -255,7 +255,7 @@ describe('planFiles refuses', () => {
   });
 });
 
-describe('pulledVersion', () => {
+describe('checkPulledVersion', () => {
   const from = (runningVersion: string | null) =>
     installed(
       { 'compose.yaml': composeText({ app: 'acme/svc:latest', worker: 'acme/worker:latest' }) },
@@ -274,7 +274,7 @@ describe('pulledVersion', () => {
     ['a newer one', '1.0.0', '1.1.0', '1.1.0'],
     ['one that tells less than what runs', '4.0.15.2941', '4.0.15', '4.0.15'],
     ['none, where there is no label', '1.0.0', undefined, null],
-  ])('is the version label of the app image: %s', (_, running, label, expected) => {
+  ])('returns the version label of the app image: %s', (_, running, label, expected) => {
     expect(pulled(running, label)).toBe(expected);
   });
 
@@ -284,7 +284,7 @@ describe('pulledVersion', () => {
     ['2.3', '2.3.7', '2.4.0', '2.4.0'],
     ['latest', '1.9.1', '1.9.2', '1.9.2'],
   ])(
-    'trusts the label only if that of the running image agrees with its tag: %s, %s',
+    'trusts the label only if the label of the running image matches its tag: %s, %s',
     (tag, was, label, expected) => {
       const labels = { ...container('app-1').labels, [versionLabel]: was };
       const app = container('app-1', { imageReference: `acme/svc:${tag}`, labels });
@@ -307,18 +307,26 @@ describe('pulledVersion', () => {
     ],
     ['31.0.9', '32.0.1', null],
     ['latest', '31.0.9', null],
-  ])('reads the version of official images from their variable: %s to %s', (was, next, message) => {
-    const saying = (id: string, version: string) =>
-      imageOf(id, undefined, { env: new Map([['NEXT_CLOUD_VERSION', version]]) });
-    const app = 'acme/next-cloud:apache';
-    const from = installed(
-      { 'compose.yaml': composeText({ app }) },
-      { runningVersion: null, prefix: '', imagesInUse: new Map([['sha256:old', saying('sha256:old', was)]]) },
-    );
-    const judge = () => checkPulledVersion(planTo(null, from), new Map([[app, saying('sha256:new', next)]]));
-    if (message === null) expect(judge()).toBeNull();
-    else expect(judge).toThrow(expect.objectContaining({ code: 'downgrade', message }));
-  });
+  ])(
+    'reads the version of official images from their environment variable: %s to %s',
+    (was, next, message) => {
+      const saying = (id: string, version: string) =>
+        imageOf(id, undefined, { env: new Map([['NEXT_CLOUD_VERSION', version]]) });
+      const app = 'acme/next-cloud:apache';
+      const from = installed(
+        { 'compose.yaml': composeText({ app }) },
+        {
+          runningVersion: null,
+          prefix: '',
+          imagesInUse: new Map([['sha256:old', saying('sha256:old', was)]]),
+        },
+      );
+      const judge = () =>
+        checkPulledVersion(planTo(null, from), new Map([[app, saying('sha256:new', next)]]));
+      if (message === null) expect(judge()).toBeNull();
+      else expect(judge).toThrow(expect.objectContaining({ code: 'downgrade', message }));
+    },
+  );
 
   it.each<[running: string | null, label: string | undefined]>([
     ['2025.10.1', undefined],

@@ -8,17 +8,17 @@ const arm = 'linux/arm64';
 const to = 'acme/svc:v1.1.0';
 
 interface Case {
-  /** What the file says. */
+  /** The platform in the compose file. */
   chosen?: string;
-  /** What the engine tells of the container; null where it does not tell. */
+  /** The platform of the running container; null if the engine does not report it. */
   runs?: string | null;
-  /** Of the old image's index. */
+  /** The platforms in the old image's index. */
   old?: { platforms?: string[] };
-  /** Of the new image. */
+  /** The platforms of the new image. */
   here: string[];
 }
 
-/** On an engine of amd64. */
+/** Checks the platforms on an amd64 engine. */
 function judged({ chosen, runs = null, old = {}, here }: Case): string[] {
   const files = projectFiles({ 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) });
   const model = modelOf(files, { app: chosen === undefined ? {} : { platform: chosen } });
@@ -39,7 +39,7 @@ describe('the platform of the pulled images', () => {
     ['what a chosen machine runs besides', { chosen: arm, runs: 'linux/arm', here: ['linux/arm'] }],
     ['what runs, of which there is nothing else', { runs: arm, here: [arm] }],
     ['what nobody tells of', { runs: arm, here: [] }],
-  ])('is %s', (_, given) => {
+  ])('may be %s', (_, given) => {
     expect(judged(given)).toEqual([]);
   });
 
@@ -59,7 +59,7 @@ describe('the platform of the pulled images', () => {
       { old: { platforms: [arm] }, here: [amd] },
       `app runs on ${arm}, but ${to} would run on ${amd}, because no compose file specifies a platform`,
     ],
-  ])('is refused: %s', (_, given, message) => {
+  ])('is rejected: %s', (_, given, message) => {
     expect(() => judged(given)).toThrow(expect.objectContaining({ code: 'pull-platform', message }));
   });
 

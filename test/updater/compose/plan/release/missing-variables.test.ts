@@ -15,7 +15,7 @@ const rejected = new UpdateError(
   'compose rejects the project: required variable NEW_TOKEN is missing a value',
 );
 
-/** An install with this `.env`, and what a release makes of its compose file. */
+/** An install with this `.env`, and a release whose compose file contains this text. */
 function given(text: string, env = 'SET=1\nNOTHING=\n', before = '') {
   const files = {
     composeFiles: [{ path, text: `${head}${before}` }],
@@ -59,7 +59,7 @@ describe('unset variables of a release', () => {
     ['with a default, or set to nothing', uses(`\${FRESH:-x}`, `\${NOTHING}`), '', null],
     ['that stood for nothing already', uses(`\${OLD}`), uses(`\${OLD}`), null],
     ['as the key of a mapping', `x-map: { "\${FRESH}": 1 }\n`, '', null],
-  ])('are a warning %s', (_, text, before, names) => {
+  ])('may cause a warning: a variable %s', (_, text, before, names) => {
     const { install, draft, release } = given(text, undefined, before);
     const warnings = findEmptyVariables(install, draft, release);
     expect(warnings).toEqual(
@@ -69,7 +69,7 @@ describe('unset variables of a release', () => {
     );
   });
 
-  it('are refused for secrets, because compose detects them too late', () => {
+  it('are rejected for secrets, because compose detects them too late', () => {
     const { install, draft } = given('');
     const model = (environment: string, service = 'app') => ({
       name: 'svc',

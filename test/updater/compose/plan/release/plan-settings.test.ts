@@ -45,7 +45,7 @@ describe('planSettings', () => {
     );
   });
 
-  it('refuses missing values together, with the options to add', () => {
+  it('reports all missing values in one error, with the options to add', () => {
     expect(() =>
       planned([{ required: true }, {}, { required: true, default: '' }, { required: true }], { S3: 'x' }),
     ).toThrow(

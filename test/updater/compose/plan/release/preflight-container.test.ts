@@ -12,13 +12,13 @@ const labels = { 'traefik.enable': 'true' };
 
 interface Case {
   app?: Partial<Container>;
-  /** The environment before. */
+  /** The old environment in the files. */
   before?: ModelService['environment'];
-  /** The service after. */
+  /** The service in the new files. */
   after?: object;
-  /** What `up` would send. */
+  /** The environment that `up` would send for the old files. */
   sent?: string[];
-  /** The env file before and after. */
+  /** The old and the new env file. */
   envFile?: [string, string];
 }
 
@@ -41,7 +41,7 @@ const mount = (source: string, destination: string, changes: Partial<StorageMoun
   ...changes,
 });
 
-describe('preflightContainer', () => {
+describe('buildPreflightContainer', () => {
   it('runs the command in place of the entrypoint, with limits and without labels', () => {
     const { config, hostConfig } = made({ after: { user: '1000:5', group_add: [7] } });
     expect(config).toMatchObject({
@@ -61,13 +61,13 @@ describe('preflightContainer', () => {
     ['no network', { networkMode: 'none', networks: ['none'] }, 'none', []],
     ['the network of the host', { networkMode: 'host', networks: ['host'] }, 'host', []],
     ['the network of another container', { networkMode: 'container:c0ffee' }, 'container:c0ffee', []],
-  ])('has %s', (_, app, mode, more) => {
+  ])('uses %s', (_, app, mode, more) => {
     const { hostConfig, moreNetworks } = made({ app: { ...app, extraHosts: ['db:10.0.0.5'] } });
     expect([hostConfig.NetworkMode, moreNetworks]).toEqual([mode, more]);
     expect('ExtraHosts' in hostConfig).toBe(/^(?:a|bridge)$/.test(mode));
   });
 
-  it('has the mounts of the app read-only, without sockets', () => {
+  it('adds the mounts of the app read-only, without sockets', () => {
     const volume = { type: 'volume', path: '/var/lib/docker/volumes/data/_data' };
     const storage = [
       mount('data', '/data', { ...volume, subpath: 'app' }),
@@ -113,7 +113,7 @@ describe('preflightContainer', () => {
       { after: { environment: { VIRTUAL_HOST: 'a', LETSENCRYPT_HOST: 'a' } } },
       [],
     ],
-  ])('its environment %s', (_, given, expected) => {
+  ])('creates a container whose environment %s', (_, given, expected) => {
     expect(made(given).config.Env).toEqual(expected);
   });
 });

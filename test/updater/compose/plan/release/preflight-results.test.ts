@@ -5,7 +5,7 @@ const line = (level: string, check: string, more = {}) =>
   JSON.stringify({ level, check, message: `${check} is so`, ...more });
 const good = { exitCode: 0, lines: [line('pass', 'disk'), line('warn', 'database')] };
 
-describe('judgePreflight', () => {
+describe('evaluatePreflight', () => {
   it('aligns the results, and accepts warnings', () => {
     expect(evaluatePreflight(good)).toEqual({
       rows: [
@@ -16,7 +16,7 @@ describe('judgePreflight', () => {
     });
   });
 
-  it('is refused for the first check that fails, with its advice and the others', () => {
+  it('fails for the first failed check, with its advice and the other failures', () => {
     const fails = [line('fail', 'a', { advice: 'Do it.' }), line('pass', 'b'), line('fail', 'c')];
     expect(evaluatePreflight({ exitCode: 0, lines: [...fails, 'a trace'] }).failure).toEqual({
       message: 'a: a is so',
@@ -28,7 +28,7 @@ describe('judgePreflight', () => {
   it.each([
     [2, 'the preflight command exited with 2'],
     [null, 'the preflight command did not finish within 60 s'],
-  ])('is refused for the exit code %s, with the last lines', (exitCode, message) => {
+  ])('fails for the exit code %s, with the last lines', (exitCode, message) => {
     const lines = Array.from({ length: 25 }, (_, at) => `line ${at}`);
     const { rows, failure } = evaluatePreflight({ exitCode, lines: [...good.lines, ...lines, ' ', ''] });
     expect(rows).toHaveLength(2);
@@ -41,12 +41,12 @@ describe('judgePreflight', () => {
     '{"level":"fail","check":1,"message":"b"}',
     '[]',
     '{',
-  ])('takes %s for plain output', (text) => {
+  ])('treats %s as plain output', (text) => {
     expect(evaluatePreflight({ exitCode: 0, lines: [text] })).toEqual({ rows: [], failure: null });
     expect(evaluatePreflight({ exitCode: 1, lines: [text] }).failure?.detail).toEqual([text]);
   });
 
-  it('shows 100 results, and overlooks no failure after them', () => {
+  it('shows 100 results, and still reports a later failure', () => {
     const lines = [...Array(150).fill(line('pass', 'a')), line('fail', 'last')];
     const { rows, failure } = evaluatePreflight({ exitCode: 0, lines });
     expect(rows).toHaveLength(100);

@@ -22,7 +22,7 @@ describe('releaseCommand', () => {
   it.each([
     ['["/bin/check", "a b"]', ['/bin/check', 'a b']],
     [words(64, 4_096), JSON.parse(words(64, 4_096))],
-  ])('is the command of the label %.30s instead of the record', (label, expected) => {
+  ])('returns the command of the label %.30s instead of the record', (label, expected) => {
     expect(releaseCommand(plan(ofRecord), labelled(label), 'ready')).toEqual(expected);
     expect(releaseCommand(plan(ofRecord), labelled(label), 'preflight')).toBeNull();
     expect(findLabelWarnings(plan(), labelled(label))).toEqual([]);
@@ -44,7 +44,7 @@ describe('releaseCommand', () => {
     expect(findLabelWarnings(plan(), labelled('[]', '9.9.9'))).toEqual([]);
   });
 
-  it('is that of the record without a label', () => {
+  it('returns the command of the record if there is no label', () => {
     expect(releaseCommand(plan(ofRecord), none, 'ready')).toEqual(ofRecord.ready);
     expect(releaseCommand(plan(), none, 'ready')).toBeNull();
     expect(releaseCommand(plan(), undefined, 'ready')).toBeNull();

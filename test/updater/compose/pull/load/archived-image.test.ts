@@ -52,7 +52,7 @@ const whole = [config, layer, manifest, index];
 it.each([
   ['an index', index, [index, manifest, config, layer]],
   ['a manifest', manifest, [manifest, config, layer]],
-])('finds all of %s for a platform', async (_, root, parts) => {
+])('finds all parts of %s for a platform', async (_, root, parts) => {
   const { archive } = await opened(whole);
   expect(await findArchivedImage(archive, [other, digestOf(config), digestOf(root)], 'linux/amd64')).toEqual({
     root: {
@@ -66,7 +66,7 @@ it.each([
   });
 });
 
-it('finds none where no digest is that of an image', async () => {
+it('finds no image if no digest belongs to an image', async () => {
   const { archive } = await opened(whole);
   expect(await findArchivedImage(archive, [other, digestOf(config)], 'linux/amd64')).toBeNull();
 });
@@ -99,7 +99,7 @@ it.each([
   const root = json({ manifests: [of(digestOf(odd), 'amd64')] });
   const { archive } = await opened([config, odd, root]);
   await expect(findArchivedImage(archive, [digestOf(root)], 'linux/amd64')).rejects.toThrow(
-    `${digestOf(odd)} in the archive is not the manifest of an image`,
+    `${digestOf(odd)} in the archive is not an image manifest`,
   );
 });
 
@@ -111,7 +111,7 @@ it('refuses a path in place of a digest', async () => {
   );
 });
 
-it('holds every byte against its name', async () => {
+it('compares every blob and file with its digest', async () => {
   const { archive } = await opened(whole, { 'compose.yaml': 'x', 'svc.mjs': 'y' });
   const files = new Map([['compose.yaml', digestOf(Buffer.from('x'))]]);
   let read = 0;
@@ -119,14 +119,14 @@ it('holds every byte against its name', async () => {
     read = bytes;
   });
   expect(read).toBe(1 + whole.reduce((sum, { length }) => sum + length, 0));
-  // A file of that name is not the end of another entry's.
+  // The name of an entry must match completely, not only its end.
   await requireIntactArchive(archive, new Map([['e.json.sigstore.json', other]]), () => {});
   await expect(requireIntactArchive(archive, new Map([['compose.yaml', other]]), () => {})).rejects.toThrow(
     'files/compose.yaml in the archive was modified',
   );
 });
 
-it('finds a byte that was changed', async () => {
+it('detects a changed byte', async () => {
   const { archive, path } = await opened(whole);
   const { offset = 0 } = archive.entries.get(`blobs/sha256/${sha256(layer)}`) ?? {};
   const handle = await open(path, 'r+');

@@ -12,7 +12,7 @@ const reference = 'acme/svc:v1.5.0';
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));
 const digestOf = (bytes: Buffer) => `sha256:${sha256(bytes)}`;
 const config = json({ os: 'linux' });
-/** More than the connection and its buffers hold. */
+/** Larger than the buffers of the connection. */
 const layer = Buffer.alloc(32 * 1024 ** 2, 'layer');
 const manifest = json({ config: { digest: digestOf(config) }, layers: [{ digest: digestOf(layer) }] });
 
@@ -28,7 +28,7 @@ beforeEach(async () => {
 
 async function load(receive: (from: IncomingMessage) => Promise<string>): Promise<ReadonlySet<string>> {
   const engine = await engineThat((from, to) => {
-    // If the connection breaks, the response reaches nobody.
+    // If the connection breaks, there is no response.
     receive(from).then(
       (text) => to.end(text),
       () => {},
@@ -48,7 +48,7 @@ it('loads the images of an archive', async () => {
   expect([...loaded]).toEqual([reference]);
 });
 
-it('reports an archive that cannot be read to its end as an error of the archive', async () => {
+it('reports a truncated archive as an error of the archive', async () => {
   const loading = load(async (from) => {
     for await (const _ of from) await truncate(archive, 1024);
     return '';
