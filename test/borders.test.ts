@@ -192,21 +192,21 @@ const doors = ['updater/compose/drift', 'updater/swarm'];
 const deciders = [
   /^updater\/plan\/(?:release-plan|check-required-release)\.ts$/,
   /^updater\/compose\/plan\//,
-  /^updater\/compose\/drift\/(?!fetch-service-data|index)/,
+  /^updater\/compose\/drift\/(?!fetch-drift-input|index)/,
   /^updater\/compose\/inspect\/services\//,
   /^server\/run\/track\/plan-resume\.ts$/,
   /^server\/(?:contract\/time-window|schedule\/decide-automatic-update|prefetch\/plan-prefetch)\.ts$/,
   /^presentation\//,
   /^web\/model\//,
   /^updater\/compose\/loop\/next-step\.ts$/,
-  /^updater\/compose\/(?:replace\/replace-steps|health\/health-watch)\.ts$/,
+  /^updater\/compose\/(?:replace\/replace-steps|health\/health-evaluator)\.ts$/,
   /^updater\/compose\/concurrent-changes\/concurrent-compose-watch\.ts$/,
-  /^updater\/compose\/rollback\/(?:list-restore-steps|find-losses)\.ts$/,
+  /^updater\/compose\/rollback\/(?:list-restore-steps|find-container-differences)\.ts$/,
   /^updater\/compose\/recovery\/(?:plan-recovery|find-external-change)\.ts$/,
   /^updater\/data\/(?:find-rollback-obstacles|selection\/(?:evaluate-data|choose-mounts))\.ts$/,
   /^updater\/swarm\/services\/(?:choose-stack|specs|tasks)\.ts$/,
   /^updater\/swarm\/(?:record\/plan-stack-recovery|plan\/plan-service-updates|pull\/pull-services)\.ts$/,
-  /^updater\/swarm\/rollout\/next-write\.ts$/,
+  /^updater\/swarm\/rollout\/plan-stack-step\.ts$/,
   /^updater\/run\/state\/(?:rollout|run-state|was-interrupted)\.ts$/,
 ];
 
@@ -219,7 +219,7 @@ const questions = (file: string, text: string): string[] =>
   ].flatMap(([form, what]) => ((form as RegExp).test(codeOf(text)) ? [`${file} ${what}`] : []));
 
 /** Names of types that differ between the package for the server and the package for the browser. */
-const exportedTwice = ['AutomaticChoice', 'RollbackOrder'];
+const exportedTwice = ['RollbackOrder'];
 
 const exportedNames = (text: string): string[] =>
   [

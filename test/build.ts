@@ -10,9 +10,9 @@ import { Engine } from '../src/engine/cli/engine.ts';
 import type { ContainerSnapshot } from '../src/engine/containers/container-snapshot.ts';
 import {
   type Container,
+  containerNumberOf,
   type Image,
   isUp,
-  numberOf,
   toContainer,
   toImage,
 } from '../src/engine/objects/container.ts';
@@ -20,12 +20,12 @@ import { composeLabels } from '../src/engine/objects/labels.ts';
 import type { FoundInstance } from '../src/updater/compose/inspect/find-project/find-instance.ts';
 import type {
   Installation,
+  InstalledService,
   PinnedService,
-  ServiceFacts,
 } from '../src/updater/compose/inspect/installation.ts';
 import type { RunOutcome } from '../src/updater/run/log/run-outcome.ts';
 import { emptyJournal, type JournalData } from '../src/updater/run/state/journal.ts';
-import type { Changeover, ContainerRecord, MovedService } from '../src/updater/run/state/rollout.ts';
+import type { ContainerRecord, Rollout, UpdatedService } from '../src/updater/run/state/rollout.ts';
 
 export const began = '2026-11-21T10:00:00Z';
 /** The engine's timestamp for "never". */
@@ -81,11 +81,21 @@ export function record(from: Container, changes: Partial<ContainerRecord> = {}):
   const image = { imageId, ...(imageManifest !== null && { imageManifest }) };
   const isRunning = isUp(from);
   const state = { runs: isRunning, down: !isRunning, well: isRunning };
-  return { id, name, service, number: numberOf(from), ...image, reference, startedAt, ...state, ...changes };
+  return {
+    id,
+    name,
+    service,
+    number: containerNumberOf(from),
+    ...image,
+    reference,
+    startedAt,
+    ...state,
+    ...changes,
+  };
 }
 
 /** A service that is updated to `sha256:new`. */
-export const movedService = (name: string, changes: Partial<MovedService> = {}): MovedService => ({
+export const movedService = (name: string, changes: Partial<UpdatedService> = {}): UpdatedService => ({
   name,
   isApp: name === 'app',
   follows: false,
@@ -95,7 +105,7 @@ export const movedService = (name: string, changes: Partial<MovedService> = {}):
 });
 
 /** Rollout of app and worker with one container each. */
-export const changeover = (changes: Partial<Changeover> = {}): Changeover => ({
+export const changeover = (changes: Partial<Rollout> = {}): Rollout => ({
   moved: [movedService('app'), movedService('worker')],
   containers: [record(container('app-1')), record(container('worker-1'))],
   words: {
@@ -206,7 +216,7 @@ export function installation(
   };
 }
 
-function facts(name: string, containers: readonly Container[]): ServiceFacts {
-  const stopped = containers.filter((each) => !isUp(each)).map(numberOf);
+function facts(name: string, containers: readonly Container[]): InstalledService {
+  const stopped = containers.filter((each) => !isUp(each)).map(containerNumberOf);
   return { name, containers, running: containers.length - stopped.length, stopped };
 }

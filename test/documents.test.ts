@@ -7,7 +7,7 @@ import { errorCodes, explanationOf } from '../src/core/errors/update-error.ts';
 import { svcProduct } from '../src/core/names/product.ts';
 import { exitCodes } from '../src/core/progress/outcome.ts';
 import { parseCommandLine } from '../src/updater/run/options/command-line.ts';
-import { environmentVariableOf, updateTable } from '../src/updater/run/options/option-table.ts';
+import { environmentVariableOf, updateOptionTable } from '../src/updater/run/options/option-table.ts';
 import {
   agentRows,
   callsOfTrace,
@@ -239,7 +239,7 @@ describe('docs/operating.md', () => {
       codeOf(variable)[0]?.replace(/=.*/, ''),
     ]);
     expect(listed).toEqual(
-      Object.keys(updateTable).map((name) => [`--${name}`, environmentVariableOf(name) ?? undefined]),
+      Object.keys(updateOptionTable).map((name) => [`--${name}`, environmentVariableOf(name) ?? undefined]),
     );
   });
 

@@ -1,18 +1,18 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
-import { parseAssignments } from '../src/core/compose/env-file.ts';
+import { parseEnvAssignments } from '../src/core/compose/env-file.ts';
 import { findUnsetRequiredVariables } from '../src/core/compose/interpolation.ts';
 import {
-  commentedOutSecretsOf,
+  findCommentedOutSecrets,
+  findContentSecrets,
   findKeyedSecrets,
-  secretsOfContent,
-  secretsOfLines,
+  findLineSecrets,
 } from '../src/core/compose/secrets/secret-lines.ts';
-import { formatLine, parseLine } from '../src/core/progress/log-line.ts';
+import { formatEventLine, parseEventLine } from '../src/core/progress/log-line.ts';
 import { formatLastLine } from '../src/core/progress/run-result.ts';
 import { createResponseError } from '../src/engine/http/engine-error.ts';
 import { classifyPullFailure } from '../src/engine/registry/classify-pull-failure.ts';
-import { hostsIn } from '../src/updater/data/selection/find-external-databases.ts';
+import { databaseHostsOf } from '../src/updater/data/selection/find-external-databases.ts';
 import { createMask } from '../src/updater/run/log/mask.ts';
 import { parseReleaseNotes } from '../src/web/model/parse-release-notes.ts';
 
@@ -68,10 +68,10 @@ describe('external text is read in linear time', () => {
     ['keyedSecrets', findKeyedSecrets, ['0a', '--a ', 'PASS=', 'a="', ' \n']],
     ['keyedSecrets, an option and blank lines', (text) => findKeyedSecrets(`--pass${text}x`), ['\n', ' \n']],
     ['requiredIn', (text) => findUnsetRequiredVariables(text, () => null), ['${a:?', '${']],
-    ['secretsOfLines', (text) => secretsOfLines(`x${text}x`), ['0a', ' ', 'a =', '"']],
-    ['secretsOfContent', (text) => secretsOfContent(`a: b${text}x`), ['a', ' ', ' # ']],
-    ['commentedOut', (text) => commentedOutSecretsOf(`# PASS: b${text}x`), ['#', ' ']],
-    ['findAssignments', (text) => parseAssignments({ path: '', text: `A=${text}` }), [' ', 'A=b\n', ' #']],
+    ['secretsOfLines', (text) => findLineSecrets(`x${text}x`), ['0a', ' ', 'a =', '"']],
+    ['secretsOfContent', (text) => findContentSecrets(`a: b${text}x`), ['a', ' ', ' # ']],
+    ['commentedOut', (text) => findCommentedOutSecrets(`# PASS: b${text}x`), ['#', ' ']],
+    ['findAssignments', (text) => parseEnvAssignments({ path: '', text: `A=${text}` }), [' ', 'A=b\n', ' #']],
     ['classifyPullFailure', classifyPullFailure, [' ', 'content digest ', 'reference "', 'lookup a on ']],
     [
       'refusalError',
@@ -85,12 +85,19 @@ describe('external text is read in linear time', () => {
     ],
     [
       'parseLine',
-      (text) => parseLine(formatLine(parseLine(`2026-11-21T10:42:07.000Z INFO  pull ${text}`) as never)),
+      (text) =>
+        parseEventLine(
+          formatEventLine(parseEventLine(`2026-11-21T10:42:07.000Z INFO  pull ${text}`) as never),
+        ),
       ['\\', '1', ' '],
     ],
     [
       'hostsIn',
-      (text) => [hostsIn('DB_HOST', text), hostsIn('X', `postgres://${text}`), hostsIn(text, 'h')],
+      (text) => [
+        databaseHostsOf('DB_HOST', text),
+        databaseHostsOf('X', `postgres://${text}`),
+        databaseHostsOf(text, 'h'),
+      ],
       ['@', ',', ' ', 'a:', '//', 'postgres://', ',a', '%2F', '[', '?host=', ':'],
     ],
     ['readNotes', parseReleaseNotes, ['*', '**_', '`a``b', '_a', '[', '[a](', '](', 'https://']],

@@ -10,7 +10,7 @@ import { instanceRollbackCommand } from './commands/instance-rollback.ts';
 import { instanceSkipCommand } from './commands/instance-skip.ts';
 import { instanceStatusCommand } from './commands/instance-status.ts';
 import { instanceUpdateCommand } from './commands/instance-update.ts';
-import { updateCommand } from './commands/update.ts';
+import { clientUpdateCommand } from './commands/update.ts';
 
 /** All commands, in the order in which the help lists them. */
 export const clientCommands: readonly ClientCommand[] = [
@@ -24,6 +24,6 @@ export const clientCommands: readonly ClientCommand[] = [
   instanceHistoryCommand,
   instanceRollbackCommand,
   instanceReportCommand,
-  updateCommand,
+  clientUpdateCommand,
   completionCommand,
 ];

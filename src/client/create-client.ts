@@ -5,8 +5,8 @@ import { parseTrust, type Trust } from '../provenance/trust.ts';
 import { clientCommands } from './client-commands.ts';
 import {
   type CommandContext,
+  CommandFailedError,
   CommandUsageError,
-  Failure,
   interruptedExitCode,
 } from './command-line/client-command.ts';
 import { findCommand, parseClientCommand } from './command-line/parse-client-command.ts';
@@ -45,7 +45,7 @@ export function createClient(
   { version = 'dev', trust }: ClientOptions = {},
 ): Client {
   const known = createProduct(product);
-  const trusted = trust === undefined ? null : trustOf(trust);
+  const trusted = trust === undefined ? null : parseTrustOption(trust);
   return {
     run: (words = process.argv.slice(2)) => {
       setProduct(known);
@@ -54,7 +54,7 @@ export function createClient(
   };
 }
 
-function trustOf(given: Trust | string): Trust {
+function parseTrustOption(given: Trust | string): Trust {
   try {
     return parseTrust(given);
   } catch (cause) {
@@ -144,7 +144,7 @@ class Process {
         say(`${program}: ${mistakes}\nHelp: ${[program, name, '--help'].filter(Boolean).join(' ')}`);
         return 2;
       }
-      if (error instanceof Failure) {
+      if (error instanceof CommandFailedError) {
         if (error.problem !== null && words.includes('--json')) stdout.write(formatJsonLine(error.problem));
         say(error.message);
         return error.exitCode;

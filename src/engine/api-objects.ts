@@ -42,19 +42,19 @@ export interface NamedMount {
   destination: string;
 }
 
-export function readComplete(raw: Json): Container {
+export function parseContainer(raw: Json): Container {
   const container = toContainer({ ...raw, Id: requireText(raw.Id) });
   if (Number.isNaN(Date.parse(container.createdAt))) throw new TypeError(`created at ${container.createdAt}`);
   return container;
 }
 
-export const platformHere = ({ Manifests }: Json): unknown =>
+export const localPlatformOf = ({ Manifests }: Json): unknown =>
   toList<Json>(Manifests).flatMap(({ Available, ImageData }) =>
     Available ? (toObject(ImageData).Platform ?? []) : [],
   )[0];
 
 /** Selects the networks or volumes with exactly these names: the engine's filter also returns partial matches. */
-export const definedOnes = (listed: unknown, names: readonly string[]) =>
+export const selectByExactNames = (listed: unknown, names: readonly string[]) =>
   (toList(listed) as { Name: string; Labels?: Record<string, string> | null; Options?: Json | null }[])
     .filter(({ Name }) => names.includes(Name))
     .map(({ Name, Labels, Options }) => ({

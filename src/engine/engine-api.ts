@@ -3,17 +3,17 @@
 import type { Readable } from 'node:stream';
 import { isWithin } from '../core/mounts/host-paths.ts';
 import {
-  definedOnes,
   type EngineFacts,
+  localPlatformOf,
   type NamedMount,
-  platformHere,
+  parseContainer,
   type RemoteImage,
-  readComplete,
+  selectByExactNames,
 } from './api-objects.ts';
-import { type CallOptions, type EngineFilters, EngineRequests, objectIn } from './engine-requests.ts';
-import { isVersion } from './http/api-version.ts';
+import { type CallOptions, type EngineFilters, EngineRequests, parseJsonObject } from './engine-requests.ts';
+import { isApiVersion } from './http/api-version.ts';
 import { EngineError, rejectionCodes, tolerateErrors } from './http/engine-error.ts';
-import { linesOfStream, logText } from './http/lines.ts';
+import { decodeLines, decodeLog } from './http/lines.ts';
 import {
   type Container,
   type Image,
@@ -26,8 +26,8 @@ import {
 import { type Json, requireList, requireText, toList, toObject, toStrings } from './objects/json.ts';
 import { toDockerFormat } from './objects/podman.ts';
 import { PullMeter, type PullProgress } from './registry/pull-progress.ts';
-import { credentialHeaders, type RegistryCredentials } from './registry/registry-credentials.ts';
-import { findOwnContainer, type OwnTraces } from './self/find-own-container.ts';
+import { type RegistryCredentials, toCredentialHeaders } from './registry/registry-credentials.ts';
+import { findOwnContainer, type OwnContainerClues } from './self/find-own-container.ts';
 
 interface PullRequest {
   repository: string;
@@ -57,7 +57,7 @@ export class EngineApi extends EngineRequests {
     return {
       version: String(Version),
       platform: Os && Arch ? `${Os}/${Arch}` : '',
-      api: isVersion(oldest) && isVersion(newest) ? { oldest, newest } : null,
+      api: isApiVersion(oldest) && isApiVersion(newest) ? { oldest, newest } : null,
     };
   }
 
@@ -99,7 +99,7 @@ export class EngineApi extends EngineRequests {
   /** Inspects a container by id or name; null if it does not exist. */
   async inspectContainer(name: string): Promise<Container | null> {
     const [raw] = await this.inspectRaw([name]);
-    return raw === undefined ? null : this.parse(raw, readComplete);
+    return raw === undefined ? null : this.parse(raw, parseContainer);
   }
 
   /** Inspects containers by id or name. Missing containers are left out. */
@@ -133,12 +133,12 @@ export class EngineApi extends EngineRequests {
   async #inspectOne(id: string): Promise<Json | null> {
     const { status, body } = await this.request('inspectContainer', { params: { id } });
     if (status === 404) return null;
-    const raw = this.parse(body, objectIn);
+    const raw = this.parse(body, parseJsonObject);
     return this.isPodman ? toDockerFormat(raw) : raw;
   }
 
   /** Finds the container in which this process runs; null if the engine has no such container. */
-  findOwnContainer(traces: OwnTraces): Promise<Container | null> {
+  findOwnContainer(traces: OwnContainerClues): Promise<Container | null> {
     const inNetworkOf = async (id: string) => {
       const running = await this.listContainers({ status: ['running'] });
       // Podman reports the network mode only if a container is inspected, not in its list of containers.
@@ -161,7 +161,7 @@ export class EngineApi extends EngineRequests {
       body,
       params: { image: String(body.Image) },
     });
-    return this.parse(made.body, (bytes) => requireText(objectIn(bytes).Id));
+    return this.parse(made.body, (bytes) => requireText(parseJsonObject(bytes).Id));
   }
 
   /** Also succeeds if the container is already running. */
@@ -243,7 +243,7 @@ export class EngineApi extends EngineRequests {
         { params: { id }, query, signal },
         this.timeouts.logSilence,
       );
-      yield* linesOfStream(logText(chunks));
+      yield* decodeLines(decodeLog(chunks));
     } catch (error) {
       if (!signal.aborted) throw error;
     }
@@ -265,7 +265,7 @@ export class EngineApi extends EngineRequests {
     try {
       const options = { params: { id }, query, signal: AbortSignal.any([signal, late]) };
       const { chunks } = await this.open(name, options, this.timeouts.query);
-      for await (const line of linesOfStream(logText(chunks))) {
+      for await (const line of decodeLines(decodeLog(chunks))) {
         if (line !== '') lines.push(line);
         // Some log drivers ignore `tail` and send the whole log.
         if (lines.length > count) lines.shift();
@@ -304,12 +304,12 @@ export class EngineApi extends EngineRequests {
   async inspectImage(reference: string): Promise<Image | null> {
     const inspect = async (query: Record<string, string>) => {
       const { status, body } = await this.request('inspectImage', { params: { reference }, query });
-      return status === 404 ? null : this.parse(body, objectIn);
+      return status === 404 ? null : this.parse(body, parseJsonObject);
     };
     // Engines before API 1.48 ignore the parameter `manifests`.
     const raw = await inspect({ manifests: '1' });
     if (raw === null) return null;
-    const other = raw.Os ? undefined : platformHere(raw);
+    const other = raw.Os ? undefined : localPlatformOf(raw);
     const named = other === undefined ? raw : await inspect({ platform: JSON.stringify(other) });
     const { Os = '', Architecture, Config } = toObject(named);
     const image = other === undefined ? toImage(raw) : toImage({ ...raw, Os, Architecture, Config });
@@ -341,10 +341,10 @@ export class EngineApi extends EngineRequests {
    * @throws EngineError with the message of the registry or the engine
    */
   async inspectRemoteImage(reference: string, login: RegistryCredentials | null): Promise<RemoteImage> {
-    const headers = credentialHeaders(login);
+    const headers = toCredentialHeaders(login);
     const { body } = await this.request('inspectRemoteImage', { params: { reference }, headers });
     return this.parse(body, (bytes) => {
-      const { Descriptor, Platforms } = objectIn(bytes);
+      const { Descriptor, Platforms } = parseJsonObject(bytes);
       // Like `docker stack deploy`, omit the architecture for arm, so that each node selects the variant that it can
       // run.
       const platforms = toList<Json>(Platforms).flatMap(({ architecture, os }) =>
@@ -358,7 +358,7 @@ export class EngineApi extends EngineRequests {
   async pullImage({ repository, tag, login, onProgress, signal }: PullRequest): Promise<void> {
     const query = { fromImage: repository, tag };
     const meter = new PullMeter();
-    const options = { query, headers: credentialHeaders(login), signal };
+    const options = { query, headers: toCredentialHeaders(login), signal };
     await this.readEvents('pullImage', options, this.timeouts.pullSilence, (event) => {
       const progress = meter.add(event);
       if (progress) onProgress(progress);
@@ -378,11 +378,14 @@ export class EngineApi extends EngineRequests {
   async listNetworks(names: readonly string[]) {
     if (names.length === 0) return [];
     const { body } = await this.request('listNetworks', { filters: { name: names } });
-    return definedOnes(JSON.parse(body.toString()), names);
+    return selectByExactNames(JSON.parse(body.toString()), names);
   }
 
   async listVolumes(names: readonly string[]) {
     if (names.length === 0) return [];
-    return definedOnes((await this.getJson('listVolumes', { filters: { name: names } })).Volumes, names);
+    return selectByExactNames(
+      (await this.getJson('listVolumes', { filters: { name: names } })).Volumes,
+      names,
+    );
   }
 }

@@ -1,7 +1,7 @@
 import { type EngineCall, type EngineCallName, type EngineTimeouts, engineCalls } from './engine-calls.ts';
 import { EngineClient } from './http/client.ts';
 import { createResponseError, EngineError } from './http/engine-error.ts';
-import { type EngineTarget, engineTarget } from './http/engine-target.ts';
+import { type EngineTarget, parseEngineTarget } from './http/engine-target.ts';
 import { parseObjectLines } from './http/lines.ts';
 import type { EngineRequest, EngineResponse, EngineStream } from './http/request.ts';
 import { type Json, toObject } from './objects/json.ts';
@@ -119,7 +119,7 @@ export class EngineRequests {
   }
 
   protected async getJson(name: EngineCallName, options: CallOptions = {}): Promise<Json> {
-    return this.parse((await this.request(name, options)).body, objectIn);
+    return this.parse((await this.request(name, options)).body, parseJsonObject);
   }
 
   #questionOf(
@@ -144,12 +144,12 @@ const purposeOf = ({ call, purpose }: EngineCall, { params = {} }: CallOptions):
   ) ?? `answer (${fillIn(call, { params })})`;
 
 function targetAt(place: string): () => EngineTarget {
-  const target = engineTarget(place.startsWith('/') ? `unix://${place}` : place);
+  const target = parseEngineTarget(place.startsWith('/') ? `unix://${place}` : place);
   return () => target;
 }
 
 const inPath = (text: string): string => text.split('/').map(encodeURIComponent).join('/');
-export const objectIn = (body: Buffer): Json => {
+export const parseJsonObject = (body: Buffer): Json => {
   const value = JSON.parse(body.toString());
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('no object');
   return value;

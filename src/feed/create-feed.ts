@@ -1,7 +1,7 @@
 import { type Channel, findNewestRelease, type Release } from '../core/release/channel.ts';
 import { FeedError, innermostErrorMessageOf } from './feed-error.ts';
 import type { FeedOptions } from './follow-redirects.ts';
-import { type FeedReading, readFeed } from './read-feed.ts';
+import { type FeedCheckResult, readFeed } from './read-feed.ts';
 
 export type { FeedOptions } from './follow-redirects.ts';
 
@@ -54,7 +54,7 @@ export interface InstallableReleases {
   problem: string | null;
 }
 
-interface FeedHost {
+interface FeedCallbacks {
   /** Called after each successful check. */
   onCheck?: () => void;
   /** Channel of the available updates. Default: `stable`. */
@@ -69,11 +69,16 @@ interface FeedHost {
 export function createFeed(
   options: FeedOptions,
   log: (entry: LogEntry) => void,
-  { onCheck = () => {}, channel = () => 'stable', judge, clock = () => performance.now() }: FeedHost = {},
+  {
+    onCheck = () => {},
+    channel = () => 'stable',
+    judge,
+    clock = () => performance.now(),
+  }: FeedCallbacks = {},
 ): Feed {
   const { host } = new URL(options.url);
   const closing = new AbortController();
-  let answer: FeedReading | null = null;
+  let answer: FeedCheckResult | null = null;
   let judged: InstallableReleases = { releases: [], problem: null };
   let checkedAt: Date | null = null;
   let failures = 0;
@@ -89,7 +94,7 @@ export function createFeed(
   async function read(): Promise<void> {
     const { signal } = closing;
     const withAssets = judge !== undefined;
-    let fresh: FeedReading;
+    let fresh: FeedCheckResult;
     let now: InstallableReleases;
     try {
       fresh = await readFeed(options, { known: answer, channel: channel(), withAssets, signal });

@@ -14,8 +14,8 @@ export class FeedError extends Error {
 }
 
 /** A smaller page size may help. */
-export class PageTooLarge extends FeedError {
-  override readonly name = 'PageTooLarge';
+export class PageTooLargeError extends FeedError {
+  override readonly name = 'PageTooLargeError';
 }
 
 /** For an error of fetch, the innermost cause has the useful message. */

@@ -10,7 +10,7 @@ export interface FeedOptions {
 }
 
 /** Options for a request to the feed, or to an address in the feed. */
-export interface FeedRequest {
+export interface FeedRequestOptions {
   feed: FeedOptions;
   /** Sent to every origin; headers of the feed override them. */
   headers: Readonly<Record<string, string>>;
@@ -30,12 +30,12 @@ const mostRedirects = 5;
  */
 export async function followRedirects(
   url: URL,
-  following: FeedRequest,
+  following: FeedRequestOptions,
 ): Promise<{ response: Response; address: URL }> {
   const { signal } = following;
-  let address = withoutLogin(url);
+  let address = removeCredentials(url);
   for (let hop = 0; hop <= mostRedirects; hop++) {
-    await expectOutside(address, following);
+    await requirePublicHost(address, following);
     const response = await fetch(address, {
       headers: headersFor(address, following),
       redirect: 'manual',
@@ -50,7 +50,7 @@ export async function followRedirects(
       throw new FeedError('it redirects to an address that is neither http nor https');
     if (address.protocol === 'https:' && target.protocol === 'http:')
       throw new FeedError('it redirects from https to http');
-    address = withoutLogin(target);
+    address = removeCredentials(target);
   }
   throw new FeedError(`it redirects more than ${mostRedirects} times`);
 }
@@ -59,7 +59,7 @@ export async function followRedirects(
  * Rejects private addresses before the request, because Node's fetch accepts no resolver that could check them. A name
  * whose addresses change between this check and the request is not detected (SECURITY.md).
  */
-async function expectOutside(address: URL, { feed, signal, lookup }: FeedRequest): Promise<void> {
+async function requirePublicHost(address: URL, { feed, signal, lookup }: FeedRequestOptions): Promise<void> {
   signal.throwIfAborted();
   const home = new URL(feed.url);
   if (address.hostname === home.hostname) return;
@@ -75,7 +75,7 @@ async function expectOutside(address: URL, { feed, signal, lookup }: FeedRequest
 }
 
 /** Credentials in the feed's address or options are sent only to the feed's origin. */
-function headersFor(address: URL, { feed, headers: given }: FeedRequest): Headers {
+function headersFor(address: URL, { feed, headers: given }: FeedRequestOptions): Headers {
   const headers = new Headers({ 'user-agent': 'svc-updater', ...given });
   const { origin, username, password } = new URL(feed.url);
   if (address.origin !== origin) return headers;
@@ -93,7 +93,7 @@ const basic = (...login: readonly string[]): string =>
   `Basic ${Buffer.from(login.map(decodeURIComponent).join(':')).toString('base64')}`;
 
 /** fetch rejects an address that contains credentials, and its error quotes the whole address. */
-function withoutLogin(url: URL): URL {
+function removeCredentials(url: URL): URL {
   const bare = new URL(url);
   bare.username = '';
   bare.password = '';

@@ -23,7 +23,7 @@ const forgeOf = ({ pathname }: URL): Forge | null =>
   forges.find(([path]) => path.test(pathname))?.[1] ?? null;
 
 /** Returns the page size to try first; null for a list without a page size, such as a file. */
-export function pageSizeFor(list: URL): number | null {
+export function findPageSize(list: URL): number | null {
   const forge = forgeOf(list);
   if (!forge) return null;
   const named = list.searchParams.get(forge.size) ?? '';

@@ -1,8 +1,8 @@
 import type { Asset, Release } from '../core/release/channel.ts';
 import { FeedError } from './feed-error.ts';
 import type { FeedOptions } from './follow-redirects.ts';
-import { pageSizeFor } from './forge.ts';
-import { type ProofRequest, readAsset } from './read-proof.ts';
+import { findPageSize } from './forge.ts';
+import { type AssetRequestOptions, readAsset } from './read-proof.ts';
 
 /** The channel file and its signature. */
 const names = ['channel.json', 'channel.json.sigstore.json'] as const;
@@ -24,7 +24,7 @@ export function listChannelFileLocations(
   releases: readonly Release[],
 ): ChannelFileLocation[] {
   const home = new URL(feed.url);
-  if (feed.channelUrl === undefined && pageSizeFor(home) !== null) {
+  if (feed.channelUrl === undefined && findPageSize(home) !== null) {
     const time = ({ publishedAt }: Release) => Date.parse(publishedAt ?? '') || 0;
     const newest = releases.toSorted((a, b) => time(b) - time(a)).slice(0, mostCopies);
     return newest.flatMap(({ assets = [] }) => {
@@ -51,9 +51,12 @@ export function listChannelFileLocations(
 
 /**
  * Reads the channel file or its signature; null if the file does not exist.
- * @throws BadAsset, FeedError, or any error of fetch
+ * @throws InvalidAssetError, FeedError, or any error of fetch
  */
-export async function readIfFound(asset: Asset, asking: ProofRequest): Promise<Uint8Array | null> {
+export async function readAssetIfFound(
+  asset: Asset,
+  asking: AssetRequestOptions,
+): Promise<Uint8Array | null> {
   try {
     return await readAsset(asset, asking);
   } catch (error) {

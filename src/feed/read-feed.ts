@@ -3,13 +3,13 @@ import {
   channelOf,
   channels,
   findNewestRelease,
+  listChannelReleases,
   type Release,
-  releasesOfChannel,
 } from '../core/release/channel.ts';
-import { FeedError, PageTooLarge } from './feed-error.ts';
+import { FeedError, PageTooLargeError } from './feed-error.ts';
 import type { FeedOptions } from './follow-redirects.ts';
-import { buildFirstPageUrl, findLatestReleaseUrl, pageSizeFor } from './forge.ts';
-import { type Page, readPage } from './read-page.ts';
+import { buildFirstPageUrl, findLatestReleaseUrl, findPageSize } from './forge.ts';
+import { type FeedPage, readPage } from './read-page.ts';
 import { createTooManyReleasesError, maxFeedEntries, toReleases } from './to-releases.ts';
 
 /** Maximum number of pages after the first page. */
@@ -18,22 +18,22 @@ const mostFurtherPages = 5;
 const mostNotes = 5;
 
 /** Cached page. The server sends the page again only if it has changed. */
-interface KnownPage extends Omit<Page, 'content'> {
+interface CachedPage extends Omit<FeedPage, 'content'> {
   releases: readonly Release[];
 }
 
-export interface FeedReading {
+export interface FeedCheckResult {
   /** Releases of each channel, newest first. If nothing has changed, this is the array of the previous check. */
   releases: readonly Release[];
   /** Pages keyed by address, including the page of the newest stable release. */
-  pages: ReadonlyMap<string, KnownPage>;
+  pages: ReadonlyMap<string, CachedPage>;
   /** Number of releases per page, reduced until no page was too large; null if the page size cannot be set. */
   size: number | null;
 }
 
-interface CheckFacts {
+interface FeedCheckInput {
   /** Result of the previous check; null for the first check. */
-  known: FeedReading | null;
+  known: FeedCheckResult | null;
   /** Further pages are read only until a release of this channel is found. */
   channel: Channel;
   /** Also lists the files attached to the releases. */
@@ -46,18 +46,18 @@ interface CheckFacts {
  * if it has changed. Incomplete responses are never used.
  * @throws FeedError, or any error of fetch
  */
-export async function readFeed(feed: FeedOptions, facts: CheckFacts): Promise<FeedReading> {
+export async function readFeed(feed: FeedOptions, facts: FeedCheckInput): Promise<FeedCheckResult> {
   const list = new URL(feed.url);
-  const check = new Check(feed, facts);
+  const check = new FeedCheck(feed, facts);
   // Later checks do not try a page size again that was too large, because each attempt downloads data up to the size
   // limit.
-  let size = facts.known?.size ?? pageSizeFor(list);
+  let size = facts.known?.size ?? findPageSize(list);
   for (;;) {
     try {
       const pages = await check.pages(list, size);
       return { releases: check.merge(pages), pages, size };
     } catch (error) {
-      if (!(error instanceof PageTooLarge) || size === null || size === 1) throw error;
+      if (!(error instanceof PageTooLargeError) || size === null || size === 1) throw error;
       // Start again with the first page, because pages of another size begin at other releases.
       size = Math.floor(size / 2);
     }
@@ -78,19 +78,19 @@ export async function readNewestRelease(
 }
 
 /** One check of a feed. If the page size changes, the latest release is not requested again. */
-class Check {
+class FeedCheck {
   readonly #feed: FeedOptions;
-  readonly #facts: CheckFacts;
-  #latest: Promise<KnownPage | null> | null = null;
+  readonly #facts: FeedCheckInput;
+  #latest: Promise<CachedPage | null> | null = null;
 
-  constructor(feed: FeedOptions, facts: CheckFacts) {
+  constructor(feed: FeedOptions, facts: FeedCheckInput) {
     this.#feed = feed;
     this.#facts = facts;
   }
 
   /** Reads the pages sequentially, as forges require. */
-  async pages(list: URL, size: number | null): Promise<Map<string, KnownPage>> {
-    const pages = new Map<string, KnownPage>();
+  async pages(list: URL, size: number | null): Promise<Map<string, CachedPage>> {
+    const pages = new Map<string, CachedPage>();
     let url: URL | null = buildFirstPageUrl(list, size);
     for (let count = 0; url && count <= mostFurtherPages && !pages.has(url.href); count++) {
       const page = await this.#read(url, 'list');
@@ -107,50 +107,52 @@ class Check {
   }
 
   /** Returns the releases of all pages, each once. */
-  merge(pages: ReadonlyMap<string, KnownPage>): readonly Release[] {
+  merge(pages: ReadonlyMap<string, CachedPage>): readonly Release[] {
     const { known } = this.#facts;
-    const isKnown = ([url, page]: [string, KnownPage]) => known?.pages.get(url) === page;
+    const isKnown = ([url, page]: [string, CachedPage]) => known?.pages.get(url) === page;
     if (known?.pages.size === pages.size && [...pages].every(isKnown)) return known.releases;
     const releases = new Map<string, Release>();
     for (const release of [...pages.values()].flatMap((page) => page.releases))
       if (!releases.has(release.version)) releases.set(release.version, release);
     if (releases.size > maxFeedEntries) throw createTooManyReleasesError();
-    return newestFirst([...releases.values()]);
+    return sortNewestFirst([...releases.values()]);
   }
 
   /** Reads a page, or returns the cached page if it has not changed. */
-  async #read(url: URL, what: 'list' | 'release'): Promise<KnownPage> {
+  async #read(url: URL, what: 'list' | 'release'): Promise<CachedPage> {
     const known = this.#facts.known?.pages.get(url.href);
     const page = await readPage(url, this.#feed, known?.validators ?? null, this.#facts.signal);
     if (page === null && known) return known;
     if (page === null) throw new FeedError('the server sent an unexpected 304 response');
     const { content, validators, next } = page;
     const releases = toReleases(what === 'list' ? content : [content], this.#facts);
-    return { releases: newestFirst(releases), validators, next };
+    return { releases: sortNewestFirst(releases), validators, next };
   }
 
   /**
    * Reads the forge's latest release: the newest by date, which need not have the highest version. Null if there is
    * none, or if access is denied. GitLab, for example, shows guests only the list.
    */
-  async #readLatest(url: URL): Promise<KnownPage | null> {
+  async #readLatest(url: URL): Promise<CachedPage | null> {
     try {
       return await this.#read(url, 'release');
     } catch (error) {
       const { status, wait } = error instanceof FeedError ? error : { status: null, wait: null };
       if (status !== null && status >= 400 && status < 500 && wait === null) return null;
       // A smaller page size would not make this response smaller.
-      throw error instanceof PageTooLarge ? new FeedError('its latest release is larger than 8 MiB') : error;
+      throw error instanceof PageTooLargeError
+        ? new FeedError('its latest release is larger than 8 MiB')
+        : error;
     }
   }
 }
 
-const hasReleaseOf = (channel: Channel, pages: ReadonlyMap<string, KnownPage>): boolean =>
+const hasReleaseOf = (channel: Channel, pages: ReadonlyMap<string, CachedPage>): boolean =>
   [...pages.values()].some(({ releases }) => releases.some(({ version }) => channelOf(version) === channel));
 
-function newestFirst(releases: readonly Release[]): Release[] {
+function sortNewestFirst(releases: readonly Release[]): Release[] {
   return channels.flatMap((channel) =>
-    releasesOfChannel(channel, releases).map((release, place) =>
+    listChannelReleases(channel, releases).map((release, place) =>
       place < mostNotes ? release : { ...release, notes: null },
     ),
   );

@@ -1,10 +1,10 @@
-import { readText } from '../wire/read-text.ts';
-import { FeedError, PageTooLarge } from './feed-error.ts';
+import { readResponseText } from '../wire/read-response.ts';
+import { FeedError, PageTooLargeError } from './feed-error.ts';
 import type { FeedOptions } from './follow-redirects.ts';
 import { findNextPageUrl } from './forge.ts';
 import { requestFromFeed, requireOk } from './request-from-feed.ts';
 
-export interface Page {
+export interface FeedPage {
   /** Parsed JSON. */
   content: unknown;
   /** Headers that make the next request for the page conditional (RFC 9110, 13.1). */
@@ -15,20 +15,20 @@ export interface Page {
 
 /**
  * Returns null if the page has not changed since the validators were received.
- * @throws PageTooLarge, another FeedError, or any error of fetch
+ * @throws PageTooLargeError, another FeedError, or any error of fetch
  */
 export async function readPage(
   url: URL,
   feed: FeedOptions,
-  validators: Page['validators'] | null,
+  validators: FeedPage['validators'] | null,
   signal: AbortSignal,
-): Promise<Page | null> {
+): Promise<FeedPage | null> {
   const headers = { accept: 'application/json', ...validators };
   return requestFromFeed(url, { feed, headers, signal }, async ({ response, address }) => {
     if (response.status === 304 && validators) return null;
     requireOk(response);
-    const text = await readText(response);
-    if (text === null) throw new PageTooLarge('a page is larger than 8 MiB');
+    const text = await readResponseText(response);
+    if (text === null) throw new PageTooLargeError('a page is larger than 8 MiB');
     return {
       content: parse(text),
       validators: validatorsOf(response.headers),
@@ -37,7 +37,7 @@ export async function readPage(
   });
 }
 
-function validatorsOf(headers: Headers): Page['validators'] {
+function validatorsOf(headers: Headers): FeedPage['validators'] {
   const [etag, lastModified] = [headers.get('etag'), headers.get('last-modified')];
   if (etag) return { 'if-none-match': etag };
   return lastModified ? { 'if-modified-since': lastModified } : {};

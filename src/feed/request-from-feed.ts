@@ -1,5 +1,5 @@
 import { FeedError } from './feed-error.ts';
-import { type FeedRequest, followRedirects } from './follow-redirects.ts';
+import { type FeedRequestOptions, followRedirects } from './follow-redirects.ts';
 import { findRetryAfterMs } from './retry-after.ts';
 
 const second = 1000;
@@ -14,7 +14,7 @@ const usualDeadline = 10 * second;
  */
 export async function requestFromFeed<T>(
   url: URL,
-  { signal, ...following }: FeedRequest,
+  { signal, ...following }: FeedRequestOptions,
   read: (answer: { response: Response; address: URL }) => Promise<T>,
   deadline = usualDeadline,
 ): Promise<T> {

@@ -98,9 +98,9 @@ export function toReleases(page: unknown, { withAssets = false } = {}): Release[
     const requires = 'requires' in more ? more.requires : null;
     releases.set(version, {
       version,
-      url: webAddress(url),
-      notes: shortened(notes),
-      publishedAt: timeInUtc(publishedAt),
+      url: toWebAddress(url),
+      notes: shortenNotes(notes),
+      publishedAt: toUtcTime(publishedAt),
       // An invalid requirement is ignored, because the updater reads the requirement from the image.
       ...(requires && channelOf(requires) !== null ? { requires } : {}),
       ...(withAssets ? { assets: assetsOf(assets) } : {}),
@@ -123,17 +123,17 @@ export function assetsOf(value: unknown): Asset[] {
  * Returns an http or https address; null for any other value. The address becomes a link on the dashboard, so
  * `javascript:` must not be allowed.
  */
-function webAddress(value: string | null | undefined): string | null {
+function toWebAddress(value: string | null | undefined): string | null {
   const url = value && value.length <= longestUrl ? URL.parse(value) : null;
   return url && /^https?:$/.test(url.protocol) ? url.href : null;
 }
 
-function shortened(notes: string | null | undefined): string | null {
+function shortenNotes(notes: string | null | undefined): string | null {
   // The text must not be cut in the middle of a surrogate pair.
   return notes?.slice(0, longestNotes).replace(/[\uD800-\uDBFF]$/, '') || null;
 }
 
-function timeInUtc(value: string | null | undefined): string | null {
+function toUtcTime(value: string | null | undefined): string | null {
   const date = new Date(time.safeParse(value).data ?? Number.NaN);
   const iso = Number.isNaN(date.getTime()) ? '' : date.toISOString();
   // A time zone offset can move the time to a year that does not have four digits. Such a time is ignored.

@@ -1,10 +1,10 @@
-import type { UpdateOrderBody } from '../wire/api-client/update-api-client.ts';
-import { automaticCaller, type EndState, isGoodOutcome, lookUpCode } from '../wire/codes.ts';
+import type { UpdateRequestBody } from '../wire/api-client/update-api-client.ts';
+import { automaticCaller, type EndState, isSuccessfulOutcome, lookUpByCode } from '../wire/codes.ts';
 import type { Run, Status } from '../wire/status.ts';
 import { removeBuildServerWarnings } from '../wire/texts/build-server-warning.ts';
 import { formatMessageClause } from '../wire/texts/messages.ts';
 import { presentPhases } from './present-run.ts';
-import { createLatestUpdateOrder, presentBuildServers } from './present-status.ts';
+import { createLatestUpdateRequest, presentBuildServers } from './present-status.ts';
 import {
   createButton,
   createMessageBox,
@@ -30,7 +30,7 @@ const resultKinds: Record<EndState, ResultKind> = {
 };
 
 export const resultKindOf = ({ outcome }: Run): ResultKind =>
-  lookUpCode(resultKinds, outcome ?? '') ?? 'other-end';
+  lookUpByCode(resultKinds, outcome ?? '') ?? 'other-end';
 
 export const isSuccessfulRun = (run: Run): boolean =>
   ['updated', 'unchanged', 'cancelled'].includes(resultKindOf(run));
@@ -39,7 +39,7 @@ export const isSuccessfulRun = (run: Run): boolean =>
 export const isSameVersion = (one: string, other: string): boolean =>
   one.replace(/^v/, '') === other.replace(/^v/, '');
 
-export const listOutdatedServers = (status: Status | null): Status['buildServers'] =>
+export const listOutdatedBuildServers = (status: Status | null): Status['buildServers'] =>
   status?.buildServers.filter(({ outdated }) => outdated) ?? [];
 
 /** Null unless the version is the latest release. */
@@ -57,10 +57,10 @@ export function presentResult(
   const isGood = isSuccessfulRun(run);
   const isOtherVersion = isOtherVersionRunning(run, version);
   // Checked only for the last run, because a later run may have changed the version.
-  const isLagging = isGoodOutcome(run.outcome) && isOtherVersion && status?.run?.id === run.id;
+  const isLagging = isSuccessfulOutcome(run.outcome) && isOtherVersion && status?.run?.id === run.id;
   const heading = headingOf(run, version, t);
   const about = aboutOf(run, version, t);
-  const servers = isGoodOutcome(run.outcome) ? (status?.buildServers ?? []) : [];
+  const servers = isSuccessfulOutcome(run.outcome) ? (status?.buildServers ?? []) : [];
   const why = t.sentence(run.cause ?? run.message);
   return {
     kind,
@@ -81,8 +81,8 @@ export function presentResult(
         servers.filter(({ outdated }) => outdated),
         t,
       ),
-      !isGoodOutcome(run.outcome) && run.advice !== null && { kind: 'advice', text: run.advice },
-      !isGoodOutcome(run.outcome) &&
+      !isSuccessfulOutcome(run.outcome) && run.advice !== null && { kind: 'advice', text: run.advice },
+      !isSuccessfulOutcome(run.outcome) &&
         run.log !== null && { kind: 'commands', heading: t.fullLog, lines: [run.log] },
       (kind === 'unchanged' || kind === 'broken') &&
         version !== null &&
@@ -185,21 +185,25 @@ function resultActions(
   const again = createButton(
     'again',
     label,
-    { kind: 'try-again', run, order: orderAfter(run, status, version) },
+    { kind: 'try-again', run, order: createRetryRequest(run, status, version) },
     'primary',
   );
   return [again, report, close('quiet end')];
 }
 
 /** Null if the run cannot be repeated. */
-function orderAfter(run: Run, status: Status | null, version: string | null): UpdateOrderBody | null {
+function createRetryRequest(
+  run: Run,
+  status: Status | null,
+  version: string | null,
+): UpdateRequestBody | null {
   // A rollback is not repeated: the user must confirm it again, with the current restore point.
   if (run.kind === 'rollback') return null;
   // Another update to the same version completes an incomplete update.
   const target = resultKindOf(run) === 'broken' ? (run.to ?? version) : run.to;
   if (resultKindOf(run) !== 'broken') {
     if (status === null || status.next?.version !== target) return null;
-    if (run.upgradePath.length > 1) return createLatestUpdateOrder(status);
+    if (run.upgradePath.length > 1) return createLatestUpdateRequest(status);
   }
   return target === null ? null : { target };
 }

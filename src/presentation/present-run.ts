@@ -1,7 +1,7 @@
 import type { Problem } from '../wire/api-client/parse-responses.ts';
 import { launchStates, phaseNames } from '../wire/codes.ts';
 import { hasSavePhase, isTooLateToCancel, listRunPhaseRows } from '../wire/derived/phase-rows.ts';
-import { findUpgradePathPosition, type PathPosition } from '../wire/derived/upgrade-path-position.ts';
+import { findUpgradePathPosition, type UpgradePathPosition } from '../wire/derived/upgrade-path-position.ts';
 import type { PendingStep, Run } from '../wire/status.ts';
 import { createJobText, formatRunStart, formatSavingDowntime } from './present-status.ts';
 import {
@@ -99,7 +99,7 @@ function cancelProblemBox({ cancelProblem: problem }: CancelContext, t: Wording)
 /** Presents an upgrade path between two of its updates. */
 export function presentPendingStep(
   { to, reason, until, since }: PendingStep,
-  { version, place, ...context }: CancelContext & { version: string; place: PathPosition | null },
+  { version, place, ...context }: CancelContext & { version: string; place: UpgradePathPosition | null },
   t: Wording,
 ): Presentation {
   const waited = t.passed(since);
@@ -147,7 +147,7 @@ const longRestartMs = 60_000;
 const titleOf = ({ kind }: Run, t: Wording): string =>
   (kind === 'rollback' ? t.headingRollingBack : t.headingUpdating)(t.product);
 
-const stepText = (place: PathPosition | null, t: Wording): string | null =>
+const stepText = (place: UpgradePathPosition | null, t: Wording): string | null =>
   place && t.stepOf(place.at + 1, place.versions.length);
 
 export function presentPhases(run: Run, t: Wording): PhaseText[] {

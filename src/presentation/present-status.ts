@@ -1,8 +1,8 @@
-import type { UpdateOrderBody } from '../wire/api-client/update-api-client.ts';
+import type { UpdateRequestBody } from '../wire/api-client/update-api-client.ts';
 import { automaticCaller } from '../wire/codes.ts';
 import { findRollbackableRun } from '../wire/derived/rollbackable-run.ts';
 import type { BlockingJob, FeedProblem, Reason, Run, Status } from '../wire/status.ts';
-import { isSoon } from '../wire/texts/times.ts';
+import { isLessThanMinuteAway } from '../wire/texts/times.ts';
 import {
   createButton,
   createMessageBox,
@@ -31,7 +31,8 @@ export function presentStatus(status: Status, context: StatusContext, t: Wording
   const shown =
     next === null
       ? presentUpToDate(status, context, t)
-      : ((reason && presentReason(reason, status, context, t)) ?? presentUpdate(status, context, t));
+      : ((reason && presentBlockingReason(reason, status, context, t)) ??
+        presentAvailableUpdate(status, context, t));
   const notices = presentAdvisories(status, t);
   return {
     ...shown,
@@ -69,7 +70,7 @@ export function presentUpToDate(status: Status, context: StatusContext, t: Wordi
     announcement: why,
     parts: [
       { kind: 'text', text: joinSentences(t.sentence(why), checked && t.checkedAgo(checked)) },
-      createMutedText(automatic && blockedText(automatic, t)),
+      createMutedText(automatic && formatBlockedReason(automatic, t)),
       isStuck && { kind: 'text', text: t.noWayBack },
     ],
     actions: [
@@ -99,7 +100,7 @@ const checkButton = ({ isChecking }: StatusContext, t: Wording, isPrimary = true
     isPrimary ? 'primary' : undefined,
   );
 
-export function presentUpdate(
+export function presentAvailableUpdate(
   status: Status,
   { history, backupPage }: StatusContext,
   t: Wording,
@@ -151,7 +152,7 @@ export function presentUpdate(
       createMutedText(
         joinSentences(
           !isMajor && preparation,
-          downloadText(status, t),
+          formatDownloadState(status, t),
           path.length === 0 && durationText(status, downtime ?? null, t),
           t.newJobsRunLater,
         ),
@@ -162,7 +163,7 @@ export function presentUpdate(
       createButton(
         'start',
         later === null && path.length === 0 ? t.updateNow : t.updateTo(goal),
-        { kind: 'start', order: createLatestUpdateOrder(status) },
+        { kind: 'start', order: createLatestUpdateRequest(status) },
         'primary',
       ),
       // A required intermediate release cannot be skipped.
@@ -181,7 +182,7 @@ function upgradePathOf({ next, latest }: Status): readonly string[] {
 }
 
 /** Requests all steps of the upgrade path, if there is one. */
-export function createLatestUpdateOrder(status: Status): UpdateOrderBody {
+export function createLatestUpdateRequest(status: Status): UpdateRequestBody {
   const last = upgradePathOf(status).at(-1);
   return last === undefined ? { target: status.next?.version ?? '' } : { target: last, allSteps: true };
 }
@@ -208,7 +209,7 @@ export const formatSavingDowntime = (last: number | null, t: Wording): string =>
   return last === null ? t.allUnavailable(t.product) : t.allUnavailableAsLast(t.product, t.seconds(last));
 };
 
-function downloadText({ next, prefetch }: Status, t: Wording): string | false {
+function formatDownloadState({ next, prefetch }: Status, t: Wording): string | false {
   if (next?.downloaded) return t.alreadyDownloaded;
   return prefetch?.state === 'downloading' && t.downloading(prefetch.percent);
 }
@@ -232,7 +233,7 @@ function durationText({ next, restorePoint }: Status, downtime: number | null, t
 export function formatAutomaticUpdate({ automatic, next }: Status, t: Wording): string {
   if (!automatic?.enabled) return '';
   const { nextAt, blockedBy } = automatic;
-  if (blockedBy || nextAt === null) return blockedText(automatic, t);
+  if (blockedBy || nextAt === null) return formatBlockedReason(automatic, t);
   const version = next?.version ?? '';
   if (isDue(nextAt, t)) return t.installedAutomaticallySoon(version);
   return t.installedAutomatically(version, t.futureDay(nextAt), t.clock(nextAt));
@@ -242,15 +243,16 @@ export function formatAutomaticUpdate({ automatic, next }: Status, t: Wording): 
 export function formatAutomaticSettings(automatic: NonNullable<Status['automatic']>, t: Wording): string {
   const { enabled, nextAt, timeZone, blockedBy } = automatic;
   if (!enabled) return t.automaticOff;
-  if (blockedBy || nextAt === null) return blockedText(automatic, t);
+  if (blockedBy || nextAt === null) return formatBlockedReason(automatic, t);
   if (isDue(nextAt, t)) return t.nextAutomaticSoon;
   return t.nextAutomatic(t.futureDay(nextAt, timeZone), t.clock(nextAt, timeZone), timeZone);
 }
 
-const isDue = (at: string, t: Wording): boolean => t.now !== null && isSoon(Date.parse(at), t.now);
+const isDue = (at: string, t: Wording): boolean =>
+  t.now !== null && isLessThanMinuteAway(Date.parse(at), t.now);
 
 /** Describes why no update will be installed automatically; empty if there is no such reason. */
-function blockedText({ blockedBy }: NonNullable<Status['automatic']>, t: Wording): string {
+function formatBlockedReason({ blockedBy }: NonNullable<Status['automatic']>, t: Wording): string {
   if (!blockedBy) return '';
   const { code, message, since } = blockedBy;
   if (code !== 'paused')
@@ -280,7 +282,7 @@ const passedCodes: readonly string[] = [
 ];
 
 /** Null if the available update is shown despite the reason. */
-export function presentReason(
+export function presentBlockingReason(
   reason: Reason,
   status: Status,
   context: StatusContext,
@@ -314,7 +316,7 @@ function presentJobs(
   context: StatusContext,
   t: Wording,
 ): Presentation {
-  const order = createLatestUpdateOrder(status);
+  const order = createLatestUpdateRequest(status);
   const isStuck = jobs.some(({ stuck }) => stuck);
   const list: PresentationPart = { kind: 'jobs', jobs: jobs.map((job) => createJobText(job, t)) };
   const interrupted = listInterruptedJobs(jobs, t);

@@ -1,6 +1,6 @@
-import type { RollbackOrder, UpdateOrderBody } from '../wire/api-client/update-api-client.ts';
-import type { RowOfRun } from '../wire/derived/phase-rows.ts';
-import type { BuildServer, OfferedSetting, PublishedRelease, Run } from '../wire/status.ts';
+import type { RollbackOrder, UpdateRequestBody } from '../wire/api-client/update-api-client.ts';
+import type { RunPhaseRow } from '../wire/derived/phase-rows.ts';
+import type { BuildServer, NewReleaseSetting, PublishedRelease, Run } from '../wire/status.ts';
 
 /** State of an instance as texts and actions. The page renders them, and the client prints them. */
 export interface Presentation {
@@ -43,7 +43,7 @@ export type PresentationPart =
   | { kind: 'commands'; heading: string; lines: readonly string[] }
   | { kind: 'servers'; heading: string; servers: readonly BuildServer[] }
   | { kind: 'notes'; releases: readonly PublishedRelease[] }
-  | { kind: 'settings'; settings: readonly OfferedSetting[] };
+  | { kind: 'settings'; settings: readonly NewReleaseSetting[] };
 
 export interface MessageBox {
   kind: 'box';
@@ -56,7 +56,7 @@ export interface MessageBox {
 }
 
 /** Texts of a phase. Unknown texts and times are empty. */
-export interface PhaseText extends Pick<RowOfRun, 'mark' | 'percent' | 'took'> {
+export interface PhaseText extends Pick<RunPhaseRow, 'mark' | 'percent' | 'took'> {
   text: string;
   message: string;
   time: string;
@@ -88,10 +88,10 @@ export interface ActionButton {
 }
 
 export type ButtonRequest =
-  | { kind: 'start'; order: UpdateOrderBody }
+  | { kind: 'start'; order: UpdateRequestBody }
   | { kind: 'rollback'; order: RollbackOrder }
   | { kind: 'check-rollback'; to: string }
-  | { kind: 'try-again'; run: Run; order: UpdateOrderBody | null }
+  | { kind: 'try-again'; run: Run; order: UpdateRequestBody | null }
   | { kind: 'skip'; version: string | null }
   | { kind: 'confirm'; isConfirming: boolean }
   | { kind: 'dismiss' | 'report'; run: Run }

@@ -1,4 +1,4 @@
-import { lookUpCode } from '../wire/codes.ts';
+import { lookUpByCode } from '../wire/codes.ts';
 import { formatMessageSentence } from '../wire/texts/messages.ts';
 import {
   countMidnightsBetween,
@@ -12,13 +12,13 @@ import {
 import type { CodeText, Texts } from './english.ts';
 
 /** All texts, with functions that format durations and times. The command-line client replaces some date formats. */
-export type Wording = ReturnType<typeof wordingOf>;
+export type Wording = ReturnType<typeof createWording>;
 
 /**
  * Adds functions that format times relative to the server's time.
  * @param now the server's time in milliseconds; null before the first response
  */
-export function wordingOf(texts: Texts, now: number | null) {
+export function createWording(texts: Texts, now: number | null) {
   const format = (time: string | null, form: Intl.DateTimeFormatOptions, timeZone?: string): string => {
     const at = Date.parse(time ?? '');
     return Number.isFinite(at) ? createDateFormat(texts.locale, form, timeZone).format(at) : '–';
@@ -79,7 +79,7 @@ export function wordingOf(texts: Texts, now: number | null) {
     },
     /** Falls back to the code of an unknown channel. */
     channelName: (channel: string): string =>
-      lookUpCode<{ name: string }>(texts.channels, channel)?.name ?? channel,
+      lookUpByCode<{ name: string }>(texts.channels, channel)?.name ?? channel,
   };
 }
 
@@ -105,6 +105,6 @@ export function formatCodeText(
   code: string,
   message: string,
 ): string {
-  const text = lookUpCode(list, code) ?? message;
+  const text = lookUpByCode(list, code) ?? message;
   return typeof text === 'function' ? text(message) : text;
 }

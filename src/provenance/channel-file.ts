@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
 import { channelOf, channels, isNewerVersion } from '../core/release/channel.ts';
-import { readJsonFile } from './read-json-file.ts';
+import { parseJsonFile } from './parse-json-file.ts';
 import { nameSchema } from './release-file.ts';
 import type { Trust } from './trust.ts';
-import { rethrowAsUnproven, Unproven, verifySigner } from './verify-release.ts';
+import { rethrowAsUnverified, UnverifiedError, verifySigner } from './verify-release.ts';
 
 const mostChannelBytes = 64 * 1024;
 const longestDays = 366;
@@ -50,7 +50,7 @@ type Recalls = { recalled: readonly Recall[] };
 
 /** Parses `channel.json`. @throws Error if the file is not valid */
 export const parseChannelFile = (bytes: Uint8Array): ChannelFile =>
-  readJsonFile(bytes, channelFileSchema, mostChannelBytes);
+  parseJsonFile(bytes, channelFileSchema, mostChannelBytes);
 
 /**
  * Verifies that a trusted publisher has signed `channel.json`, and returns the content of the file. Makes no network
@@ -74,14 +74,14 @@ export async function verifyChannelFile(
  * @throws Unproven if the file is not valid or is for another product
  */
 export function parseUnverifiedChannelFile(file: Uint8Array, product: string): ChannelFile {
-  const told = rethrowAsUnproven(() => parseChannelFile(file), 'channel.json cannot be read');
+  const told = rethrowAsUnverified(() => parseChannelFile(file), 'channel.json cannot be read');
   if (told.product !== product)
-    throw new Unproven(`it is a channel file of ${told.product}, not of ${product}`);
+    throw new UnverifiedError(`it is a channel file of ${told.product}, not of ${product}`);
   return told;
 }
 
 /** @param now milliseconds since 1970 */
-export const isExpired = ({ expires }: Pick<ChannelFile, 'expires'>, now: number): boolean =>
+export const isChannelFileExpired = ({ expires }: Pick<ChannelFile, 'expires'>, now: number): boolean =>
   Date.parse(expires) <= now;
 
 /** Returns the recall of a version, with or without a leading `v`; null if the version is not recalled. */

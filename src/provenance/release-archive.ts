@@ -1,5 +1,10 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { blockSize, createArchiveHeader, maxArchiveBytes, paddingOf } from '../core/files/archive-header.ts';
+import {
+  createArchiveHeader,
+  maxArchiveBytes,
+  paddingOf,
+  tarBlockSize,
+} from '../core/files/archive-header.ts';
 
 /** Position of an entry's bytes in the archive. */
 interface ArchiveEntry {
@@ -8,14 +13,14 @@ interface ArchiveEntry {
 }
 
 /** Contents of the first two entries of a release archive. */
-export interface ArchiveHead {
+export interface SignedReleaseFile {
   /** Content of `release.json`. Its signature bundle is in `bundle`. */
   file: Buffer;
   bundle: string;
 }
 
 /** A release archive (docs/contract.md 3.22) that has not been verified. */
-export interface ReleaseArchive extends ArchiveHead {
+export interface ReleaseArchive extends SignedReleaseFile {
   /** Entries keyed by name, such as `files/compose.yaml` or `blobs/sha256/…`, in the order of the archive. */
   entries: ReadonlyMap<string, ArchiveEntry>;
   /** Reads an entry. @throws Error if the entry is missing or larger than `most` bytes */
@@ -25,7 +30,7 @@ export interface ReleaseArchive extends ArchiveHead {
   close(): Promise<void>;
 }
 
-export const blobOf = (digest: string): string => `blobs/${digest.replace(':', '/')}`;
+export const blobEntryNameOf = (digest: string): string => `blobs/${digest.replace(':', '/')}`;
 
 /** Maximum size in bytes of `release.json` and of its signature bundle; no valid file is larger. */
 const mostOfHead = 256 * 1024;
@@ -51,7 +56,7 @@ const kinds: Readonly<Record<string, string>> = {
 };
 
 /** Opens a release archive and reads the headers of all entries. @throws Error if the archive is not valid */
-export async function openArchive(path: string): Promise<ReleaseArchive> {
+export async function openReleaseArchive(path: string): Promise<ReleaseArchive> {
   const handle = await open(path, 'r');
   try {
     const status = await handle.stat();
@@ -59,22 +64,22 @@ export async function openArchive(path: string): Promise<ReleaseArchive> {
     const { size } = status;
     if (size >= maxArchiveBytes) throw new Error('it is larger than 8 GiB');
     const entries = new Map<string, ArchiveEntry>();
-    let last: Place = { section: -1, name: '' };
+    let last: EntryPosition = { section: -1, name: '' };
     for (let at = 0; ; ) {
       const header = await headerAt(handle, at, size);
       if (header === null) {
-        if (at + 2 * blockSize !== size) throw new Error('it has data after the end of the archive');
+        if (at + 2 * tarBlockSize !== size) throw new Error('it has data after the end of the archive');
         break;
       }
-      last = placeAfter(last, header.name);
+      last = requireNextPosition(last, header.name);
       if (entries.size === mostEntries) throw new Error(`it has more than ${mostEntries} entries`);
-      const entry = { offset: at + blockSize, size: header.size };
+      const entry = { offset: at + tarBlockSize, size: header.size };
       entries.set(header.name, entry);
       at = await endOf(handle, entry, size);
     }
     const found = await headIn(handle, entries);
     if (found === null) throw new Error('release.json or its signature bundle is missing');
-    return { ...found, entries, ...doorsTo(handle, entries), close: () => handle.close() };
+    return { ...found, entries, ...createEntryReaders(handle, entries), close: () => handle.close() };
   } catch (error) {
     await handle.close();
     throw error;
@@ -87,10 +92,10 @@ async function headerAt(
   at: number,
   end: number,
 ): Promise<{ name: string; size: number } | null> {
-  if (at + blockSize > end) throw new Error('it is truncated');
-  const block = await bytesAt(handle, at, blockSize);
+  if (at + tarBlockSize > end) throw new Error('it is truncated');
+  const block = await bytesAt(handle, at, tarBlockSize);
   if (isZero(block)) {
-    if (at + 2 * blockSize > end || !isZero(await bytesAt(handle, at + blockSize, blockSize)))
+    if (at + 2 * tarBlockSize > end || !isZero(await bytesAt(handle, at + tarBlockSize, tarBlockSize)))
       throw new Error('it is truncated');
     return null;
   }
@@ -106,13 +111,13 @@ async function headerAt(
   return { name, size };
 }
 
-interface Place {
+interface EntryPosition {
   section: number;
   name: string;
 }
 
 /** Returns the position of an entry in the required order. Positions must increase, so no entry can occur twice. */
-function placeAfter(last: Place, name: string): Place {
+function requireNextPosition(last: EntryPosition, name: string): EntryPosition {
   const section = order.findIndex((form) => form.test(name));
   const shown = JSON.stringify(name);
   if (section < 0) throw new Error(`entry ${shown} is not allowed in a release archive`);
@@ -133,15 +138,15 @@ async function endOf(handle: FileHandle, { offset, size }: ArchiveEntry, end: nu
 async function headIn(
   handle: FileHandle,
   entries: ReadonlyMap<string, ArchiveEntry>,
-): Promise<ArchiveHead | null> {
-  const { read } = doorsTo(handle, entries);
+): Promise<SignedReleaseFile | null> {
+  const { read } = createEntryReaders(handle, entries);
   if (!entries.has('release.json') || !entries.has('release.json.sigstore.json')) return null;
   const file = await read('release.json', mostOfHead);
   const bundle = await read('release.json.sigstore.json', mostOfHead);
   return { file, bundle: bundle.toString() };
 }
 
-function doorsTo(
+function createEntryReaders(
   handle: FileHandle,
   entries: ReadonlyMap<string, ArchiveEntry>,
 ): Pick<ReleaseArchive, 'read' | 'stream'> {

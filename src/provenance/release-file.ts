@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { releaseSettingsSchema } from '../core/release/release-settings.ts';
-import { readJsonFile } from './read-json-file.ts';
+import { parseJsonFile } from './parse-json-file.ts';
 
 const digest = z
   .string()
@@ -60,7 +60,7 @@ const mostBytes = 256 * 1024;
 
 /** Parses `release.json`. @throws Error if the file is not valid */
 export const parseReleaseFile = (bytes: Uint8Array): ReleaseFile =>
-  readJsonFile(bytes, releaseFileSchema, mostBytes);
+  parseJsonFile(bytes, releaseFileSchema, mostBytes);
 
 /**
  * Returns a filter for platform names. It accepts any variant, such as `linux/arm/v7`, because the engine does not

@@ -34,7 +34,7 @@ export function parseTrust(given: string | object): Trust {
  * Returns the names of the trusted signers: the fingerprints of the keys, in the order in which they are given, or the
  * identity. The names are the same on all servers.
  */
-export const signersOf = (trust: Trust): string[] =>
+export const signerNamesOf = (trust: Trust): string[] =>
   'keys' in trust ? trust.keys.map(fingerprint) : [`${trust.identity} ${trust.issuer}`];
 
 const fingerprint = (pem: string): string =>

@@ -2,11 +2,11 @@ import { createPublicKey } from 'node:crypto';
 import type { TrustMaterial } from '@sigstore/verify';
 import { channelOf } from '../core/release/channel.ts';
 import { parseReleaseFile, type ReleaseFile } from './release-file.ts';
-import { signersOf, type Trust } from './trust.ts';
+import { signerNamesOf, type Trust } from './trust.ts';
 
 /** Error for a release or channel file that cannot be verified. */
-export class Unproven extends Error {
-  override readonly name = 'Unproven';
+export class UnverifiedError extends Error {
+  override readonly name = 'UnverifiedError';
 }
 
 /** Verified content of `release.json`, and its trusted signer. */
@@ -33,15 +33,15 @@ export async function verifyRelease(
   wanted: ExpectedRelease,
 ): Promise<VerifiedRelease> {
   const signer = await verifySigner(file, bundle, trust);
-  const told = rethrowAsUnproven(() => parseReleaseFile(file), 'release.json cannot be read');
+  const told = rethrowAsUnverified(() => parseReleaseFile(file), 'release.json cannot be read');
   const { product, version, channel } = told;
   if (product !== wanted.product)
-    throw new Unproven(`it is a release of ${product}, not of ${wanted.product}`);
+    throw new UnverifiedError(`it is a release of ${product}, not of ${wanted.product}`);
   if (wanted.version !== null && version !== wanted.version)
-    throw new Unproven(`the signed version is ${version}, not ${wanted.version}`);
+    throw new UnverifiedError(`the signed version is ${version}, not ${wanted.version}`);
   const expected = channelOf(version) ?? channel;
   if (channel !== expected)
-    throw new Unproven(`the signed channel is ${channel}, but ${version} is a ${expected} release`);
+    throw new UnverifiedError(`the signed channel is ${channel}, but ${version} is a ${expected} release`);
   return { ...told, signer };
 }
 
@@ -54,20 +54,20 @@ export async function verifySigner(file: Uint8Array, text: string, trust: Trust)
       import('@sigstore/protobuf-specs'),
       import('@sigstore/verify'),
     ]);
-  const bundle = rethrowAsUnproven(
+  const bundle = rethrowAsUnverified(
     () => bundleFromJSON(JSON.parse(text)),
     'the signature bundle cannot be read',
   );
   // A bundle with a signed envelope is rejected, because its signature does not cover the file.
   if (bundle.content.$case !== 'messageSignature')
-    throw new Unproven('the signature bundle contains no file signature');
-  const signed = rethrowAsUnproven(
+    throw new UnverifiedError('the signature bundle contains no file signature');
+  const signed = rethrowAsUnverified(
     () => toSignedEntity(bundle, Buffer.from(file)),
     'the signature bundle cannot be read',
   );
   if ('keys' in trust) {
     if (signed.key.$case !== 'public-key')
-      throw new Unproven('it is signed with a certificate, not with a key');
+      throw new UnverifiedError('it is signed with a certificate, not with a key');
     // For a trusted key, entries of transparency logs and timestamps are neither required nor checked.
     const alone = { ...signed, tlogEntries: [], timestamps: [] };
     const isBy = (key: string) => {
@@ -83,25 +83,25 @@ export async function verifySigner(file: Uint8Array, text: string, trust: Trust)
         return false;
       }
     };
-    const signer = signersOf(trust)[trust.keys.findIndex(isBy)];
-    if (signer === undefined) throw new Unproven('it is not signed with a trusted key');
+    const signer = signerNamesOf(trust)[trust.keys.findIndex(isBy)];
+    if (signer === undefined) throw new UnverifiedError('it is not signed with a trusted key');
     return signer;
   }
   if (signed.key.$case !== 'certificate')
-    throw new Unproven('it is signed with a key, not with a certificate');
-  const { identity } = rethrowAsUnproven(
+    throw new UnverifiedError('it is signed with a key, not with a certificate');
+  const { identity } = rethrowAsUnverified(
     () => new Verifier(toTrustMaterial(TrustedRoot.fromJSON(trust.root))).verify(signed),
     'its signature is not valid',
   );
   const { subjectAlternativeName: name = '', extensions } = identity ?? {};
   if (extensions?.issuer !== trust.issuer)
-    throw new Unproven(
+    throw new UnverifiedError(
       `the identity of its signer was issued by ${extensions?.issuer}, not by ${trust.issuer}`,
     );
   const isWhole = !trust.identity.endsWith('*');
   if (isWhole ? name !== trust.identity : !name.startsWith(trust.identity.slice(0, -1)))
-    throw new Unproven(`it is signed by ${name}, not by ${trust.identity}`);
-  return signersOf(trust).join();
+    throw new UnverifiedError(`it is signed by ${name}, not by ${trust.identity}`);
+  return signerNamesOf(trust).join();
 }
 
 const keyMaterial = (pem: string): TrustMaterial => ({
@@ -110,10 +110,10 @@ const keyMaterial = (pem: string): TrustMaterial => ({
 });
 
 /** Converts any error of `work` to an Unproven error. @throws Unproven */
-export function rethrowAsUnproven<T>(work: () => T, what: string): T {
+export function rethrowAsUnverified<T>(work: () => T, what: string): T {
   try {
     return work();
   } catch (cause) {
-    throw new Unproven(`${what}: ${(cause as Error).message}`, { cause });
+    throw new UnverifiedError(`${what}: ${(cause as Error).message}`, { cause });
   }
 }

@@ -6,22 +6,22 @@ import { estimateUpdateSeconds } from './available-update/estimate-seconds.ts';
 import type { Prefetcher } from './prefetch/prefetcher.ts';
 import { fetchBuildServers } from './reasons/build-servers.ts';
 import type { ServerParts } from './run/request/server-parts.ts';
-import { throwUnavailable } from './run/update-service.ts';
+import { throwUnavailableError } from './run/update-api.ts';
 import type { AutomaticUpdates } from './schedule/automatic-updates.ts';
 import { decideAutomaticUpdate } from './schedule/decide-automatic-update.ts';
-import type { PathUpdates } from './schedule/upgrade-steps.ts';
+import type { UpgradePathRunner } from './schedule/upgrade-path-runner.ts';
 
 interface StatusParts extends ServerParts {
   prefetcher: Prefetcher;
   automatic: AutomaticUpdates;
-  paths: PathUpdates;
+  paths: UpgradePathRunner;
 }
 
 export async function buildStatus(parts: StatusParts, notes: boolean): Promise<Status> {
   const { settings, timing, observations, history, offers, prefetcher, automatic, paths } = parts;
   const [observation, jobs, buildServers] = await Promise.all([
     observations.recent(),
-    fetchJobs(settings, timing).catch(throwUnavailable),
+    fetchJobs(settings, timing).catch(throwUnavailableError),
     fetchBuildServers(settings, timing, settings.version),
   ]);
   const { last: run, all: past } = await history.read();

@@ -2,8 +2,8 @@ import type { Product, ProductOptions } from '../core/names/product.ts';
 import type { InstanceOptions } from './contract/instance-options.ts';
 import type { InstanceUpdates } from './contract/instance-updates.ts';
 import { validateInstanceOptions } from './contract/validate-options.ts';
-import { createUpdateService } from './create-update-service.ts';
-import { createHandler } from './http/handler.ts';
+import { createUpdateApi } from './create-update-api.ts';
+import { createRequestHandler } from './http/handler.ts';
 import { createLibraryMethods } from './http/library-methods.ts';
 
 export type { ProgressEvent } from '../core/progress/event.ts';
@@ -58,10 +58,10 @@ export type { Product, ProductOptions };
  */
 export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates {
   const settings = validateInstanceOptions(options);
-  const updates = createUpdateService(settings);
+  const updates = createUpdateApi(settings);
   return {
     ...createLibraryMethods(updates, { path: settings.path, name: settings.product.name }),
-    handle: createHandler(updates, settings),
+    handle: createRequestHandler(updates, settings),
     start: updates.boot,
     close: updates.close,
     on: (event, listener) => updates.listeners.on(event, listener),

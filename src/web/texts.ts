@@ -1,5 +1,5 @@
 import { englishTexts, type Texts } from '../presentation/english.ts';
-import { type Wording, wordingOf } from '../presentation/wording.ts';
+import { createWording, type Wording } from '../presentation/wording.ts';
 
 export type { Texts } from '../presentation/english.ts';
 
@@ -15,10 +15,10 @@ export type TextOverrides = {
 let current: Texts = englishTexts;
 const listeners = new Set<() => void>();
 
-export const texts = (): Texts => current;
+export const getTexts = (): Texts => current;
 
 /** @param now the server's current time in milliseconds; null before the first response */
-export const wordingAt = (now: number | null): Wording => wordingOf(current, now);
+export const getWording = (now: number | null): Wording => createWording(current, now);
 /** Replaces the given texts, for a translation or a different product name. All other texts remain unchanged. */
 export function setTexts({ product, ...overrides }: TextOverrides): void {
   if (product !== undefined)
@@ -33,7 +33,7 @@ export function setTexts({ product, ...overrides }: TextOverrides): void {
 }
 
 /** The returned function removes the listener. */
-export function onTexts(listener: () => void): () => void {
+export function addTextsListener(listener: () => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);
 }

@@ -85,7 +85,7 @@ export const endStates = [
 export type EndState = (typeof endStates)[number];
 
 /** Checks whether the target version is running and nothing remains to be done. */
-export const isGoodOutcome = (outcome: string | null): boolean =>
+export const isSuccessfulOutcome = (outcome: string | null): boolean =>
   outcome === 'updated' || outcome === 'unchanged';
 
 /** Phases in the updater's log. */
@@ -123,5 +123,5 @@ export const upToDateCodes = [
 export type UpToDateCode = (typeof upToDateCodes)[number];
 
 /** Ignores inherited properties: a newer server may send any code, even `constructor`. */
-export const lookUpCode = <T>(table: Readonly<Record<string, T>>, code: string): T | undefined =>
+export const lookUpByCode = <T>(table: Readonly<Record<string, T>>, code: string): T | undefined =>
   Object.hasOwn(table, code) ? table[code] : undefined;

@@ -14,7 +14,7 @@ import {
   createTimeField,
   createUnionField,
   type TypeOf,
-} from './fields.ts';
+} from './response-fields.ts';
 
 // Schemas of all responses. The response types, the parsers of the client and the web page, the initial state of a run,
 // and the OpenAPI document are derived from them. Export nothing but schemas and types: the OpenAPI document lists
@@ -24,8 +24,8 @@ const channels = ['stable', 'canary'] as const;
 const sentence = () => createTextField('Message for people');
 const clock = () => createTimeField("The server's current time, for calculating ages");
 
-export interface BlockingJob extends TypeOf<typeof jobSchema> {}
-export const jobSchema = createObjectSchema('Job', 'A job of the application', {
+export interface BlockingJob extends TypeOf<typeof blockingJobSchema> {}
+export const blockingJobSchema = createObjectSchema('Job', 'A job of the application', {
   kind: createFieldWithDefault(createKeywordField(codes.jobKinds), () => 'job' as const),
   state: createFieldWithDefault(createKeywordField(codes.jobStates), () => 'running' as const),
   title: createNullableField(createTextField(), 'Display name'),
@@ -38,7 +38,7 @@ export const reasonSchema = createObjectSchema('Reason', 'Why an update cannot s
   code: createKeywordField(codes.reasonCodes),
   message: createFieldWithDefault(sentence(), ({ code }) => String(code)),
   since: createOptionalField(createTimeField(), 'Since when, if known'),
-  jobs: createOptionalField(createListField(jobSchema), 'All jobs that are blocking the update'),
+  jobs: createOptionalField(createListField(blockingJobSchema), 'All jobs that are blocking the update'),
   refusal: createOptionalField(
     createTextField(),
     'With `rollback-refused`: the refusal code of the updater, such as `modified-since`',
@@ -63,8 +63,8 @@ export const publishedReleaseSchema = createObjectSchema('Release', null, {
   publishedAt: createNullableField(createTimeField()),
 });
 
-export interface OfferedSetting extends TypeOf<typeof offeredSettingSchema> {}
-export const offeredSettingSchema = createObjectSchema(
+export interface NewReleaseSetting extends TypeOf<typeof newReleaseSettingSchema> {}
+export const newReleaseSettingSchema = createObjectSchema(
   'OfferedSetting',
   'A setting that is new in a release',
   {
@@ -98,7 +98,7 @@ export const nextReleaseSchema = createObjectSchema(
       'All steps up to `latest`, as far as known from the feed. The first is `version`.',
     ),
     settings: createListField(
-      offeredSettingSchema,
+      newReleaseSettingSchema,
       'The new settings of the release, if its content is verified',
     ),
   },
@@ -211,8 +211,8 @@ export const urgentUpdateSchema = createObjectSchema(
   },
 );
 
-export interface BuildServer extends TypeOf<typeof buildServerSchema> {}
-export const buildServerSchema = createObjectSchema(
+export interface BuildServer extends TypeOf<typeof separateBuildServerSchema> {}
+export const separateBuildServerSchema = createObjectSchema(
   'BuildServer',
   'A build server that must be updated separately',
   {
@@ -296,7 +296,7 @@ export const runSchema = createObjectSchema('Run', 'The current run or the last 
   ),
   warnings: createListField(createTextField(), 'Warnings of the updater'),
   steps: createListField(runStepSchema, 'All states so far'),
-  jobs: createListField(jobSchema, 'The running jobs that `waiting` waits for'),
+  jobs: createListField(blockingJobSchema, 'The running jobs that `waiting` waits for'),
   until: createNullableField(createTimeField(), 'When `waiting` times out'),
   cancelRequestedBy: createNullableField(createTextField(), 'Who requested the cancellation'),
   downtimeSeconds: createNullableField(
@@ -328,12 +328,16 @@ export const toldRunSchema = createObjectSchema('ToldRun', 'A run with the curre
   now: clock(),
 });
 
-export const savingSchema = createObjectSchema('Saving', 'Set if each update saves a restore point first', {
-  downtimeSeconds: createNullableField(
-    createNumberField({ minimum: 0 }),
-    'Downtime in seconds caused by saving the last restore point',
-  ),
-});
+export const restorePointSavingSchema = createObjectSchema(
+  'Saving',
+  'Set if each update saves a restore point first',
+  {
+    downtimeSeconds: createNullableField(
+      createNumberField({ minimum: 0 }),
+      'Downtime in seconds caused by saving the last restore point',
+    ),
+  },
+);
 
 /** Running version, newer releases, and whether an update can start. */
 export interface Status extends TypeOf<typeof statusSchema> {}
@@ -355,8 +359,8 @@ export const statusSchema = createObjectSchema('Status', null, {
   recalled: createNullableField(recalledReleaseSchema, 'Null if the running version is not recalled'),
   urgent: createNullableField(urgentUpdateSchema, 'Null if the running version needs no security update'),
   preparation: createNullableField(createTextField(), 'What the application does before an update'),
-  restorePoint: createNullableField(savingSchema, 'Null if updates save no restore point'),
-  buildServers: createListField(buildServerSchema),
+  restorePoint: createNullableField(restorePointSavingSchema, 'Null if updates save no restore point'),
+  buildServers: createListField(separateBuildServerSchema),
   manual: createListField(createTextField(), 'Commands for updating this instance manually'),
   run: createNullableField(runSchema),
   now: clock(),

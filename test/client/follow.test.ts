@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { type FollowedRunView, formatNoteLines } from '../../src/client/follow/followed-run-view.ts';
+import { type FollowedRunView, formatProgressNotes } from '../../src/client/follow/followed-run-view.ts';
 import { JsonEventPrinter, PlainLinePrinter } from '../../src/client/follow/line-printers.ts';
 import { LivePhasePrinter } from '../../src/client/follow/live-phase-printer.ts';
 import { formatClockTime } from '../../src/client/output/client-wording.ts';
@@ -82,7 +82,7 @@ it.each<[FollowedRunView, number, string[]]>([
     [`Waiting until ${formatClockTime(at(3600), at(0))} at the latest. New jobs stay queued.`],
   ],
 ])('%#: formats the lines below the phases after %d s', (view, seconds, notes) => {
-  expect(formatNoteLines(view, seconds * 1000)).toEqual(notes);
+  expect(formatProgressNotes(view, seconds * 1000)).toEqual(notes);
 });
 
 function plainly(view: FollowedRunView, seconds: readonly number[]): string[] {

@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { afterAll, describe, expect, test } from 'vitest';
-import { stepKinds } from '../../src/updater/compose/loop/executors.ts';
+import { composeStepKinds } from '../../src/updater/compose/loop/executors.ts';
 import { composeText, generatedCompose } from '../rig/compose-text.ts';
 import type { InstanceOptions } from '../rig/instance-options.ts';
 import type { LayoutContext } from '../rig/layout.ts';
@@ -175,6 +175,6 @@ const causedByOthers = {
 };
 
 afterAll(() => {
-  const missing = stepKinds.filter((kind) => !reached.has(kind) && !(kind in causedByOthers));
+  const missing = composeStepKinds.filter((kind) => !reached.has(kind) && !(kind in causedByOthers));
   expect(missing).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import { parseLine } from '../../src/core/progress/log-line.ts';
+import { parseEventLine } from '../../src/core/progress/log-line.ts';
 import { engineSocket } from '../rig/engine-api.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 import { alone as appAndWorker, createInstance } from './support/instance.ts';
@@ -30,6 +30,6 @@ test("the image reports the versions of its programs, and of the engine if the e
 
   const instance = await createInstance(appAndWorker);
   const { log } = await instance.update(['plan', '--target', 'v1.1.0']);
-  const first = log.split('\n').map((line) => parseLine(line)?.message)[0];
+  const first = log.split('\n').map((line) => parseEventLine(line)?.message)[0];
   expect(first).toContain(`${version}, engine ${engine}, ${brings}; project ${instance.name} in `);
 });

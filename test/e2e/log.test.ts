@@ -1,6 +1,6 @@
 import { expect, inject, onTestFailed, onTestFinished, test } from 'vitest';
 import { type ProgressEvent, phases } from '../../src/core/progress/event.ts';
-import { parseLine } from '../../src/core/progress/log-line.ts';
+import { parseEventLine } from '../../src/core/progress/log-line.ts';
 import { endingOf, messages } from '../judge/log.ts';
 import { startBadRegistry } from '../rig/bad-registry.ts';
 import type { UpdaterRun } from '../rig/updater-run.ts';
@@ -14,7 +14,7 @@ const lines = (text: string) => text.split('\n').filter((line) => line !== '');
 /** Parses the text log; every line must be an event. */
 function parsed(text: string): ProgressEvent[] {
   return lines(text).map((line) => {
-    const event = parseLine(line);
+    const event = parseEventLine(line);
     if (event === null) throw new Error(`no line of the log's format: ${line}`);
     return event;
   });

@@ -13,7 +13,7 @@ import { updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 import { createWithData } from './support/own-data.ts';
 
-// docs/contract.md 3.25. test/updater/compose/plan/release/plan-settings.test.ts tests how each value is chosen.
+// docs/contract.md 3.25. test/updater/compose/plan/release/plan-new-settings.test.ts tests how each value is chosen.
 
 interface Listed {
   name: string;

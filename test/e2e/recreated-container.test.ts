@@ -1,7 +1,10 @@
 import { execa } from 'execa';
 import { describe, expect, test } from 'vitest';
 import { Engine } from '../../src/engine/cli/engine.ts';
-import { type ContainerSnapshot, takeSnapshots } from '../../src/engine/containers/container-snapshot.ts';
+import {
+  type ContainerSnapshot,
+  takeContainerSnapshots,
+} from '../../src/engine/containers/container-snapshot.ts';
 import { listCopiedPaths } from '../../src/engine/containers/copied-files.ts';
 import { rebuildContainer } from '../../src/engine/containers/rebuild-container.ts';
 import { engineSocket } from '../rig/engine-api.ts';
@@ -59,7 +62,7 @@ async function round(instance: Instance, meanwhile: () => Promise<void> = async 
       listCopiedPaths(model.services[each.Config.Labels['com.docker.compose.service']]),
     ]),
   );
-  const taken = await takeSnapshots(engine, [...old.map(({ Id }) => Id), 'f'.repeat(64)], copied);
+  const taken = await takeContainerSnapshots(engine, [...old.map(({ Id }) => Id), 'f'.repeat(64)], copied);
   await docker('rm', '-f', ...old.map(({ Id }) => Id));
   await meanwhile();
   // The journal stores snapshots as JSON.

@@ -11,7 +11,7 @@ import { createInstanceFor } from './support/attempt.ts';
 import { findUnchanged, updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// Rows of the table of docs/contract.md 3.2; test/updater/compose/plan/files/plan-files.test.ts tests all rows.
+// Rows of the table of docs/contract.md 3.2; test/updater/compose/plan/files/create-prepared-plan.test.ts tests all rows.
 
 /** A run that finds nothing to do. */
 interface Idle extends ExpectedLog {

@@ -4,7 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { EngineApi } from '../../src/engine/engine-api.ts';
-import { isAtLeast, negotiateApiVersion, takesAllNetworks } from '../../src/engine/http/api-version.ts';
+import {
+  canCreateWithAllNetworks,
+  isAtLeast,
+  negotiateApiVersion,
+} from '../../src/engine/http/api-version.ts';
 import type { EngineErrorCode } from '../../src/engine/http/engine-error.ts';
 import { startEngine } from './http-engine.ts';
 import { frame } from './raw-engine.ts';
@@ -328,7 +332,7 @@ it.each([
   ['1.100', true],
   ['2.0', true],
 ])('API version %j accepts all networks in one request: %s', (version, expected) => {
-  expect(takesAllNetworks(version)).toBe(expected);
+  expect(canCreateWithAllNetworks(version)).toBe(expected);
 });
 
 it.each([

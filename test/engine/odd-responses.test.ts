@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { EngineApi } from '../../src/engine/engine-api.ts';
 import type { EngineTimeouts } from '../../src/engine/engine-calls.ts';
 import { EngineError, type EngineErrorCode } from '../../src/engine/http/engine-error.ts';
-import { linesOfStream } from '../../src/engine/http/lines.ts';
+import { decodeLines } from '../../src/engine/http/lines.ts';
 import { chunked, endOfChunks, frame, measured, type RawAnswer, startRawEngine } from './raw-engine.ts';
 import { type Question, questions, version } from './raw-requests.ts';
 
@@ -191,7 +191,7 @@ describe('a response that is too long', () => {
       for (let count = 0; count < 40; count++) yield piece;
     }
     const lines: number[] = [];
-    for await (const line of linesOfStream(endless())) lines.push(line.length);
+    for await (const line of decodeLines(endless())) lines.push(line.length);
     expect(lines).toEqual([1024 * 1024]);
   });
 

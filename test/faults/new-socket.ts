@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { parseLine } from '../../src/core/progress/log-line.ts';
+import { parseEventLine } from '../../src/core/progress/log-line.ts';
 import { judgeUpdated } from '../judge/judge.ts';
 import { judgeOutcome, judgeWords } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
@@ -27,7 +27,7 @@ async function ended(name: string): Promise<UpdateResult> {
     const durationMs = performance.now() - began;
     if (durationMs > endsWithinMs || (State.Status === 'exited' && HostConfig.RestartPolicy.Name === 'no')) {
       const { all: log } = await execa('docker', ['logs', name], { all: true });
-      const lines = log.split('\n').flatMap((line) => parseLine(line) ?? []);
+      const lines = log.split('\n').flatMap((line) => parseEventLine(line) ?? []);
       return { exitCode: State.Status === 'exited' ? State.ExitCode : -1, log, lines, durationMs };
     }
     await sleep(200);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { parseLine } from '../../src/core/progress/log-line.ts';
+import { parseEventLine } from '../../src/core/progress/log-line.ts';
 import { exitCodes } from '../../src/core/progress/outcome.ts';
 import { endingOf } from '../judge/log.ts';
 import { askEngine, type ContainerInspection } from '../rig/engine-api.ts';
@@ -42,7 +42,7 @@ export async function awaitComeback(subject: Pick<Subject, 'runs'>, run: Updater
           `the updater stays down with exit code ${State.ExitCode} and restart policy ${policy} (${RestartCount} restarts)`,
         ]);
       }
-      const lines = log.split('\n').flatMap((line) => parseLine(line) ?? []);
+      const lines = log.split('\n').flatMap((line) => parseEventLine(line) ?? []);
       const result = { exitCode: State.ExitCode, log, lines, durationMs: now - began };
       return result.exitCode === foundDead ? { ...result, exitCode: exitCodeTold(result) } : result;
     }

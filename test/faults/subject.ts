@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { parseLine } from '../../src/core/progress/log-line.ts';
+import { parseEventLine } from '../../src/core/progress/log-line.ts';
 import { type Look, look } from '../judge/look.ts';
 import { askEngine } from '../rig/engine-api.ts';
 import { type Instance, startInstance } from '../rig/instance.ts';
@@ -82,7 +82,7 @@ export class Subject {
       timeout: 180_000,
     });
     this.runs.push({ what: 'docker start', name, log: () => all });
-    const lines = all.split('\n').flatMap((line) => parseLine(line) ?? []);
+    const lines = all.split('\n').flatMap((line) => parseEventLine(line) ?? []);
     return { exitCode: exitCode ?? -1, log: all, lines, durationMs: performance.now() - began };
   }
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Release } from '../../src/core/release/channel.ts';
-import { listChannelFileLocations, readIfFound } from '../../src/feed/read-channel-file.ts';
+import { listChannelFileLocations, readAssetIfFound } from '../../src/feed/read-channel-file.ts';
 import { type Forge, startForge, text } from './forge.ts';
 
 const gitHub = 'https://api.github.com/repos/acme/svc/releases';
@@ -73,7 +73,7 @@ describe('a copy of the channel file', () => {
     const found: (string | null)[] = [];
     for (const file of place?.files ?? []) {
       const asking = { feed: place?.feed ?? feed, signal: AbortSignal.timeout(5_000) };
-      const bytes = file ? await readIfFound(file, asking) : null;
+      const bytes = file ? await readAssetIfFound(file, asking) : null;
       found.push(bytes && Buffer.from(bytes).toString());
     }
     return found;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { createArchiveHeader } from '../../src/core/files/archive-header.ts';
-import { openArchive } from '../../src/provenance/release-archive.ts';
+import { openReleaseArchive } from '../../src/provenance/release-archive.ts';
 import { archiveOf } from '../provenance/archive.ts';
 import { mutatedBytes } from './mutate.ts';
 import { release } from './proof.ts';
@@ -107,7 +107,7 @@ export const archives: Target<Buffer> = {
       assert.ok(error instanceof Error && error.constructor === Error && !('code' in error), String(error));
       return null;
     };
-    const archive = await openArchive(path).catch(refused);
+    const archive = await openReleaseArchive(path).catch(refused);
     if (archive === null) return;
     const parts: [string, Buffer][] = [];
     for (const [one, { size }] of archive.entries) {

@@ -2,8 +2,12 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { applyEdits } from '../../src/core/compose/edit.ts';
-import { type Assignment, createVariableEdit, parseAssignments } from '../../src/core/compose/env-file.ts';
-import { secretsOfEnvFiles } from '../../src/core/compose/secrets/project-secrets.ts';
+import {
+  createVariableEdit,
+  type EnvAssignment,
+  parseEnvAssignments,
+} from '../../src/core/compose/env-file.ts';
+import { findEnvFileSecrets } from '../../src/core/compose/secrets/project-secrets.ts';
 import type { SourceMappedText } from '../../src/core/compose/source-map.ts';
 import { createVariableLookup, listEnvFileValues } from '../../src/core/compose/variables.ts';
 import { UpdateError } from '../../src/core/errors/update-error.ts';
@@ -50,8 +54,8 @@ export const env: Target<{ texts: readonly string[]; key: string; value: string 
   check({ texts, key, value }) {
     const files = texts.map((text, at) => ({ path: `/${at}.env`, text }));
     // A file that compose rejects may contain a password, too.
-    secretsOfEnvFiles(files);
-    const before = files.map((file) => attempt(() => parseAssignments(file), isInvalid));
+    findEnvFileSecrets(files);
+    const before = files.map((file) => attempt(() => parseEnvAssignments(file), isInvalid));
     if (!before.every((found) => found !== null)) return;
     for (const [at, found] of before.entries()) expectInOrder(found, texts[at] ?? '');
     const lookup = createVariableLookup(files);
@@ -69,7 +73,7 @@ export const env: Target<{ texts: readonly string[]; key: string; value: string 
     const edited = files.map((file, at) => (at === holder ? { ...file, text: after } : file));
     // A name with spaces at the end of the file becomes invalid if a line follows: the edit reads the file again and
     // rejects it.
-    const again = attempt(() => parseAssignments({ path: '/', text: after }), isInvalid);
+    const again = attempt(() => parseEnvAssignments({ path: '/', text: after }), isInvalid);
     if (again === null && edit.start === text.length) return;
     const known = before[holder] ?? [];
     const place = known.findLastIndex((one) => one.key === key);
@@ -87,7 +91,7 @@ export const env: Target<{ texts: readonly string[]; key: string; value: string 
   },
 };
 
-function expectInOrder(found: readonly Assignment[], text: string): void {
+function expectInOrder(found: readonly EnvAssignment[], text: string): void {
   let done = 0;
   for (const { key, start, end, quote } of found) {
     assert.ok(done <= start && start <= end && end <= text.length);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { logLevels, type ProgressEvent, phases } from '../../src/core/progress/event.ts';
-import { formatLine, parseJsonLine, parseLine } from '../../src/core/progress/log-line.ts';
+import { formatEventLine, parseEventLine, parseJsonEventLine } from '../../src/core/progress/log-line.ts';
 import { outcomes } from '../../src/core/progress/outcome.ts';
-import { linesOfStream, logText } from '../../src/engine/http/lines.ts';
+import { decodeLines, decodeLog } from '../../src/engine/http/lines.ts';
 import { createRun, RunRecord } from '../../src/server/run/run-record.ts';
 import { parseRun } from '../../src/wire/api-client/parse-responses.ts';
 import { frame } from '../engine/raw-engine.ts';
@@ -76,7 +76,7 @@ const words = [
   '+275760-09-13',
   '"__proto__":{"x":1},',
 ];
-const logLine = mutatedText(fc.oneof(events.map(formatLine), jsonLine), words);
+const logLine = mutatedText(fc.oneof(events.map(formatEventLine), jsonLine), words);
 
 /** Arbitrary log lines, through the engine's frames into the record of a run. */
 export const logs: Target<{ lines: string[]; isFramed: boolean; cuts: number[] }> = {
@@ -90,10 +90,10 @@ export const logs: Target<{ lines: string[]; isFramed: boolean; cuts: number[] }
       createRun({ id: 'a', from: null, to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
     );
     const read: string[] = [];
-    for await (const line of linesOfStream(logText(chunksOf(pieces(sent, cuts))))) {
+    for await (const line of decodeLines(decodeLog(chunksOf(pieces(sent, cuts))))) {
       read.push(line);
-      const json = parseJsonLine(line);
-      const event = json?.event ?? parseLine(line);
+      const json = parseJsonEventLine(line);
+      const event = json?.event ?? parseEventLine(line);
       if (event) expectEvent(event);
       const { hasEnded, run } = record;
       if (event) record.add(event, json?.fields);
@@ -114,8 +114,8 @@ function expectEvent(event: ProgressEvent): void {
   expectPlain(event);
   assert.equal(new Date(event.time).toISOString(), event.time);
   assert.ok(event.percent === undefined || (event.percent >= 0 && event.percent <= 100));
-  const line = formatLine(event);
-  assert.deepEqual(parseLine(line), event);
+  const line = formatEventLine(event);
+  assert.deepEqual(parseEventLine(line), event);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may be left
   assert.doesNotMatch(line, /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/);
 }

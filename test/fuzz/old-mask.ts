@@ -195,7 +195,7 @@ const urlCredentials =
 
 /**
  * The filter for every line of the log (docs/contract.md 6.6): values of 8 or more characters, or of 4 or more if the
- * key looks secret, become `***` in every encoding (see decodedReadingsOf). The user name and password of any URL are
+ * key looks secret, become `***` in every encoding (see decodeLine). The user name and password of any URL are
  * also masked.
  */
 export function createOldMask({

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { getParsedComposeFile } from '../../src/core/compose/compose-file.ts';
 import { applyEditsToDraft, createDraft } from '../../src/core/compose/draft.ts';
-import type { Edit } from '../../src/core/compose/edit.ts';
+import type { TextEdit } from '../../src/core/compose/edit.ts';
 import { isPinShared, requirePin } from '../../src/core/compose/pins/find-pin.ts';
 import type { Pin } from '../../src/core/compose/pins/pin.ts';
-import { planPinEdits, updatedReference } from '../../src/core/compose/pins/plan-pin-edits.ts';
+import { planPinEdits, updatedReferenceOf } from '../../src/core/compose/pins/plan-pin-edits.ts';
 import { listProjectFiles, type ProjectFiles } from '../../src/core/compose/project-files.ts';
 import {
+  findProjectSecrets,
+  listPossibleSecretFiles,
   listUnmaskedTexts,
-  secretFilesOf,
-  secretsOfProject,
 } from '../../src/core/compose/secrets/project-secrets.ts';
 import { UpdateError } from '../../src/core/errors/update-error.ts';
 import { movedTag, plannedTarget } from '../core/compose/pins/updated-tag.ts';
@@ -55,10 +55,10 @@ const pinIn = (files: ProjectFiles, service: string) => attempt(() => requirePin
 function edited(
   files: ProjectFiles,
   found: readonly Pin[],
-): { edits: Edit[]; runs: Map<string, string> } | null {
+): { edits: TextEdit[]; runs: Map<string, string> } | null {
   const moves = found.map((pin) => ({ pin, tag: movedTag(pin.tag, target), digest: digestOf('99.9.9') }));
   const edits = attempt(() => planPinEdits(files, moves), isRefusal);
-  return edits && { edits, runs: new Map(moves.map((move) => [move.pin.service, updatedReference(move)])) };
+  return edits && { edits, runs: new Map(moves.map((move) => [move.pin.service, updatedReferenceOf(move)])) };
 }
 
 /** Files edited by a user are parsed or rejected, and an edit changes only the requested pin. */
@@ -68,8 +68,8 @@ export const composeFiles: Target<Layout> = {
   cases: mutatedLayout,
   check(texts) {
     const files = project(texts);
-    secretsOfProject(files);
-    secretFilesOf(files);
+    findProjectSecrets(files);
+    listPossibleSecretFiles(files);
     listUnmaskedTexts(files);
     const found = ['app', 'worker'].flatMap((service) => pinIn(files, service) ?? []);
     for (const { resolved, referenceText } of found) {

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { parseReleaseFile } from '../../src/provenance/release-file.ts';
 import type { Trust } from '../../src/provenance/trust.ts';
-import { Unproven, verifyRelease } from '../../src/provenance/verify-release.ts';
+import { UnverifiedError, verifyRelease } from '../../src/provenance/verify-release.ts';
 import { publisher } from '../provenance/sign.ts';
 import { jsonWords, mutatedBytes, mutatedJson, mutatedText } from './mutate.ts';
 import { attempt, expectPlain, type Target } from './target.ts';
@@ -110,7 +110,7 @@ export const proofs: Target<Signed> = {
       assert.ok(genuine.has(file.toString('hex')), 'bytes that nobody has signed are proven');
       assert.equal(read.version, 'v1.5.0');
     } catch (error) {
-      if (!(error instanceof Unproven)) throw error;
+      if (!(error instanceof UnverifiedError)) throw error;
     }
   },
 };

@@ -7,12 +7,12 @@ import fc from 'fast-check';
 import { UpdateError } from '../../src/core/errors/update-error.ts';
 import {
   readRestorePoint,
-  restorePointLocation,
+  restorePointLocationOf,
   type SavedRestorePoint,
 } from '../../src/updater/data/restore-point.ts';
 import {
   formatPendingMessage,
-  isHalfDone,
+  hasMixedVersions,
   type JournalData,
   journalOutcomeFactsOf,
   readJournal,
@@ -132,7 +132,7 @@ function expectJournal(data: JournalData): void {
   for (const { policy } of point?.policies ?? []) assert.match(policy, /^[a-z-]+(?::\d+)?$/);
   assert.match(data.run, runNamePattern);
   // A report reads all of the journal.
-  isHalfDone(data);
+  hasMixedVersions(data);
   assert.equal(typeof formatPendingMessage(data), 'string');
   journalOutcomeFactsOf(data);
 }
@@ -176,7 +176,7 @@ export const points: Target<string> = {
   end,
   async check(text) {
     const home = await directory();
-    const place = restorePointLocation(join(home, '.svc-updater', 'restore', run), { directory: home });
+    const place = restorePointLocationOf(join(home, '.svc-updater', 'restore', run), { directory: home });
     await writeFile(join(place.directory, 'point.json'), text, { mode: 0o600 });
     const read = await readRestorePoint(place).catch((error) => {
       if (error instanceof UpdateError && error.code === 'restore-point-damaged') return null;

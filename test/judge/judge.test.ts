@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseLine } from '../../src/core/progress/log-line.ts';
+import { parseEventLine } from '../../src/core/progress/log-line.ts';
 import type { ContainerState, FileState } from '../rig/snapshot.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import { changeFiles, judgeEachFile } from './files.ts';
@@ -104,7 +104,7 @@ function run(exitCode: number, ...lines: string[]): UpdateResult {
   return {
     exitCode,
     log,
-    lines: log.split('\n').flatMap((line) => parseLine(line) ?? []),
+    lines: log.split('\n').flatMap((line) => parseEventLine(line) ?? []),
     durationMs: 1,
   };
 }

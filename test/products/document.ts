@@ -2,7 +2,7 @@ import { svcProduct } from '../../src/core/names/product.ts';
 import type { ModelService } from '../../src/engine/cli/compose.ts';
 import type { Container } from '../../src/engine/objects/container.ts';
 import { composeLabels } from '../../src/engine/objects/labels.ts';
-import { type EvaluatedData, evaluateData } from '../../src/updater/data/selection/evaluate-data.ts';
+import { type EvaluatedData, evaluateDataSettings } from '../../src/updater/data/selection/evaluate-data.ts';
 import { container } from '../build.ts';
 import { type Form, ofRelease, type Product, type Service } from './product.ts';
 
@@ -47,9 +47,9 @@ export function pointRowOf(product: Product): string[] {
 
 const judged = (
   { services, shared = {}, moved }: Product,
-  said: Parameters<typeof evaluateData>[0]['said'],
+  said: Parameters<typeof evaluateDataSettings>[0]['said'],
 ): EvaluatedData =>
-  evaluateData({
+  evaluateDataSettings({
     model: {
       name: 'tried',
       services: Object.fromEntries(

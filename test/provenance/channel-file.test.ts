@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import {
   type ChannelFile,
   findRecall,
-  isExpired,
+  isChannelFileExpired,
   isRecalled,
   isSecurityUpdateNeeded,
   parseChannelFile,
   rolloutPositionOf,
   verifyChannelFile,
 } from '../../src/provenance/channel-file.ts';
-import { Unproven } from '../../src/provenance/verify-release.ts';
+import { UnverifiedError } from '../../src/provenance/verify-release.ts';
 import { publisher } from './sign.ts';
 
 const recall = { version: 'v1.4.0', why: 'It deletes uploads.', url: 'https://svc.test/v1.4.0' };
@@ -71,7 +71,7 @@ describe('a channel file', () => {
       ...told,
       signer: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
-    await expect(proven(publisher().key, 'svc')).rejects.toThrow(Unproven);
+    await expect(proven(publisher().key, 'svc')).rejects.toThrow(UnverifiedError);
     await expect(proven(anna.key, 'acme')).rejects.toThrow('a channel file of svc, not of acme');
     const release = bytesOf({ ...told, version: 'v1.5.0', recalled: undefined });
     const asRelease = verifyChannelFile(
@@ -87,7 +87,7 @@ describe('a channel file', () => {
 describe('the rules of a channel file', () => {
   it('expire at the second of the field expires', () => {
     const at = Date.parse(told.expires);
-    expect([at - 1, at].map((now) => isExpired(told, now))).toEqual([false, true]);
+    expect([at - 1, at].map((now) => isChannelFileExpired(told, now))).toEqual([false, true]);
   });
 
   it.each<[string, boolean]>([

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { createArchiveHeader } from '../../src/core/files/archive-header.ts';
-import { openArchive } from '../../src/provenance/release-archive.ts';
+import { openReleaseArchive } from '../../src/provenance/release-archive.ts';
 import { archiveOf } from './archive.ts';
 
 const blob = (digit: string) => `blobs/sha256/${digit.repeat(64)}`;
@@ -29,7 +29,7 @@ async function fileOf(bytes: Buffer): Promise<string> {
 }
 
 async function opened(bytes: Buffer) {
-  const archive = await openArchive(await fileOf(bytes));
+  const archive = await openReleaseArchive(await fileOf(bytes));
   onTestFinished(() => archive.close());
   return archive;
 }
@@ -126,14 +126,14 @@ test.for([
     'more than 2000 entries',
   ],
 ] as const)('openArchive rejects an invalid archive: %s', async ([, bytes, why]) => {
-  await expect(openArchive(await fileOf(bytes))).rejects.toThrow(why);
+  await expect(openReleaseArchive(await fileOf(bytes))).rejects.toThrow(why);
 });
 
 test('openArchive rejects archives over 8 GiB and directories', async () => {
   const path = await fileOf(archiveOf(whole));
   await truncate(path, 8 * 1024 ** 3);
-  await expect(openArchive(path)).rejects.toThrow('larger than 8 GiB');
-  await expect(openArchive(tmpdir())).rejects.toThrow('it is not a regular file');
+  await expect(openReleaseArchive(path)).rejects.toThrow('larger than 8 GiB');
+  await expect(openReleaseArchive(tmpdir())).rejects.toThrow('it is not a regular file');
   await symlink('nowhere', `${path}.link`);
-  await expect(openArchive(`${path}.link`)).rejects.toThrow('ENOENT');
+  await expect(openReleaseArchive(`${path}.link`)).rejects.toThrow('ENOENT');
 });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseTrust, type Trust } from '../../src/provenance/trust.ts';
-import { Unproven, verifyRelease } from '../../src/provenance/verify-release.ts';
+import { UnverifiedError, verifyRelease } from '../../src/provenance/verify-release.ts';
 import { publisher } from './sign.ts';
 
 const digest = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
@@ -61,7 +61,7 @@ describe('a release', () => {
     for (let at = 0; at < file.length; at++) {
       const other = Buffer.from(file);
       other[at] = (other[at] ?? 0) ^ 1;
-      await expect(proven({ file: other, bundle }), String(at)).rejects.toThrow(Unproven);
+      await expect(proven({ file: other, bundle }), String(at)).rejects.toThrow(UnverifiedError);
     }
   });
 
@@ -106,7 +106,7 @@ describe('a release', () => {
       'files.a must be sha256',
     ],
   ])('is rejected if signed %s', async (_, given, why) => {
-    await expect(proven(given)).rejects.toThrow(Unproven);
+    await expect(proven(given)).rejects.toThrow(UnverifiedError);
     await expect(proven(given)).rejects.toThrow(why);
   });
 });
@@ -167,7 +167,7 @@ describe('a release that a workflow signed without a key', () => {
       'not with a key',
     ],
   ])('is rejected %s', async (_, attempt, why) => {
-    await expect(attempt()).rejects.toThrow(Unproven);
+    await expect(attempt()).rejects.toThrow(UnverifiedError);
     await expect(attempt()).rejects.toThrow(why);
   });
 });

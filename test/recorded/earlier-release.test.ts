@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { parseJsonLine, parseLine } from '../../src/core/progress/log-line.ts';
+import { parseEventLine, parseJsonEventLine } from '../../src/core/progress/log-line.ts';
 import { defaultServerTiming, type ServerTiming } from '../../src/server/contract/timing.ts';
 import { createRun, RunRecord } from '../../src/server/run/run-record.ts';
 import { StateStore } from '../../src/server/store/state-store.ts';
@@ -15,8 +15,8 @@ it.each(logs)('a log of the updater 1.0.0 results in the recorded run: $name', (
   const { id, from, to, startedAt } = run;
   const record = new RunRecord(createRun({ id, from, to, startedAt }));
   for (const line of log) {
-    const json = parseJsonLine(line);
-    const event = json?.event ?? parseLine(line);
+    const json = parseJsonEventLine(line);
+    const event = json?.event ?? parseEventLine(line);
     if (event !== null) record.add(event, json?.fields);
   }
   expect(record.run).toEqual(run);

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
-import { parseAssignments } from '../../src/core/compose/env-file.ts';
+import { parseEnvAssignments } from '../../src/core/compose/env-file.ts';
 import { interpolate } from '../../src/core/compose/interpolation.ts';
 import { createSourceMappedText } from '../../src/core/compose/source-map.ts';
 import { createVariableLookup } from '../../src/core/compose/variables.ts';
@@ -156,7 +156,7 @@ export function ours({ envFiles, templates }: Question): Answer {
     const lookup = createVariableLookup(files);
     for (const [i, file] of files.entries()) {
       // Compose resolves each assignment, even if a later assignment overrides it.
-      for (const { key, end, quote } of parseAssignments(file)) {
+      for (const { key, end, quote } of parseEnvAssignments(file)) {
         const above = { ...file, text: file.text.slice(0, end) + quote };
         createVariableLookup([...files.slice(0, i), above])(key);
       }

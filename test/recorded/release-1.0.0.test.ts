@@ -7,11 +7,11 @@ import { defaultServerTiming } from '../../src/server/contract/timing.ts';
 import { StateStore } from '../../src/server/store/state-store.ts';
 import {
   readRestorePoint,
-  restorePointLocation,
+  restorePointLocationOf,
   writeRestorePoint,
 } from '../../src/updater/data/restore-point.ts';
 import { Journal, readJournal } from '../../src/updater/run/state/journal.ts';
-import { readRecord } from '../../src/updater/swarm/record/stack-record.ts';
+import { readStackRecord } from '../../src/updater/swarm/record/stack-record.ts';
 import { engineThat } from '../build-plan.ts';
 import { HostDouble } from '../rig/host-double/host-double.ts';
 
@@ -43,7 +43,7 @@ it('the journal of release 1.0.0 is read and written with the same bytes', async
 
 it('the record of a restore point of release 1.0.0 is read and written with the same bytes', async () => {
   const directory = await directoryWith('point.json');
-  const place = restorePointLocation(directory, { directory: '/opt/svc' });
+  const place = restorePointLocationOf(directory, { directory: '/opt/svc' });
   const point = await readRestorePoint(place);
   const text = await readFile(fixture('point.json'), 'utf8');
   expect(point).toEqual(JSON.parse(text).point);
@@ -87,7 +87,7 @@ it('the record of a stack of release 1.0.0 is read', async () => {
   const spec = JSON.parse(readFileSync(fixture('stack.json'), 'utf8'));
   const config = { ID: 'config', Version: { Index: 1 }, Spec: spec };
   const engine = await engineThat((_, to) => to.end(JSON.stringify([config])));
-  const found = await readRecord(engine, 'svc');
+  const found = await readStackRecord(engine, 'svc');
   expect(found?.data).toEqual(JSON.parse(Buffer.from(spec.Data, 'base64').toString()));
   expect(found?.labels).toEqual({
     ...{ run: '20261125T100000Z', holder: 'h1', container: 'c1', node: 'n1', started: true, beat: 7 },

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { execa } from 'execa';
 import type { ProgressEvent } from '../../src/core/progress/event.ts';
-import { parseLine } from '../../src/core/progress/log-line.ts';
+import { parseEventLine } from '../../src/core/progress/log-line.ts';
 import { engineSocket } from './engine-api.ts';
 
 /** SECURITY.md, "Minimum required privileges": options of `docker run`. */
@@ -118,7 +118,7 @@ export class UpdaterRun {
       throw new Error(`docker run did not end by itself: ${originalMessage}\n${this.log}`);
     const lines = this.log
       .split('\n')
-      .map((line) => parseLine(line))
+      .map((line) => parseEventLine(line))
       .filter((event) => event !== null);
     return { exitCode, log: this.log, lines, durationMs: performance.now() - started };
   }

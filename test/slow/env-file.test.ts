@@ -5,7 +5,7 @@ import { execa } from 'execa';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { applyEdits } from '../../src/core/compose/edit.ts';
-import { createVariableEdit, parseAssignments } from '../../src/core/compose/env-file.ts';
+import { createVariableEdit, parseEnvAssignments } from '../../src/core/compose/env-file.ts';
 import { interpolate } from '../../src/core/compose/interpolation.ts';
 import { createSourceMappedText } from '../../src/core/compose/source-map.ts';
 import { createVariableLookup } from '../../src/core/compose/variables.ts';
@@ -94,7 +94,7 @@ function mentioning(name: string, envFiles: readonly string[]): Set<string> {
   for (let size = 0; size < found.size; ) {
     size = found.size;
     for (const text of envFiles) {
-      for (const { key, start, end } of parseAssignments({ path: '', text })) {
+      for (const { key, start, end } of parseEnvAssignments({ path: '', text })) {
         if ([...found].some((other) => text.slice(start, end).includes(other))) found.add(key);
       }
     }
@@ -111,7 +111,7 @@ function missesLater({ envFiles }: Question): boolean {
     const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
     const last = createVariableLookup(files);
     for (const file of files) {
-      for (const { start, end, quote } of parseAssignments(file)) {
+      for (const { start, end, quote } of parseEnvAssignments(file)) {
         const template = createSourceMappedText(file.text.slice(start, end), file.path, start, {
           via: 'text',
         });
@@ -126,8 +126,8 @@ function missesLater({ envFiles }: Question): boolean {
 
 function endsInName(text: string): boolean {
   try {
-    const ended = parseAssignments({ path: '', text: `${text}=` });
-    return parseAssignments({ path: '', text }).length < ended.length && ended.at(-1)?.key !== '';
+    const ended = parseEnvAssignments({ path: '', text: `${text}=` });
+    return parseEnvAssignments({ path: '', text }).length < ended.length && ended.at(-1)?.key !== '';
   } catch {
     return true;
   }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { englishTexts } from '../../src/presentation/english.ts';
 import { formatAutomaticSettings, formatAutomaticUpdate } from '../../src/presentation/present-status.ts';
-import { wordingOf } from '../../src/presentation/wording.ts';
-import { createAutomaticChoice, savedSettingsOf } from '../../src/web/model/settings-draft.ts';
+import { createWording } from '../../src/presentation/wording.ts';
+import { createAutomaticSettingsBody, savedSettingsOf } from '../../src/web/model/settings-draft.ts';
 import { automaticOf, statusOf } from './state.ts';
 
 // A Friday. The texts use the reader's time zone, here the time zone of the tests.
@@ -15,7 +15,7 @@ describe('the text about automatic updates', () => {
   const at = (nextAt: string, hour = 10) =>
     formatAutomaticUpdate(
       statusOf({ automatic: automaticOf({ nextAt }) }),
-      wordingOf(englishTexts, new Date(2026, 10, 20, hour).getTime()),
+      createWording(englishTexts, new Date(2026, 10, 20, hour).getTime()),
     );
 
   it.each([
@@ -47,7 +47,7 @@ describe('the text about automatic updates', () => {
     ],
   ])('states why no update starts: %j', (automatic, text) => {
     expect(
-      formatAutomaticUpdate(statusOf({ automatic: automatic as never }), wordingOf(englishTexts, now)),
+      formatAutomaticUpdate(statusOf({ automatic: automatic as never }), createWording(englishTexts, now)),
     ).toEqual(text);
   });
 });
@@ -65,7 +65,7 @@ describe('the settings of automatic updates', () => {
       expect.stringMatching(/^The next automatic update can start \w+ after .* \(Moon\/Tycho\)\.$/),
     ],
   ])('show when the next update can start (%#)', (automatic, text) => {
-    expect(formatAutomaticSettings(automatic, wordingOf(englishTexts, now))).toEqual(text);
+    expect(formatAutomaticSettings(automatic, createWording(englishTexts, now))).toEqual(text);
   });
 
   it('convert days to hours and send only changed settings', () => {
@@ -76,8 +76,8 @@ describe('the settings of automatic updates', () => {
       age: '3',
     });
     expect(savedSettingsOf(statusOf())).toEqual({ channel: 'stable' });
-    expect(createAutomaticChoice({ channel: 'canary', from: '03:00' })).toEqual({ from: '03:00' });
-    expect(createAutomaticChoice({ age: '1.5' })).toEqual({ minAgeHours: 36 });
-    expect(createAutomaticChoice({ age: '' })).toEqual({ minAgeHours: 0 });
+    expect(createAutomaticSettingsBody({ channel: 'canary', from: '03:00' })).toEqual({ from: '03:00' });
+    expect(createAutomaticSettingsBody({ age: '1.5' })).toEqual({ minAgeHours: 36 });
+    expect(createAutomaticSettingsBody({ age: '' })).toEqual({ minAgeHours: 0 });
   });
 });

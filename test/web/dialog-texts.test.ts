@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { englishTexts } from '../../src/presentation/english.ts';
-import { wordingOf } from '../../src/presentation/wording.ts';
+import { createWording } from '../../src/presentation/wording.ts';
 import type { VNode, VNodeChild } from '../../src/web/dom/vnode.ts';
 import { selectDialogPresentation } from '../../src/web/model/dialog-presentation.ts';
 import type { PageAction, PageState } from '../../src/web/model/page-state.ts';
-import type { DialogContext, LocalState } from '../../src/web/views/components.ts';
+import type { DialogContext, DialogState } from '../../src/web/views/components.ts';
 import { applyConfirmation, renderDialogContent } from '../../src/web/views/dialog-content.ts';
 import { renderHistorySection } from '../../src/web/views/history-section.ts';
-import type { BlockingJob, OfferedSetting, Run, Status } from '../../src/wire/status.ts';
+import type { BlockingJob, NewReleaseSetting, Run, Status } from '../../src/wire/status.ts';
 import {
   begin,
   endedRun,
@@ -28,7 +28,7 @@ import {
 interface Look {
   /** Milliseconds since the page was opened; by default one second for each action. */
   now?: number;
-  local?: LocalState;
+  local?: DialogState;
 }
 
 const begun = Date.parse(begin);
@@ -487,9 +487,9 @@ it.each<[string, PageAction, string]>([
     'Update when idle | Check again | Update anyway…',
   ],
 ])('%s has fields for the new settings without a value', (_, told, buttons) => {
-  const changes: LocalState[] = [];
-  const local: LocalState = { values: { SMTP_HOST: 'mail', SMTP_PORT: '' }, lacking: 'SMTP_HOST' };
-  const context = { ...contextOf(local), set: (change: LocalState) => void changes.push(change) };
+  const changes: DialogState[] = [];
+  const local: DialogState = { values: { SMTP_HOST: 'mail', SMTP_PORT: '' }, lacking: 'SMTP_HOST' };
+  const context = { ...contextOf(local), set: (change: DialogState) => void changes.push(change) };
   const [, body, actions] = nodesAt(stateAfter(told), 0, context);
   expect(found('button', actions).map(textOf).join(' | ')).toBe(buttons);
   expect(found('label', body).map(textOf)).toEqual([
@@ -534,14 +534,14 @@ it('a dialog has no start or rollback button while a request is pending', () => 
   expect(buttonsAfter(pressed, { kind: 'closed' })).toEqual([]);
 });
 
-function setting(name: string, more: Partial<OfferedSetting>): OfferedSetting {
+function setting(name: string, more: Partial<NewReleaseSetting>): NewReleaseSetting {
   const usual = { required: true, secret: false, default: null, generated: false, isSet: false };
   return { name, description: '', ...usual, ...more };
 }
 
 const ignore = () => {};
-const contextOf = (local: LocalState): DialogContext => ({
-  t: wordingOf(englishTexts, begun),
+const contextOf = (local: DialogState): DialogContext => ({
+  t: createWording(englishTexts, begun),
   local,
   settingsUrl: '/settings',
   reportUrl: '/report',
@@ -554,7 +554,7 @@ const contextOf = (local: LocalState): DialogContext => ({
 function nodesAt(state: PageState, now: number, context: DialogContext): readonly VNodeChild[] {
   const server = state.clock === null ? null : state.clock.server + now - state.clock.counter;
   const page = { now, dismissed: new Set<string>(), backupPage: '/backups' };
-  const shown = selectDialogPresentation(state, page, wordingOf(englishTexts, server));
+  const shown = selectDialogPresentation(state, page, createWording(englishTexts, server));
   return renderDialogContent(applyConfirmation(shown, context), { closing: 'Close', close: ignore }, context);
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { englishTexts } from '../../src/presentation/english.ts';
 import type { Presentation } from '../../src/presentation/presentation-parts.ts';
-import { wordingOf } from '../../src/presentation/wording.ts';
+import { createWording } from '../../src/presentation/wording.ts';
 import { selectDialogPresentation } from '../../src/web/model/dialog-presentation.ts';
 import type { PageAction } from '../../src/web/model/page-state.ts';
 import { computeServerTime } from '../../src/web/model/server-clock.ts';
@@ -24,7 +24,7 @@ import {
 
 function viewAfter(told: PageAction[], now = told.length * 1000, closed: string[] = []): Presentation {
   const state = stateAfter(...told);
-  const t = wordingOf(englishTexts, computeServerTime(state.clock, now));
+  const t = createWording(englishTexts, computeServerTime(state.clock, now));
   return selectDialogPresentation(state, { now, dismissed: new Set(closed) }, t);
 }
 const partOf = ({ parts }: Presentation, kind: string) => parts.find((part) => part && part.kind === kind);

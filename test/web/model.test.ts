@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { createProduct } from '../../src/core/names/product.ts';
 import { englishTexts } from '../../src/presentation/english.ts';
-import { formatCodeText, formatElapsedTime, wordingOf } from '../../src/presentation/wording.ts';
+import { createWording, formatCodeText, formatElapsedTime } from '../../src/presentation/wording.ts';
 import { formatLogLine, formatRunReport } from '../../src/web/model/run-report.ts';
-import { type PollingConditions, scheduleRequests } from '../../src/web/model/schedule.ts';
+import { type PollingConditions, planRequests } from '../../src/web/model/schedule.ts';
 import { advanceServerClock, computeServerTime } from '../../src/web/model/server-clock.ts';
 import { DismissedRunStorage, storeReloadHandover, takeReloadHandover } from '../../src/web/model/storage.ts';
-import { setTexts, texts } from '../../src/web/texts.ts';
+import { getTexts, setTexts } from '../../src/web/texts.ts';
 import { endedRun } from './state.ts';
 
 describe('requests', () => {
@@ -32,7 +32,7 @@ describe('requests', () => {
     [{ openRun: 'a', isDialogOpen: true }, null, 'a'],
     [{ openRun: 'a', isDialogOpen: true, isDue: true }, 0, 'a'],
   ])('are scheduled: %j', (change, askAt, follow) => {
-    expect(scheduleRequests({ ...calm, ...change })).toEqual({ askAt, follow });
+    expect(planRequests({ ...calm, ...change })).toEqual({ askAt, follow });
   });
 });
 
@@ -42,14 +42,14 @@ describe('time', () => {
     expect(computeServerTime(clock, 2_500)).toBe(Date.parse('2026-11-20T10:00:02.000Z'));
     expect(advanceServerClock('soon', 900, clock)).toBe(clock);
     expect(computeServerTime(null, 1)).toBeNull();
-    const { age } = wordingOf(englishTexts, computeServerTime(clock, 500));
+    const { age } = createWording(englishTexts, computeServerTime(clock, 500));
     expect(age('2026-11-20T09:00:00.000Z')).toBe('1 h');
     expect(age('2026-11-20T11:00:00.000Z')).toBe('0 s');
-    expect([age(null), age('soon'), wordingOf(englishTexts, null).age('2026-11-20T09:00:00.000Z')]).toEqual([
-      '',
-      '',
-      '',
-    ]);
+    expect([
+      age(null),
+      age('soon'),
+      createWording(englishTexts, null).age('2026-11-20T09:00:00.000Z'),
+    ]).toEqual(['', '', '']);
   });
 
   it('is formatted as elapsed time', () => {
@@ -135,10 +135,10 @@ describe('texts', () => {
 
   it('are replaced individually, also in nested objects', () => {
     setTexts({ product: 'Acme', outcomes: { failed: 'misslungen' }, updateNow: 'Jetzt' });
-    expect(texts()).toMatchObject({ product: 'Acme', updateNow: 'Jetzt', cancel: 'Cancel' });
-    expect(texts().outcomes).toMatchObject({ failed: 'misslungen', updated: 'updated' });
+    expect(getTexts()).toMatchObject({ product: 'Acme', updateNow: 'Jetzt', cancel: 'Cancel' });
+    expect(getTexts().outcomes).toMatchObject({ failed: 'misslungen', updated: 'updated' });
     setTexts({ product: createProduct({ name: 'larder' }) });
-    expect(texts()).toMatchObject({ product: 'larder', updateNow: 'Jetzt' });
+    expect(getTexts()).toMatchObject({ product: 'larder', updateNow: 'Jetzt' });
     setTexts({
       product: 'svc',
       outcomes: { failed: 'failed' },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ObjectSchema } from '../../src/wire/fields.ts';
+import type { ObjectSchema } from '../../src/wire/response-fields.ts';
 import * as shapes from '../../src/wire/status.ts';
 import { expectValid } from '../server/http/send-request.ts';
 

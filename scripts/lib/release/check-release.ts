@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { openArchive } from '../../../src/provenance/release-archive.ts';
+import { openReleaseArchive } from '../../../src/provenance/release-archive.ts';
 import type { ReleaseFile } from '../../../src/provenance/release-file.ts';
 import type { Trust } from '../../../src/provenance/trust.ts';
 import { type ExpectedRelease, verifyRelease } from '../../../src/provenance/verify-release.ts';
@@ -52,7 +52,7 @@ interface Signed {
 }
 
 async function checkArchive(path: string, { file, bundle, told }: Signed): Promise<void> {
-  const archive = await openArchive(path);
+  const archive = await openReleaseArchive(path);
   try {
     if (!archive.file.equals(file) || archive.bundle !== bundle) throw new Error('it is of another release');
     for (const name of archive.entries.keys()) {

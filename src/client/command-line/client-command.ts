@@ -70,12 +70,12 @@ export const interruptedExitCode = 130;
 
 /** Invalid arguments. The message is printed with a reference to the help, and the exit code is 2. */
 export class CommandUsageError extends Error {
-  override readonly name = 'UsageError';
+  override readonly name = 'CommandUsageError';
 }
 
 /** Expected error of a command. Only its message is printed, without a stack trace. */
-export class Failure extends Error {
-  override readonly name = 'Failure';
+export class CommandFailedError extends Error {
+  override readonly name = 'CommandFailedError';
   readonly exitCode: number;
   /** Problem document that `--json` prints; null if there is none. */
   readonly problem: object | null;

@@ -1,6 +1,6 @@
 import {
   type ArgumentMessages,
-  describeWrongValue,
+  describeInvalidValue,
   parseArguments,
 } from '../../core/command-line/option-row.ts';
 import { type ClientCommand, type CommandArguments, CommandUsageError } from './client-command.ts';
@@ -19,14 +19,15 @@ export function parseClientCommand(
 ): ParsedClientCommand {
   const named = words[0] === 'help' ? [...words.slice(1), '--help'] : words;
   const command = findCommand(named, commands);
-  if (command === null) return withoutCommand(named, commands);
-  if (wantsHelp(named)) return { kind: 'help', command, group: command.name };
+  if (command === null) return parseWithoutCommand(named, commands);
+  if (isHelpRequested(named)) return { kind: 'help', command, group: command.name };
   const { args, mistakes } = readArgs(named.slice(command.name.split(' ').length), command);
   if (mistakes.length > 0) throw new CommandUsageError(mistakes.join('\n'));
   return { kind: 'run', command, args };
 }
 
-const wantsHelp = (words: readonly string[]): boolean => words.includes('--help') || words.includes('-h');
+const isHelpRequested = (words: readonly string[]): boolean =>
+  words.includes('--help') || words.includes('-h');
 
 /** Finds the command whose name is at the beginning of the words. */
 export const findCommand = (
@@ -38,11 +39,14 @@ export const findCommand = (
     return parts.every((part, at) => words[at] === part);
   }) ?? null;
 
-function withoutCommand(words: readonly string[], commands: readonly ClientCommand[]): ParsedClientCommand {
+function parseWithoutCommand(
+  words: readonly string[],
+  commands: readonly ClientCommand[],
+): ParsedClientCommand {
   const [first = ''] = words;
   const group = commands.some(({ name }) => name.startsWith(`${first} `)) ? first : '';
   const rest = group === '' ? words : words.slice(1);
-  if (wantsHelp(rest) || rest[0] === 'help') return { kind: 'help', command: null, group };
+  if (isHelpRequested(rest) || rest[0] === 'help') return { kind: 'help', command: null, group };
   if (group === '' && (first === '--version' || first === '-V')) return { kind: 'version' };
   const known = commands
     .map(({ name }) => name)
@@ -69,7 +73,7 @@ function readArgs(words: readonly string[], { options, arguments: wanted = [] }:
   for (const [name, row] of Object.entries(options)) {
     const { instead, isList, value: placeholder } = row;
     const texts = values.get(name) ?? [];
-    const wrong = texts.flatMap((text) => describeWrongValue(row, text) ?? []);
+    const wrong = texts.flatMap((text) => describeInvalidValue(row, text) ?? []);
     mistakes.push(...wrong.map((mistake) => `--${name} ${mistake}.`));
     if (texts.length > 0 && instead !== undefined && values.has(instead))
       mistakes.push(`--${instead} and --${name} cannot be combined.`);
@@ -78,7 +82,7 @@ function readArgs(words: readonly string[], { options, arguments: wanted = [] }:
   }
   for (const [at, { name, choices, isOptional }] of wanted.entries()) {
     const word = given[at];
-    const wrong = word === undefined || !choices ? null : describeWrongValue({ choices }, word);
+    const wrong = word === undefined || !choices ? null : describeInvalidValue({ choices }, word);
     if (wrong !== null) mistakes.push(`${name} ${wrong}.`);
     if (word === undefined && !isOptional)
       mistakes.push(`${name} is missing${choices ? `: ${choices.join(' or ')}` : ''}.`);

@@ -1,12 +1,12 @@
-import { type Product, svcProduct, toCapitals } from '../../core/names/product.ts';
+import { type Product, svcProduct, toVariablePrefix } from '../../core/names/product.ts';
 
 const namesOf = ({ name, containerName, feed }: Product) => ({
   /** Name of the product, which is also the client's command: `svc`. */
   name,
   /** Environment variables with the server address, the token and the address of the releases. */
-  url: `${toCapitals(name)}_URL`,
-  token: `${toCapitals(name)}_TOKEN`,
-  feed: `${toCapitals(name)}_FEED`,
+  url: `${toVariablePrefix(name)}_URL`,
+  token: `${toVariablePrefix(name)}_TOKEN`,
+  feed: `${toVariablePrefix(name)}_FEED`,
   /** File name of the client in a release. */
   asset: `${name}.mjs`,
   /** Name of the updater container, for `docker logs`. */

@@ -7,10 +7,10 @@ import {
   type ClientCommand,
   type CommandArguments,
   type CommandContext,
-  Failure,
+  CommandFailedError,
 } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
-import { createSession, requireAdminStatus } from '../connection/create-session.ts';
+import { createSession, requireStatusForAdmins } from '../connection/create-session.ts';
 import { createClientWording } from '../output/client-wording.ts';
 import { escapeResponseTexts, formatTable, joinLines } from '../output/text.ts';
 
@@ -60,12 +60,14 @@ async function run(context: CommandContext): Promise<number> {
   const choice = choiceOf(context.args);
   const session = createSession(context);
   const { reader, signal, stdout } = session;
-  let status = escapeResponseTexts(await requireAdminStatus(reader.status({ signal }), session));
+  let status = escapeResponseTexts(await requireStatusForAdmins(reader.status({ signal }), session));
   if (status.automatic !== null && choice !== null)
-    status = escapeResponseTexts(await requireAdminStatus(reader.setAutomatic(choice, { signal }), session));
+    status = escapeResponseTexts(
+      await requireStatusForAdmins(reader.setAutomatic(choice, { signal }), session),
+    );
   const { automatic } = status;
   if (automatic === null)
-    throw new Failure(
+    throw new CommandFailedError(
       3,
       `${getProductNames().name} ${status.version} does not support automatic updates. Update it first.`,
     );

@@ -3,11 +3,15 @@ import {
   findNextStepVersionAfterSuccess,
 } from '../../wire/derived/upgrade-path-position.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
-import { type ClientCommand, type CommandContext, Failure } from '../command-line/client-command.ts';
+import {
+  type ClientCommand,
+  type CommandContext,
+  CommandFailedError,
+} from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 import {
-  createInterruptedFailure,
-  createResultFailure,
+  createInterruptedError,
+  createRequestFailedError,
   createSession,
   type Session,
 } from '../connection/create-session.ts';
@@ -63,7 +67,7 @@ async function run(context: CommandContext): Promise<number> {
     run,
     timeout: defaultTimeoutSeconds,
     json: false,
-    endingOf: (run, status) => endingOfCancelled(run, status, nextLines),
+    endingOf: (run, status) => formatCancelResult(run, status, nextLines),
   });
   return exitCode;
 }
@@ -79,7 +83,7 @@ async function findCurrent(session: Session): Promise<ToldRun | null> {
     return run.outcome === null || findNextStepVersionAfterSuccess(run) !== null ? run : null;
   }
   if (answer.kind === 'problem' && answer.problem.status === 404) return null;
-  throw createResultFailure(answer, session);
+  throw createRequestFailedError(answer, session);
 }
 
 /**
@@ -91,15 +95,15 @@ async function cancel(session: Session): Promise<ToldRun | string> {
   for (let attempt = 1; ; attempt++) {
     const answer = await reader.cancel({ signal });
     if (answer.kind === 'ok') return answer.value;
-    if (signal.aborted) throw createInterruptedFailure();
-    if (answer.kind === 'logged-out') throw createResultFailure(answer, session);
+    if (signal.aborted) throw createInterruptedError();
+    if (answer.kind === 'logged-out') throw createRequestFailedError(answer, session);
     if (answer.kind === 'problem') {
       const { status, detail } = answer.problem;
       if (status === 409) return formatServerMessage(escapeControlCharacters(detail));
-      if (status < 500) throw createResultFailure(answer, session);
+      if (status < 500) throw createRequestFailedError(answer, session);
     }
     if (attempt === tries)
-      throw new Failure(
+      throw new CommandFailedError(
         1,
         `${explainFailedResult(answer, config)} It is unknown whether the server received the cancellation request.`,
       );
@@ -107,7 +111,7 @@ async function cancel(session: Session): Promise<ToldRun | string> {
   }
 }
 
-function endingOfCancelled(
+function formatCancelResult(
   run: Run,
   status: Status | null,
   nextLines: readonly string[],

@@ -1,6 +1,6 @@
 import type { ClientCommand, CommandContext } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
-import { createResultFailure, createSession } from '../connection/create-session.ts';
+import { createRequestFailedError, createSession } from '../connection/create-session.ts';
 import { timeoutOption, timeoutSecondsOf } from '../follow/follow-run-to-result.ts';
 import { followUpgradePath } from '../follow/follow-upgrade-path.ts';
 import { formatJsonLine } from '../output/text.ts';
@@ -28,7 +28,7 @@ async function run(context: CommandContext): Promise<number> {
     (json ? stderr : stdout).write('There have been no updates yet.\n');
     return 0;
   }
-  const failure = createResultFailure(answer, session);
+  const failure = createRequestFailedError(answer, session);
   // The command may have been started during the downtime of an update.
   if (answer.kind === 'none' && !signal.aborted)
     failure.message += `\n${getProductNames().name} is briefly unavailable during an update. Try again in a few seconds.`;

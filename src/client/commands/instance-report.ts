@@ -1,5 +1,9 @@
 import { writeFile } from 'node:fs/promises';
-import { type ClientCommand, type CommandContext, Failure } from '../command-line/client-command.ts';
+import {
+  type ClientCommand,
+  type CommandContext,
+  CommandFailedError,
+} from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 import { createSession, requireResponseValue } from '../connection/create-session.ts';
 
@@ -25,7 +29,7 @@ async function run(context: CommandContext): Promise<number> {
     return 0;
   }
   await writeFile(file, archive, { mode: 0o600, flag: 'wx' }).catch(({ code }: NodeJS.ErrnoException) => {
-    throw new Failure(1, `cannot write ${file} (${code})`);
+    throw new CommandFailedError(1, `cannot write ${file} (${code})`);
   });
   stderr.write(`Saved ${file}. Check its files for private data before you publish them.\n`);
   return 0;

@@ -7,18 +7,18 @@ import {
   type CommandContext,
   CommandUsageError,
 } from '../command-line/client-command.ts';
-import { requireAdminStatus, requireResponseValue } from '../connection/create-session.ts';
+import { requireResponseValue, requireStatusForAdmins } from '../connection/create-session.ts';
 import { createClientWording, formatDateTime } from '../output/client-wording.ts';
 import { formatPresentationParts } from '../output/status-lines.ts';
 import { escapeResponseTexts, formatJsonLine } from '../output/text.ts';
 import { createNoStartResult, problemReasonOf } from '../start/choose-start-target.ts';
-import { confirmStoppingJobs, promptLine, promptYesNo } from '../start/confirm-start.ts';
+import { promptForInput, promptToStopJobs, promptYesNo } from '../start/confirm-start.ts';
 import {
   createStartOptions,
   createStartSession,
   printNoStartResult,
   type StartSession,
-  startAndFollow,
+  startAndFollowRun,
 } from '../start/start-run.ts';
 
 export const instanceRollbackCommand: ClientCommand = {
@@ -38,12 +38,12 @@ export const instanceRollbackCommand: ClientCommand = {
 async function run(context: CommandContext): Promise<number> {
   const session = createStartSession(context, 'rollback');
   const { reader, signal, stdout, tell, json } = session;
-  const status = await requireAdminStatus(reader.status({ signal }), session);
+  const status = await requireStatusForAdmins(reader.status({ signal }), session);
   const refusal = (problem: Problem) =>
     createNoStartResult(problemReasonOf(problem), status, problem, 'rollback');
   tell('Checking the restore point…');
   const told = await reader.rollbackOffer({ signal });
-  const problem = refused(told);
+  const problem = refusalProblemOf(told);
   if (problem !== null) return printNoStartResult(session, refusal(problem));
   const offer = await requireResponseValue(Promise.resolve(told), session);
   if (json) stdout.write(formatJsonLine({ event: 'rollback', data: offer }));
@@ -52,29 +52,29 @@ async function run(context: CommandContext): Promise<number> {
   const { parts } = presentRollback({ from, to, at, ...more }, { version: status.version, jobs: [] }, t);
   tell(`Roll back from ${from ?? status.version} to ${to}, with the data saved at ${formatDateTime(at)}`);
   tell(...formatPresentationParts(parts, t));
-  if (!(await agreeTwice(session, escapeResponseTexts(offer), escapeResponseTexts(status)))) {
+  if (!(await confirmTwice(session, escapeResponseTexts(offer), escapeResponseTexts(status)))) {
     tell('The rollback was not started.');
     return 3;
   }
   const ask = () => reader.rollback({ confirm: offer.to, ...session.order }, { signal });
-  return startAndFollow(session, { before: status.run?.id ?? null, ask, refusal });
+  return startAndFollowRun(session, { before: status.run?.id ?? null, ask, refusal });
 }
 
 /** Problem document of a refused request; null for any other response. */
-const refused = (answer: RequestResult<RollbackOffer>): Problem | null =>
+const refusalProblemOf = (answer: RequestResult<RollbackOffer>): Problem | null =>
   answer.kind === 'problem' && [404, 409, 429, 503].includes(answer.problem.status) ? answer.problem : null;
 
 /**
  * Prompts for confirmation and then for the version, so that no rollback is started by mistake.
  * @throws CommandUsageError without a terminal and without `--yes`
  */
-async function agreeTwice(session: StartSession, { to }: RollbackOffer, status: Status): Promise<boolean> {
+async function confirmTwice(session: StartSession, { to }: RollbackOffer, status: Status): Promise<boolean> {
   if (session.args.options.yes) return true;
   if (!session.canAsk)
     throw new CommandUsageError(
       'A rollback replaces the current data. Without a terminal, confirm with --yes.',
     );
-  if (session.order.force && !(await confirmStoppingJobs(session, status))) return false;
+  if (session.order.force && !(await promptToStopJobs(session, status))) return false;
   if (!(await promptYesNo('Roll back?', session))) return false;
-  return (await promptLine(`Type ${to} to roll back: `, session)).trim() === to;
+  return (await promptForInput(`Type ${to} to roll back: `, session)).trim() === to;
 }

@@ -1,5 +1,5 @@
 import { isSuccessfulRun } from '../../presentation/present-result.ts';
-import { createLatestUpdateOrder } from '../../presentation/present-status.ts';
+import { createLatestUpdateRequest } from '../../presentation/present-status.ts';
 import { isAdminStatus } from '../../wire/api-client/parse-responses.ts';
 import { findRollbackableRun } from '../../wire/derived/rollbackable-run.ts';
 import type { Run, Status } from '../../wire/status.ts';
@@ -60,7 +60,7 @@ function statusLines(status: Status, past: readonly Run[] | null): string[] {
     lines.push(...formatBlockingReason(reason, status));
   else if ((canUpdate && status.next !== null) || status.upToDate?.code === 'rolling-out')
     lines.push(
-      `To update now: ${name} instance update${createLatestUpdateOrder(status).allSteps ? ' --all-steps' : ''}`,
+      `To update now: ${name} instance update${createLatestUpdateRequest(status).allSteps ? ' --all-steps' : ''}`,
     );
   if (last?.outcome && !isSuccessfulRun(last))
     lines.push(formatRunResultSummary(last, status, t.age(last.endedAt)), `Details: ${name} instance follow`);

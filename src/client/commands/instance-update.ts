@@ -1,7 +1,7 @@
 import { isRequestableTarget } from '../../core/release/channel.ts';
 import { formatRestorePointNotice } from '../../presentation/present-status.ts';
 import { isAdminStatus, type Problem } from '../../wire/api-client/parse-responses.ts';
-import type { UpdateOrderBody } from '../../wire/api-client/update-api-client.ts';
+import type { UpdateRequestBody } from '../../wire/api-client/update-api-client.ts';
 import { findMissingSettingsReason } from '../../wire/derived/missing-settings.ts';
 import type { Status } from '../../wire/status.ts';
 import {
@@ -9,7 +9,7 @@ import {
   type CommandContext,
   CommandUsageError,
 } from '../command-line/client-command.ts';
-import { requireAdminStatus, type Session } from '../connection/create-session.ts';
+import { requireStatusForAdmins, type Session } from '../connection/create-session.ts';
 import { createClientWording } from '../output/client-wording.ts';
 import { formatUpgradePath } from '../output/status-lines.ts';
 import { escapeResponseTexts } from '../output/text.ts';
@@ -20,12 +20,12 @@ import {
   problemReasonOf,
 } from '../start/choose-start-target.ts';
 import { confirmStart } from '../start/confirm-start.ts';
-import { promptSettings } from '../start/prompt-settings.ts';
+import { promptForSettings } from '../start/prompt-for-settings.ts';
 import {
   createStartOptions,
   createStartSession,
   printNoStartResult,
-  startAndFollow,
+  startAndFollowRun,
 } from '../start/start-run.ts';
 
 export const instanceUpdateCommand: ClientCommand = {
@@ -56,11 +56,11 @@ export const instanceUpdateCommand: ClientCommand = {
 };
 
 async function run(context: CommandContext): Promise<number> {
-  const named = namedIn(context);
+  const named = parseRequestedTarget(context);
   const session = createStartSession(context, 'update');
   const { reader, signal, tell } = session;
   const wish = { ...named, ...session.order };
-  const ask = (refresh: boolean) => requireAdminStatus(reader.status({ refresh, signal }), session);
+  const ask = (refresh: boolean) => requireStatusForAdmins(reader.status({ refresh, signal }), session);
 
   let status = await ask(false);
   // The server's list of releases may be minutes old, and a release may have been published since then.
@@ -82,7 +82,7 @@ async function run(context: CommandContext): Promise<number> {
   if (saved !== '') tell(escapeResponseTexts(saved));
   const { version, settings } = escapeResponseTexts(status.next) ?? {};
   const listed = (steps[0] === version && settings) || [];
-  const given = await promptSettings(context, listed);
+  const given = await promptForSettings(context, listed);
   const missing = findMissingSettingsReason(version ?? target, listed, given);
   if (missing) return printNoStartResult(session, createNoStartResult(missing, status));
   if (
@@ -100,7 +100,7 @@ async function run(context: CommandContext): Promise<number> {
     ...(wish.allSteps && target !== status.next?.version && { allSteps: wish.allSteps }),
     ...(Object.keys(given).length > 0 && { settings: given }),
   };
-  return startAndFollow(session, {
+  return startAndFollowRun(session, {
     before: status.run?.id ?? null,
     ask: () => reader.start(order, { signal }),
     refusal: (problem) => refusal(session, problem, status),
@@ -108,7 +108,7 @@ async function run(context: CommandContext): Promise<number> {
 }
 
 /** @throws CommandUsageError for `--all-steps` with `--target canary` */
-function namedIn({ args: { options } }: CommandContext): Partial<UpdateOrderBody> {
+function parseRequestedTarget({ args: { options } }: CommandContext): Partial<UpdateRequestBody> {
   const { target } = options;
   const allSteps = options['all-steps'] === true;
   if (allSteps && target === 'canary')
@@ -120,7 +120,7 @@ function namedIn({ args: { options } }: CommandContext): Partial<UpdateOrderBody
 function stepsTo(
   target: string,
   { next }: Status,
-  { allSteps }: Partial<UpdateOrderBody>,
+  { allSteps }: Partial<UpdateRequestBody>,
 ): readonly string[] {
   const at = allSteps && next ? next.upgradePath.indexOf(target) : -1;
   return next && at >= 0 ? next.upgradePath.slice(0, at + 1) : [target];

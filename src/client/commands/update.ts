@@ -3,7 +3,7 @@ import type { ClientCommand } from '../command-line/client-command.ts';
 import { updateClient } from '../self-update/update-client.ts';
 
 /** Updates the client itself, not the instance. */
-export const updateCommand: ClientCommand = {
+export const clientUpdateCommand: ClientCommand = {
   name: 'update',
   summary: 'Update the {product} client itself',
   options: {

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { Failure } from '../command-line/client-command.ts';
+import { CommandFailedError } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 
 /** Address and token of the server, and where they were set. */
@@ -30,7 +30,7 @@ export function readClientConfig(env: NodeJS.ProcessEnv): ClientConfig {
   const file = isWhole || path === null ? null : readFile(path);
   const fromFile = file?.url ?? '';
   if (given === '' && fromFile === '') {
-    throw new Failure(
+    throw new CommandFailedError(
       2,
       path === null
         ? `The address of ${name} is not set. Set ${urlVariable}.`
@@ -44,7 +44,7 @@ export function readClientConfig(env: NodeJS.ProcessEnv): ClientConfig {
   const token = ownToken ?? (isOfFile && file?.token ? file.token : null);
   const tokenSetting = ownToken !== null || !isOfFile ? tokenVariable : `token in ${path}`;
   if (token !== null && !/^[\x21-\x7e]+$/.test(token)) {
-    throw new Failure(2, `${tokenSetting} contains characters that are not allowed in a token.`);
+    throw new CommandFailedError(2, `${tokenSetting} contains characters that are not allowed in a token.`);
   }
   const isFromFile = token !== null && ownToken === null;
   return {
@@ -82,13 +82,13 @@ function readFile(path: string): { url: string; token: string } | null {
   } catch (error) {
     const { code = String(error) } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    throw new Failure(2, `Cannot read ${path} (${code}).`);
+    throw new CommandFailedError(2, `Cannot read ${path} (${code}).`);
   }
   try {
     const { url, token } = Object(JSON.parse(text)) as Record<string, unknown>;
     return { url: trimmed(url), token: trimmed(token) };
   } catch {
-    throw new Failure(
+    throw new CommandFailedError(
       2,
       `${path} is not valid JSON. Fix it, or log in again: ${getProductNames().name} login`,
     );
@@ -105,17 +105,20 @@ function isOpen(path: string): boolean {
 function readUrl(text: string, setting: string): string {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new Failure(2, `${setting} must be an address like https://${getProductNames().name}.example.org.`);
+    throw new CommandFailedError(
+      2,
+      `${setting} must be an address like https://${getProductNames().name}.example.org.`,
+    );
   }
   if (url.username !== '' || url.password !== '') {
-    throw new Failure(
+    throw new CommandFailedError(
       2,
       `${setting} must not contain a user name or password. Set ${getProductNames().token} instead.`,
     );
   }
   // Test the whole address, because `url.search` and `url.hash` are empty if nothing follows `?` or `#`.
   if (/[?#]/.test(url.href)) {
-    throw new Failure(2, `${setting} must not contain a query (?) or a fragment (#).`);
+    throw new CommandFailedError(2, `${setting} must not contain a query (?) or a fragment (#).`);
   }
   return withoutSlash(text);
 }

@@ -3,7 +3,11 @@ import { isAdminStatus, type Problem, type UserStatus } from '../../wire/api-cli
 import type { FailedResult, RequestResult } from '../../wire/api-client/request-result.ts';
 import { UpdateApiClient } from '../../wire/api-client/update-api-client.ts';
 import type { Status } from '../../wire/status.ts';
-import { type CommandContext, Failure, interruptedExitCode } from '../command-line/client-command.ts';
+import {
+  type CommandContext,
+  CommandFailedError,
+  interruptedExitCode,
+} from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 import { type ClientConfig, readClientConfig } from './client-config.ts';
 import { explainFailedResult } from './explain-failed-result.ts';
@@ -37,27 +41,30 @@ export async function requireResponseValue<T>(
 ): Promise<T> {
   const answer = await asked;
   if (answer.kind === 'ok') return answer.value;
-  throw createResultFailure(answer, session);
+  throw createRequestFailedError(answer, session);
 }
 
 /** @throws CommandFailedError if the request failed, or if the user is not an admin */
-export async function requireAdminStatus(
+export async function requireStatusForAdmins(
   asked: Promise<RequestResult<Status | UserStatus>>,
   session: Session,
 ): Promise<Status> {
   const status = await requireResponseValue(asked, session);
   if (isAdminStatus(status)) return status;
   const { url, tokenSetting } = session.config;
-  throw new Failure(2, `${url} accepts this command only from admins. Check ${tokenSetting}.`);
+  throw new CommandFailedError(2, `${url} accepts this command only from admins. Check ${tokenSetting}.`);
 }
 
 /** Explains a failed request. After an interruption, the error has no message. */
-export const createResultFailure = (
+export const createRequestFailedError = (
   refused: FailedResult,
   { config, signal }: Pick<Session, 'config' | 'signal'>,
   problem: Problem | null = null,
-): Failure =>
-  signal.aborted ? createInterruptedFailure() : new Failure(2, explainFailedResult(refused, config), problem);
+): CommandFailedError =>
+  signal.aborted
+    ? createInterruptedError()
+    : new CommandFailedError(2, explainFailedResult(refused, config), problem);
 
 /** For a command that was interrupted before it started a run. The error has no message. */
-export const createInterruptedFailure = (): Failure => new Failure(interruptedExitCode, '');
+export const createInterruptedError = (): CommandFailedError =>
+  new CommandFailedError(interruptedExitCode, '');

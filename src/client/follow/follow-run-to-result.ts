@@ -1,7 +1,7 @@
 import type { OptionRow } from '../../core/command-line/option-row.ts';
 import { isAdminStatus } from '../../wire/api-client/parse-responses.ts';
 import { followRun, type RunFollowEvent } from '../../wire/api-client/run-follow-events.ts';
-import { canBeUnavailable, isTooLateToCancel } from '../../wire/derived/phase-rows.ts';
+import { canProductBeUnavailable, isTooLateToCancel } from '../../wire/derived/phase-rows.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
 import { formatDuration } from '../../wire/texts/times.ts';
 import { type CommandArguments, interruptedExitCode } from '../command-line/client-command.ts';
@@ -11,7 +11,7 @@ import { explainFailedResult } from '../connection/explain-failed-result.ts';
 import { formatClockTime } from '../output/client-wording.ts';
 import {
   type ClientCommandResult,
-  colourMark,
+  colourLineMark,
   formatRunResult,
   runNounOf,
 } from '../output/run-result-text.ts';
@@ -42,13 +42,13 @@ export const timeoutSecondsOf = ({ options: { timeout } }: CommandArguments): nu
   Number(timeout ?? defaultTimeoutSeconds);
 
 /** If the server sends 401 for this time in ms, a restart cannot be the cause. */
-const loggedOutFor = 30_000;
+const loggedOutMs = 30_000;
 const second = 1000;
 /**
  * If two ticks are further apart than this time in ms, the process or the machine was asleep. Usually, 1000 ms pass
  * between two ticks.
  */
-const nap = 30_000;
+const minimumSleepMs = 30_000;
 
 /** Follows a run and prints its result, or prints why the client stopped following before the run ended. */
 export async function followRunToResult(
@@ -66,38 +66,38 @@ export async function followRunToResult(
     followRun(session.reader, { run: options.run.id, signal }),
   );
   const { lines, exitCode } =
-    parting ?? (options.endingOf ?? formatRunResult)(view.run, await statusOf(session));
-  printLines(session, lines, options.json);
+    parting ?? (options.endingOf ?? formatRunResult)(view.run, await fetchStatusForAdmins(session));
+  printResultLines(session, lines, options.json);
   return { exitCode, run: view.run };
 }
 
 /** Prints the result of a finished run. Resolves with the exit code. */
-export async function printPastRun(session: Session, run: ToldRun, json: boolean): Promise<number> {
+export async function printFinishedRun(session: Session, run: ToldRun, json: boolean): Promise<number> {
   if (json) session.stdout.write(formatJsonLine({ event: 'run', data: run }));
   const { lines, exitCode } = formatRunResult(
     escapeResponseTexts(run),
-    json ? null : await statusOf(session),
+    json ? null : await fetchStatusForAdmins(session),
   );
-  printLines(session, lines, json);
+  printResultLines(session, lines, json);
   return exitCode;
 }
 
 /** Null without a valid response, or if the user is not an admin. */
-async function statusOf({ reader }: Session): Promise<Status | null> {
+async function fetchStatusForAdmins({ reader }: Session): Promise<Status | null> {
   const answer = await reader.status();
   return answer.kind === 'ok' && isAdminStatus(answer.value) ? escapeResponseTexts(answer.value) : null;
 }
 
-export function printLines(
+export function printResultLines(
   { stdout, stderr, isTerminal }: Session,
   lines: readonly string[],
   json: boolean,
 ): void {
-  (json ? stderr : stdout).write(joinLines(isTerminal && !json ? lines.map(colourMark) : lines));
+  (json ? stderr : stdout).write(joinLines(isTerminal && !json ? lines.map(colourLineMark) : lines));
 }
 
 /** Reason why the client stops following before the run ends. */
-type Why = 'interrupted' | 'unknown' | 'logged-out' | 'silent';
+type StopReason = 'interrupted' | 'unknown' | 'logged-out' | 'silent';
 
 /**
  * Updates and prints the view of a run until there is no more news or the client gives up. Resolves with the lines to
@@ -112,9 +112,9 @@ export async function printFollowedRun(
   const { signal } = session;
   const printer = printerFor(session, json);
   const stop = new AbortController();
-  let why = null as Why | null;
+  let why = null as StopReason | null;
   let hasEnded = false;
-  const giveUp = (reason: Why) => {
+  const giveUp = (reason: StopReason) => {
     why ??= reason;
     stop.abort();
   };
@@ -122,7 +122,7 @@ export async function printFollowedRun(
   let lookedAt = session.now();
   const look = () => {
     const at = session.now();
-    if (at - lookedAt > nap) {
+    if (at - lookedAt > minimumSleepMs) {
       view.heardAt = at;
       loggedOutSince = loggedOutSince === null ? null : at;
     }
@@ -131,7 +131,7 @@ export async function printFollowedRun(
     // A silent stream alone does not mean that the server is unavailable: `followRun` reports a lost connection as a
     // failed request.
     if (view.refused !== null && at - view.heardAt >= timeout * second) giveUp('silent');
-    if (loggedOutSince !== null && at - loggedOutSince >= loggedOutFor) giveUp('logged-out');
+    if (loggedOutSince !== null && at - loggedOutSince >= loggedOutMs) giveUp('logged-out');
   };
   const interrupt = () => giveUp('interrupted');
   signal.addEventListener('abort', interrupt);
@@ -141,7 +141,7 @@ export async function printFollowedRun(
     if (!view.pendingStep) printer.begin?.(view, session.now());
     for await (const news of newsOf(stop.signal)) {
       printer.news?.(news);
-      note(view, news, session.now());
+      applyNews(view, news, session.now());
       loggedOutSince = isLoggedOut(news, view) ? (loggedOutSince ?? session.now()) : null;
       if (news.kind === 'unknown') why = 'unknown';
       else if (news.kind === 'run' && view.run.outcome !== null) hasEnded = true;
@@ -153,7 +153,7 @@ export async function printFollowedRun(
   }
   printer.end?.(view, session.now());
   if (why === null || hasEnded) return null;
-  const lines = await partingLines(why, view, session, timeout);
+  const lines = await formatStopLines(why, view, session, timeout);
   return { lines, exitCode: why === 'interrupted' ? interruptedExitCode : 1 };
 }
 
@@ -162,7 +162,7 @@ function printerFor(session: Session, json: boolean): ProgressPrinter {
   return session.isTerminal ? new LivePhasePrinter(session) : new PlainLinePrinter(session.stdout);
 }
 
-function note(view: FollowedRunView, news: RunFollowEvent, now: number): void {
+function applyNews(view: FollowedRunView, news: RunFollowEvent, now: number): void {
   view.refused = news.kind === 'unheard' ? news.refused : null;
   if (news.kind !== 'unheard') view.heardAt = now;
   if (news.kind !== 'run') return;
@@ -177,10 +177,10 @@ function note(view: FollowedRunView, news: RunFollowEvent, now: number): void {
 const isLoggedOut = (news: RunFollowEvent, { run }: FollowedRunView): boolean =>
   news.kind === 'unheard' &&
   news.refused.kind === 'logged-out' &&
-  ((news.refused.status === 401 && news.refused.inFront === null) || !canBeUnavailable(run));
+  ((news.refused.status === 401 && news.refused.inFront === null) || !canProductBeUnavailable(run));
 
-async function partingLines(
-  why: Why,
+async function formatStopLines(
+  why: StopReason,
   { run, refused, pendingStep }: FollowedRunView,
   { reader, config }: Session,
   timeout: number,
@@ -189,7 +189,7 @@ async function partingLines(
   const noun = runNounOf(run);
   switch (why) {
     case 'interrupted':
-      return [farewell(run, pendingStep?.to)];
+      return [formatInterruptMessage(run, pendingStep?.to)];
     case 'unknown': {
       const answer = await reader.status();
       const version = answer.kind === 'ok' ? `${name} ${escapeResponseTexts(answer.value).version}` : name;
@@ -218,7 +218,7 @@ async function partingLines(
 }
 
 /** Message after Ctrl-C, which does not stop the run on the server. */
-function farewell(run: Run, next: string | undefined): string {
+function formatInterruptMessage(run: Run, next: string | undefined): string {
   const { name } = getProductNames();
   if (next !== undefined)
     return `The update to ${next} will start automatically. To follow its progress: ${name} instance follow. To cancel: ${name} instance cancel.`;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isAdminStatus } from '../../wire/api-client/parse-responses.ts';
 import { createNoResponseResult } from '../../wire/api-client/request-result.ts';
 import type { RunFollowEvent } from '../../wire/api-client/run-follow-events.ts';
-import { findExpectedStep } from '../../wire/derived/upgrade-path-position.ts';
+import { findExpectedPendingStep } from '../../wire/derived/upgrade-path-position.ts';
 import type { PendingStep, Status, ToldRun } from '../../wire/status.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 import type { Session } from '../connection/create-session.ts';
@@ -11,9 +11,9 @@ import { escapeResponseTexts, formatJsonLine, formatServerMessage } from '../out
 import {
   type FollowOptions,
   followRunToResult,
+  printFinishedRun,
   printFollowedRun,
-  printLines,
-  printPastRun,
+  printResultLines,
 } from './follow-run-to-result.ts';
 import type { FollowedRunView } from './followed-run-view.ts';
 
@@ -32,10 +32,10 @@ export async function followUpgradePath(session: Session, options: FollowOptions
     const ended =
       run.outcome === null
         ? await followRunToResult(session, { ...options, run })
-        : { exitCode: await printPastRun(session, run, options.json), run };
-    const expected = findExpectedStep(ended.run);
+        : { exitCode: await printFinishedRun(session, run, options.json), run };
+    const expected = findExpectedPendingStep(ended.run);
     if (expected === null) return ended.exitCode;
-    const next = await untilNext(session, ended.run, { ...options, expected });
+    const next = await waitForNextStep(session, ended.run, { ...options, expected });
     if (typeof next === 'number') return next;
     run = next;
   }
@@ -45,7 +45,7 @@ export async function followUpgradePath(session: Session, options: FollowOptions
  * Prints why the next step has not started yet, and waits for it. Resolves with the run of the next step, or with the
  * exit code if no run starts.
  */
-async function untilNext(
+async function waitForNextStep(
   session: Session,
   last: ToldRun,
   { expected, timeout, json }: FollowOptions & { expected: PendingStep },
@@ -73,10 +73,10 @@ async function untilNext(
     told.as = words;
   };
   const parting = await printFollowedRun(session, { timeout, json }, view, (signal) =>
-    newsOfNext(session, last, { note, signal }),
+    pollForNextStep(session, last, { note, signal }),
   );
   if (parting !== null) {
-    printLines(session, parting.lines, json);
+    printResultLines(session, parting.lines, json);
     return parting.exitCode;
   }
   const { run = null, now: clock = since } = told.status ?? {};
@@ -86,7 +86,7 @@ async function untilNext(
   const { reason, until } = view.pendingStep;
   const isLate = Date.parse(clock) >= Date.parse(until);
   const waited = reason === null ? 'the update did not start.' : formatServerMessage(reason);
-  printLines(
+  printResultLines(
     session,
     [
       isLate
@@ -100,7 +100,7 @@ async function untilNext(
 }
 
 /** Polls until the server reports a new run or no longer reports a next step. */
-async function* newsOfNext(
+async function* pollForNextStep(
   { reader }: Session,
   last: ToldRun,
   { note, signal }: { note: (status: Status) => void; signal: AbortSignal },

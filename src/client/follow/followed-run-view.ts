@@ -3,7 +3,7 @@ import type { PhaseText } from '../../presentation/presentation-parts.ts';
 import type { Wording } from '../../presentation/wording.ts';
 import type { FailedResult } from '../../wire/api-client/request-result.ts';
 import type { RunFollowEvent } from '../../wire/api-client/run-follow-events.ts';
-import { canBeUnavailable } from '../../wire/derived/phase-rows.ts';
+import { canProductBeUnavailable } from '../../wire/derived/phase-rows.ts';
 import { findUpgradePathPosition } from '../../wire/derived/upgrade-path-position.ts';
 import type { PendingStep, ToldRun } from '../../wire/status.ts';
 import { formatDuration } from '../../wire/texts/times.ts';
@@ -63,13 +63,13 @@ export function createPhaseTexts(view: FollowedRunView, now: number): PhaseText[
 
 /** If the run may have stopped the server, any failed request counts: a proxy may respond in place of the server. */
 const isUnavailable = ({ run, refused }: FollowedRunView): boolean =>
-  refused !== null && canBeUnavailable(run);
+  refused !== null && canProductBeUnavailable(run);
 
 /**
  * Formats the notes below the phases.
  * @param timeText formats durations. If it returns empty texts, notes can be compared without their durations.
  */
-export function formatNoteLines(view: FollowedRunView, now: number, timeText = formatDuration): string[] {
+export function formatProgressNotes(view: FollowedRunView, now: number, timeText = formatDuration): string[] {
   const { run, refused, pendingStep } = view;
   const t = createClientWording(run.now);
   const silent = now - view.heardAt;
@@ -83,7 +83,7 @@ export function formatNoteLines(view: FollowedRunView, now: number, timeText = f
   if (run.cancelRequestedBy !== null && run.outcome === null)
     notes.push(t.cancelRequested(run.cancelRequestedBy));
   if (refused !== null && !isUnavailable(view))
-    notes.push(unheard(refused, runNounOf(run), timeText(silent)));
+    notes.push(formatNoResponse(refused, runNounOf(run), timeText(silent)));
   if (isUnavailable(view) && silent >= longDowntime)
     notes.push(
       `${getProductNames().name} has been unavailable for ${timeText(silent - (silent % 60_000))}. On the server, run: ${logCommandOf(run)}`,
@@ -91,7 +91,7 @@ export function formatNoteLines(view: FollowedRunView, now: number, timeText = f
   return notes;
 }
 
-function unheard(refused: FailedResult, noun: string, time: string): string {
+function formatNoResponse(refused: FailedResult, noun: string, time: string): string {
   const { name } = getProductNames();
   if (refused.kind !== 'logged-out')
     return `No response from ${name} for ${time}. Check your connection. The ${noun} continues on the server.`;

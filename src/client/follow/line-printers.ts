@@ -1,12 +1,12 @@
 import type { PhaseText } from '../../presentation/presentation-parts.ts';
 import type { RunFollowEvent } from '../../wire/api-client/run-follow-events.ts';
-import { canBeUnavailable } from '../../wire/derived/phase-rows.ts';
+import { canProductBeUnavailable } from '../../wire/derived/phase-rows.ts';
 import type { OutputStream } from '../command-line/client-command.ts';
 import { formatJsonLine } from '../output/text.ts';
 import {
   createPhaseTexts,
   type FollowedRunView,
-  formatNoteLines,
+  formatProgressNotes,
   formatRunTitle,
   type ProgressPrinter,
 } from './followed-run-view.ts';
@@ -26,8 +26,8 @@ export class JsonEventPrinter implements ProgressPrinter {
   }
 
   show(view: FollowedRunView, now: number): void {
-    const notes = view.refused === null ? '' : formatNoteLines(view, now).join('\n');
-    const timeless = notes === '' ? '' : formatNoteLines(view, now, withoutTime).join('\n');
+    const notes = view.refused === null ? '' : formatProgressNotes(view, now).join('\n');
+    const timeless = notes === '' ? '' : formatProgressNotes(view, now, withoutTime).join('\n');
     if (timeless !== this.#told && notes !== '') this.#sentences.write(`${notes}\n`);
     this.#told = timeless;
   }
@@ -91,15 +91,15 @@ export class PlainLinePrinter implements ProgressPrinter {
     const { state, jobs } = view.run;
     const titles = state === 'waiting' ? jobs.map(({ kind, title }) => `${kind} ${title ?? ''}`.trim()) : [];
     // If the server does not respond, the progress is unknown.
-    const isUnheard = view.refused !== null && !canBeUnavailable(view.run);
+    const isUnheard = view.refused !== null && !canProductBeUnavailable(view.run);
     if (!isUnheard) this.#write(lineOf({ ...row, message: [row.message, ...titles].join(', ') }), now);
     if (isUnheard) this.#note = '';
     this.#tellNote(view, now);
   }
 
   #tellNote(view: FollowedRunView, now: number): void {
-    const note = formatNoteLines(view, now).at(-1) ?? '';
-    const timeless = formatNoteLines(view, now, withoutTime).at(-1) ?? '';
+    const note = formatProgressNotes(view, now).at(-1) ?? '';
+    const timeless = formatProgressNotes(view, now, withoutTime).at(-1) ?? '';
     if (note !== '' && timeless !== this.#note) this.#write(note, now);
     this.#note = timeless;
   }

@@ -6,7 +6,7 @@ import { fitToColumns, measureTextWidth, truncateText, wrapText } from '../outpu
 import {
   createPhaseTexts,
   type FollowedRunView,
-  formatNoteLines,
+  formatProgressNotes,
   formatRunTitle,
   type ProgressPrinter,
 } from './followed-run-view.ts';
@@ -44,7 +44,7 @@ export class LivePhasePrinter implements ProgressPrinter {
   show(view: FollowedRunView, now: number): void {
     const width = this.#width;
     const { run } = view;
-    const notes = formatNoteLines(view, now).flatMap((note) => wrapText(note, width));
+    const notes = formatProgressNotes(view, now).flatMap((note) => wrapText(note, width));
     const jobs =
       run.state === 'waiting'
         ? formatJobLines(run.jobs, run.now, width).map((line) => truncateText(line, width))

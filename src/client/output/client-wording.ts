@@ -1,11 +1,11 @@
 import { englishTexts } from '../../presentation/english.ts';
-import { type Wording, wordingOf } from '../../presentation/wording.ts';
+import { createWording, type Wording } from '../../presentation/wording.ts';
 import { countMillisecondsBetween, createDateFormat } from '../../wire/texts/times.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 
 /** @param now current server time, from which the texts compute ages */
 export function createClientWording(now: string): Wording {
-  const t = wordingOf({ ...englishTexts, product: getProductNames().name }, Date.parse(now) || null);
+  const t = createWording({ ...englishTexts, product: getProductNames().name }, Date.parse(now) || null);
   const withAge = (time: string) => {
     const age = t.age(time);
     return age === '' ? formatDateTime(time) : `${formatDateTime(time)} (${age} ago)`;

@@ -1,6 +1,6 @@
 import { exitCodes } from '../../core/progress/outcome.ts';
 import { isOtherVersionRunning, presentResult } from '../../presentation/present-result.ts';
-import { isGoodOutcome, lookUpCode } from '../../wire/codes.ts';
+import { isSuccessfulOutcome, lookUpByCode } from '../../wire/codes.ts';
 import type { Run, Status } from '../../wire/status.ts';
 import { countMillisecondsBetween } from '../../wire/texts/times.ts';
 import { createClientWording } from './client-wording.ts';
@@ -15,7 +15,7 @@ export const runNounOf = ({ kind }: Pick<Run, 'kind'>): string =>
  */
 export function exitCodeOf(outcome: string | null): number {
   if (outcome === 'cancelled') return 143;
-  return lookUpCode(exitCodes, outcome ?? '') ?? 1;
+  return lookUpByCode(exitCodes, outcome ?? '') ?? 1;
 }
 
 export interface ClientCommandResult {
@@ -32,7 +32,7 @@ export function formatRunResult(run: Run, status: Status | null): ClientCommandR
     ? null
     : countMillisecondsBetween(run.startedAt, run.endedAt);
   const time = took === null ? '' : ` in ${t.duration(took)}`;
-  const mark = isGoodOutcome(run.outcome) ? '✓' : '✗';
+  const mark = isSuccessfulOutcome(run.outcome) ? '✓' : '✗';
   const text =
     run.outcome === 'updated'
       ? `${heading}${time}${about && ` (${about})`}`
@@ -55,5 +55,5 @@ export function formatRunResultSummary(run: Run, status: Status | null, age = ''
 }
 
 /** Colors `✓`, `✗` or `!` at the beginning of a line. */
-export const colourMark = (line: string): string =>
+export const colourLineMark = (line: string): string =>
   line.replace(/^[✓✗!](?= )/, (mark) => `\x1b[${{ '✓': 32, '✗': 31 }[mark] ?? 33}m${mark}\x1b[0m`);

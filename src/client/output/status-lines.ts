@@ -2,8 +2,8 @@ import {
   createJobText,
   formatRunStart,
   presentAdvisories,
-  presentReason,
-  presentUpdate,
+  presentAvailableUpdate,
+  presentBlockingReason,
   presentUpToDate,
 } from '../../presentation/present-status.ts';
 import type { MessageBox, Presentation, PresentationPart } from '../../presentation/presentation-parts.ts';
@@ -67,7 +67,7 @@ export function formatAvailableUpdate(status: Status, history: readonly Run[] | 
   return [
     ...advisory,
     `Update available: ${facts.filter(Boolean).join(', ')}`,
-    ...formatPresentationParts(presentUpdate(status, { history }, t).parts, t),
+    ...formatPresentationParts(presentAvailableUpdate(status, { history }, t).parts, t),
     ...(skipped === null
       ? []
       : [`To offer the release again: ${getProductNames().name} instance skip --undo`]),
@@ -87,7 +87,7 @@ export function formatBlockingReason(reason: Reason, status: Status, wanted: Run
   const { code, jobs = [], message, advice, refusal } = reason;
   const t = createClientWording(now);
   const cannot = wanted === 'update' ? 'Cannot update now' : 'Cannot roll back now';
-  const shown = presentReason(reason, status, { history: null }, t);
+  const shown = presentBlockingReason(reason, status, { history: null }, t);
   if (jobs.length > 0)
     return [`${cannot}: ${shown?.heading}`, ...formatJobLines(jobs, now), jobAdvice(jobs, wanted)];
   if (code === 'up-to-date') return [formatServerMessage(message)];

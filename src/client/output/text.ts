@@ -1,11 +1,11 @@
-import { escapeUnprintable, mapTexts } from '../../core/text/plain-text.ts';
+import { escapeUnprintable, mapJsonStrings } from '../../core/text/plain-text.ts';
 import { formatMessageSentence } from '../../wire/texts/messages.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 
 /** Makes untrusted text safe to print on a terminal. */
 export const escapeControlCharacters = (text: string): string => escapeUnprintable(text.toWellFormed());
 
-export const escapeResponseTexts = <T>(value: T): T => mapTexts(value, escapeControlCharacters);
+export const escapeResponseTexts = <T>(value: T): T => mapJsonStrings(value, escapeControlCharacters);
 
 /** Formats a value as one line of JSON that is safe to print on a terminal. */
 export const formatJsonLine = (value: unknown): string => `${escapeUnprintable(JSON.stringify(value))}\n`;

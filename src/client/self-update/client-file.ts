@@ -6,10 +6,14 @@ import { isSea } from 'node:sea';
 import { promisify } from 'node:util';
 import { quoteForShell } from '../../core/errors/advice.ts';
 import { diskFileSystem, type Owner, writeTemporaryFile } from '../../core/files/file-system.ts';
-import { Failure } from '../command-line/client-command.ts';
+import { CommandFailedError } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 import { escapeControlCharacters } from '../output/text.ts';
-import { createRefusedFailure, createUnchangedFailure, explainDiskError } from './failure.ts';
+import {
+  createUpdateFailedError,
+  createUpdateRefusedError,
+  explainFileSystemError,
+} from './client-update-errors.ts';
 
 /** The file of the running client. */
 interface ClientFile {
@@ -29,16 +33,19 @@ interface ClientFile {
  * @throws CommandFailedError with outcome `refused` if npm installed the client, or if this user may not replace the
  * file
  */
-export async function findClientFile(): Promise<ClientFile> {
+export async function requireReplaceableClient(): Promise<ClientFile> {
   const { name, asset } = getProductNames();
   const given = isSea() ? process.execPath : (process.argv[1] ?? '');
   const path = await realpath(given).catch((error) => {
-    throw createRefusedFailure(`Cannot read the client file: ${error.message}.`, `download ${name} again.`);
+    throw createUpdateRefusedError(
+      `Cannot read the client file: ${error.message}.`,
+      `download ${name} again.`,
+    );
   });
   const npm = findNpmUpdateCommand(path);
-  if (npm !== null) throw createRefusedFailure(`${path} was installed with npm.`, npm);
+  if (npm !== null) throw createUpdateRefusedError(`${path} was installed with npm.`, npm);
   const owner = await diskFileSystem.owner(path);
-  await expectWritable(path, owner);
+  await requireWritableFile(path, owner);
   const machine = process.arch === 'x64' ? 'amd64' : process.arch;
   return {
     path,
@@ -58,17 +65,17 @@ export function findNpmUpdateCommand(path: string): string | null {
   return `npm install ${place} ${npmPackage}@latest`;
 }
 
-async function expectWritable(path: string, { uid }: Owner): Promise<void> {
+async function requireWritableFile(path: string, { uid }: Owner): Promise<void> {
   const own = process.geteuid?.() ?? uid;
   if (own !== 0 && own !== uid)
-    throw createRefusedFailure(
+    throw createUpdateRefusedError(
       `${path} belongs to another user (uid ${uid}).`,
       'run the command as that user, or with sudo.',
     );
   const directory = dirname(path);
   await access(directory, constants.W_OK | constants.X_OK).catch((error) => {
-    const [why, next] = explainDiskError(error, directory);
-    throw createRefusedFailure(`Cannot replace ${path}: ${why}.`, next);
+    const [why, next] = explainFileSystemError(error, directory);
+    throw createUpdateRefusedError(`Cannot replace ${path}: ${why}.`, next);
   });
 }
 
@@ -77,7 +84,7 @@ async function expectWritable(path: string, { uid }: Owner): Promise<void> {
  * atomic rename, so that the file is complete at every moment.
  * @throws CommandFailedError with outcome `failed`, or the signal's reason
  */
-export async function replaceClient(
+export async function replaceClientFile(
   file: ClientFile,
   { bytes, version }: { bytes: Buffer; version: string },
   signal: AbortSignal,
@@ -87,18 +94,18 @@ export async function replaceClient(
   const temporary = join(directory, `.${getProductNames().name}-update-${randomUUID()}-${basename(path)}`);
   try {
     await writeTemporaryFile(diskFileSystem, temporary, bytes, { owner, mode: owner.mode });
-    await expectVersion(file, { temporary, version }, signal);
+    await requirePrintedVersion(file, { temporary, version }, signal);
     if ((await identityAt(path)) !== file.identity)
-      throw createUnchangedFailure(
+      throw createUpdateFailedError(
         `another process has replaced ${path}.`,
         'check the new version with --version, and update again if necessary.',
       );
     await diskFileSystem.rename(temporary, path);
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof Failure) throw error;
-    const [why, next] = explainDiskError(error, directory);
-    throw createUnchangedFailure(`cannot replace ${path}: ${why}.`, next);
+    if (error instanceof CommandFailedError) throw error;
+    const [why, next] = explainFileSystemError(error, directory);
+    throw createUpdateFailedError(`cannot replace ${path}: ${why}.`, next);
   } finally {
     await diskFileSystem.remove(temporary).catch(() => {});
   }
@@ -106,7 +113,7 @@ export async function replaceClient(
   await diskFileSystem.sync(directory).catch(() => {});
 }
 
-async function expectVersion(
+async function requirePrintedVersion(
   { runtime, asset }: ClientFile,
   { temporary, version }: { temporary: string; version: string },
   signal: AbortSignal,
@@ -119,8 +126,8 @@ async function expectVersion(
   if (!stdout.split(/\s/).includes(version))
     throw doesNotRun(`--version printed "${escapeControlCharacters(stdout.trim().slice(0, 100))}"`);
 
-  function doesNotRun(why: string): Failure {
-    return createUnchangedFailure(
+  function doesNotRun(why: string): CommandFailedError {
+    return createUpdateFailedError(
       `${asset} from ${version} does not run on this machine: ${why}.`,
       'check that the release supports this machine, or report the problem to its publisher.',
     );

@@ -1,7 +1,7 @@
 import type { Asset } from '../../core/release/channel.ts';
 import { FeedError, innermostErrorMessageOf } from '../../feed/feed-error.ts';
 import { followRedirects } from '../../feed/follow-redirects.ts';
-import { createUnchangedFailure, downloadAdviceOf } from './failure.ts';
+import { createUpdateFailedError, downloadAdviceOf } from './client-update-errors.ts';
 
 /** Times in milliseconds, and size in bytes. */
 export interface DownloadLimits {
@@ -69,7 +69,7 @@ export async function downloadAsset({
   } catch (error) {
     signal.throwIfAborted();
     const cause: unknown = ending.signal.aborted ? ending.signal.reason : error;
-    throw createUnchangedFailure(
+    throw createUpdateFailedError(
       `the download of ${asset.name} from ${address.host} failed: ${innermostErrorMessageOf(cause)}.`,
       downloadAdviceOf(cause),
     );
@@ -83,7 +83,7 @@ export async function downloadAsset({
 /** In a static feed, the address of an asset may be relative to the feed. */
 function addressOf({ name, url }: Asset, feed: string): URL {
   const unfit = (why: string) =>
-    createUnchangedFailure(
+    createUpdateFailedError(
       `${name} cannot be downloaded: ${why}.`,
       'report the problem to the publisher of the feed.',
     );

@@ -6,8 +6,12 @@ import { verifyRelease } from '../../provenance/verify-release.ts';
 import { CommandUsageError } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 import { escapeControlCharacters } from '../output/text.ts';
+import {
+  createUpdateFailedError,
+  createUpdateRefusedError,
+  downloadAdviceOf,
+} from './client-update-errors.ts';
 import { type AssetDownload, downloadAsset, signatureDownloadLimits } from './download-asset.ts';
-import { createRefusedFailure, createUnchangedFailure, downloadAdviceOf } from './failure.ts';
 
 const sumsName = 'SHA256SUMS';
 const fileName = 'release.json';
@@ -32,7 +36,7 @@ export function fetchNewestRelease(
 ): Promise<Release | null> {
   return readNewestRelease(feed, channel, signal).catch((error) => {
     signal.throwIfAborted();
-    throw createUnchangedFailure(
+    throw createUpdateFailedError(
       `cannot read the releases at ${new URL(feed).host}: ${innermostErrorMessageOf(error)}.`,
       downloadAdviceOf(error),
     );
@@ -43,7 +47,7 @@ export function fetchNewestRelease(
 export function requireAsset({ version, assets = [] }: Release, name: string): Asset {
   const asset = assets.find((each) => each.name === name);
   if (asset) return asset;
-  throw createUnchangedFailure(
+  throw createUpdateFailedError(
     `release ${version} does not contain ${name}.`,
     'try again in a few minutes, because files are often uploaded after a release is published. If the file is still missing, report it to the publisher.',
   );
@@ -65,7 +69,7 @@ export async function fetchChecksum(
   });
   const [sum, ...others] = findChecksums(name, sums.toString());
   if (sum !== undefined && others.length === 0) return sum;
-  throw createUnchangedFailure(
+  throw createUpdateFailedError(
     `${sumsName} of ${release.version} contains ${sum === undefined ? 'no checksum' : 'several checksums'} for ${name}.`,
     'report the problem to the publisher of the release.',
   );
@@ -94,7 +98,7 @@ export async function fetchVerifiedChecksum(
       version,
     }));
   } catch (error) {
-    throw createRefusedFailure(
+    throw createUpdateRefusedError(
       // Escape the message, because a parser may quote its untrusted input.
       `${version} was rejected: ${escapeControlCharacters((error as Error).message)}.`,
       `contact the publisher of ${name}. If the signing key was replaced, manually install a release of ${name} that trusts both the old and the new key, then run the update again.`,
@@ -102,7 +106,7 @@ export async function fetchVerifiedChecksum(
   }
   const digest = files[name];
   if (digest !== undefined) return digest.replace('sha256:', '');
-  throw createRefusedFailure(
+  throw createUpdateRefusedError(
     `${version} was rejected: its ${fileName} contains no checksum for ${name}.`,
     'report the problem to the publisher of the release.',
   );

@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
 import { type Channel, channelOf, isNewerVersion, type Release } from '../../core/release/channel.ts';
-import { type CommandContext, Failure, interruptedExitCode } from '../command-line/client-command.ts';
+import {
+  type CommandContext,
+  CommandFailedError,
+  interruptedExitCode,
+} from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
-import { findClientFile, replaceClient } from './client-file.ts';
+import { replaceClientFile, requireReplaceableClient } from './client-file.ts';
+import { createUpdateFailedError, createUpdateRefusedError } from './client-update-errors.ts';
 import { type AssetDownload, downloadAsset, programDownloadLimits } from './download-asset.ts';
-import { createRefusedFailure, createUnchangedFailure } from './failure.ts';
 import {
   fetchChecksum,
   fetchNewestRelease,
@@ -18,31 +22,31 @@ export async function updateClient(channel: Channel, context: CommandContext): P
   const { signal, version: current, stdout, env } = context;
   const { name } = getProductNames();
   const feed = requireFeedAddress(env);
-  const file = await findClientFile();
+  const file = await requireReplaceableClient();
   if (channelOf(current) === null)
-    throw createRefusedFailure(
+    throw createUpdateRefusedError(
       `This ${name} is a development build (${current}).`,
       'install a release manually.',
     );
   try {
     const release = await fetchNewestRelease(feed, channel, signal);
     if (release === null || !isNewerVersion(release.version, current)) {
-      stdout.write(`${whyUnchanged(current, release, channel)}\n`);
+      stdout.write(`${explainUnchangedClient(current, release, channel)}\n`);
       return;
     }
     const { version } = release;
-    const bytes = await obtain(release, { name: file.asset, feed }, context);
-    await replaceClient(file, { bytes, version }, signal);
+    const bytes = await downloadClientFile(release, { name: file.asset, feed }, context);
+    await replaceClientFile(file, { bytes, version }, signal);
     stdout.write(`✓ ${name} was updated: ${current} → ${version}\n`);
   } catch (error) {
     if (signal.aborted && error === signal.reason)
-      throw new Failure(interruptedExitCode, `Cancelled. ${file.path} was not changed.`);
+      throw new CommandFailedError(interruptedExitCode, `Cancelled. ${file.path} was not changed.`);
     throw error;
   }
 }
 
 /** Downloads a release's client file, and verifies its checksum before the file is written or run. */
-async function obtain(
+async function downloadClientFile(
   release: Release,
   { name, feed }: { name: string; feed: string },
   context: CommandContext,
@@ -61,7 +65,7 @@ async function obtain(
   const onProgress = progressLines(context);
   const bytes = await downloadAsset({ asset, feed, signal, limits: programDownloadLimits, onProgress });
   if (createHash('sha256').update(bytes).digest('hex') !== sum)
-    throw createUnchangedFailure(
+    throw createUpdateFailedError(
       `the checksum of the downloaded ${name} does not match the one in its release.`,
       'run the update again. If the error persists, the file may have been tampered with: report it to the publisher.',
     );
@@ -79,7 +83,7 @@ function progressLines({ stdout, now }: CommandContext): NonNullable<AssetDownlo
   };
 }
 
-function whyUnchanged(current: string, release: Release | null, channel: Channel): string {
+function explainUnchangedClient(current: string, release: Release | null, channel: Channel): string {
   const client = `${getProductNames().name} ${current}`;
   if (release === null) return `${client} was not changed: no release has been published on ${channel} yet.`;
   if (isNewerVersion(current, release.version))

@@ -1,6 +1,6 @@
 import { isNewerVersion } from '../../core/release/channel.ts';
 import type { Problem } from '../../wire/api-client/parse-responses.ts';
-import type { UpdateOrderBody } from '../../wire/api-client/update-api-client.ts';
+import type { UpdateRequestBody } from '../../wire/api-client/update-api-client.ts';
 import type { RunKind } from '../../wire/codes.ts';
 import type { Reason, Status } from '../../wire/status.ts';
 import { getProductNames } from '../command-line/product-names.ts';
@@ -20,7 +20,7 @@ export interface NoStartResult extends ClientCommandResult {
  */
 export function chooseStartTarget(
   status: Status,
-  { target, when, force, allSteps }: Partial<UpdateOrderBody>,
+  { target, when, force, allSteps }: Partial<UpdateRequestBody>,
 ): string | NoStartResult {
   const { reason, next, run } = status;
   const { code, jobs = [] } = reason ?? {};

@@ -1,10 +1,10 @@
 import { promptForLine } from '../../core/command-line/prompt-for-line.ts';
 import { channelOf } from '../../core/release/channel.ts';
-import { isMajorChange } from '../../core/release/compare-versions.ts';
+import { isMajorVersionChange } from '../../core/release/compare-versions.ts';
 import { englishTexts } from '../../presentation/english.ts';
 import type { Status } from '../../wire/status.ts';
 import { type CommandContext, CommandUsageError } from '../command-line/client-command.ts';
-import { createInterruptedFailure } from '../connection/create-session.ts';
+import { createInterruptedError } from '../connection/create-session.ts';
 import { formatJobLines } from '../output/status-lines.ts';
 import { formatNounCount, formatServerMessage, joinLines } from '../output/text.ts';
 
@@ -20,7 +20,7 @@ export async function confirmStart(
   if (context.args.options.yes) return true;
   if (force && !context.canAsk)
     throw new CommandUsageError('--force stops running jobs. Without a terminal, confirm with --yes.');
-  if (force && !(await confirmStoppingJobs(context, status))) return false;
+  if (force && !(await promptToStopJobs(context, status))) return false;
   const majors = steps.filter((to, at) => isMajor(status, to, steps[at - 1]));
   if (majors.length === 0) return true;
   const are = majors.length === 1 ? 'is a major version' : 'are major versions';
@@ -34,10 +34,7 @@ export async function confirmStart(
 }
 
 /** Resolves with true, without a prompt, if no jobs are running. */
-export async function confirmStoppingJobs(
-  context: CommandContext,
-  { reason, now }: Status,
-): Promise<boolean> {
+export async function promptToStopJobs(context: CommandContext, { reason, now }: Status): Promise<boolean> {
   const { jobs = [] } = reason ?? {};
   if (jobs.length === 0) return true;
   context.stderr.write(
@@ -48,22 +45,22 @@ export async function confirmStoppingJobs(
 
 function isMajor({ version, next }: Status, to: string, from = version): boolean {
   if (next?.version === to || (to === 'canary' && next !== null)) return next.major;
-  return channelOf(from) !== null && channelOf(to) !== null && isMajorChange(from, to);
+  return channelOf(from) !== null && channelOf(to) !== null && isMajorVersionChange(from, to);
 }
 
 /** Any input other than `y` or `yes` means no. */
 export async function promptYesNo(question: string, context: CommandContext): Promise<boolean> {
   if (!context.canAsk) throw new CommandUsageError(`${question} Without a terminal, confirm with --yes.`);
-  return /^\s*y(?:es)?\s*$/i.test(await promptLine(`${question} [y/N] `, context));
+  return /^\s*y(?:es)?\s*$/i.test(await promptForInput(`${question} [y/N] `, context));
 }
 
 /** Resolves with an empty text at the end of the input. A secret is not shown while it is typed. */
-export async function promptLine(
+export async function promptForInput(
   question: string,
   context: CommandContext,
   isSecret = false,
 ): Promise<string> {
   const answer = await promptForLine(question, context, isSecret);
-  if (context.signal.aborted) throw createInterruptedFailure();
+  if (context.signal.aborted) throw createInterruptedError();
   return answer;
 }

@@ -1,12 +1,16 @@
 import type { OptionTable } from '../../core/command-line/option-row.ts';
 import type { Problem } from '../../wire/api-client/parse-responses.ts';
 import type { FailedResult, RequestResult } from '../../wire/api-client/request-result.ts';
-import type { UpdateOrderBody } from '../../wire/api-client/update-api-client.ts';
+import type { UpdateRequestBody } from '../../wire/api-client/update-api-client.ts';
 import type { RunKind } from '../../wire/codes.ts';
 import type { ToldRun } from '../../wire/status.ts';
-import { type CommandContext, Failure, interruptedExitCode } from '../command-line/client-command.ts';
+import {
+  type CommandContext,
+  CommandFailedError,
+  interruptedExitCode,
+} from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
-import { createResultFailure, createSession, type Session } from '../connection/create-session.ts';
+import { createRequestFailedError, createSession, type Session } from '../connection/create-session.ts';
 import { explainFailedResult } from '../connection/explain-failed-result.ts';
 import { timeoutOption, timeoutSecondsOf } from '../follow/follow-run-to-result.ts';
 import { followUpgradePath } from '../follow/follow-upgrade-path.ts';
@@ -33,7 +37,7 @@ export const createStartOptions = (kind: RunKind, yes: string): OptionTable => (
 export interface StartSession extends Session {
   kind: RunKind;
   /** Part of the start request that an update and a rollback share. */
-  order: Pick<UpdateOrderBody, 'when' | 'force'>;
+  order: Pick<UpdateRequestBody, 'when' | 'force'>;
   json: boolean;
   timeout: number;
   /** Prints lines for people: to stderr with `--json`, otherwise to stdout. */
@@ -74,7 +78,7 @@ interface WantedRun {
 }
 
 /** Starts a run and follows it, unless `--no-follow` is specified. Resolves with the exit code. */
-export async function startAndFollow(session: StartSession, wanted: WantedRun): Promise<number> {
+export async function startAndFollowRun(session: StartSession, wanted: WantedRun): Promise<number> {
   const { kind, json, timeout, args, stdout, tell } = session;
   const run = await startRun(session, wanted);
   if ('lines' in run) return printNoStartResult(session, run);
@@ -93,42 +97,45 @@ async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldR
   const { kind, config, signal, stderr } = session;
   const answer = await wanted.ask();
   if (answer.kind === 'ok') return answer.value;
-  if (signal.aborted) throw unknown(interruptedExitCode, kind);
+  if (signal.aborted) throw createUnknownStartError(interruptedExitCode, kind);
   if (answer.kind === 'problem' && (answer.problem.status < 500 || answer.problem.status === 503)) {
     // After these statuses, a later request may succeed. Any other status means that the request itself is invalid.
     if (![409, 429, 503].includes(answer.problem.status))
-      throw createResultFailure(answer, session, answer.problem);
+      throw createRequestFailedError(answer, session, answer.problem);
     return wanted.refusal(answer.problem);
   }
-  if (answer.kind === 'logged-out') throw createResultFailure(answer, session);
+  if (answer.kind === 'logged-out') throw createRequestFailedError(answer, session);
   stderr.write(`${explainFailedResult(answer, config)} Checking whether the ${kind} was started…\n`);
-  return findStarted(session, wanted);
+  return waitForStartedRun(session, wanted);
 }
 
-const unknown = (exitCode: number, kind: RunKind, why = ''): Failure =>
-  new Failure(
+const createUnknownStartError = (exitCode: number, kind: RunKind, why = ''): CommandFailedError =>
+  new CommandFailedError(
     exitCode,
     `${why}It is unknown whether the ${kind} was started. To check: ${getProductNames().name} instance status`,
   );
 
 /** Waits until the server reports a run that did not exist before the start request. */
-async function findStarted(session: StartSession, { before }: WantedRun): Promise<ToldRun> {
+async function waitForStartedRun(session: StartSession, { before }: WantedRun): Promise<ToldRun> {
   const { kind, reader, signal, now } = session;
   const until = now() + graceMs;
   for (;;) {
     const answer = await reader.progress({ signal });
     if (answer.kind === 'ok' && answer.value.id !== before) return answer.value;
-    if (signal.aborted) throw unknown(interruptedExitCode, kind);
-    if (now() >= until) throw notStarted(answer.kind === 'ok' ? null : answer, session);
+    if (signal.aborted) throw createUnknownStartError(interruptedExitCode, kind);
+    if (now() >= until) throw createNotStartedError(answer.kind === 'ok' ? null : answer, session);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 
-function notStarted(refused: FailedResult | null, { kind, config }: StartSession): Failure {
+function createNotStartedError(
+  refused: FailedResult | null,
+  { kind, config }: StartSession,
+): CommandFailedError {
   if (refused !== null && !(refused.kind === 'problem' && refused.problem.status === 404))
-    return unknown(1, kind, `${explainFailedResult(refused, config)} `);
+    return createUnknownStartError(1, kind, `${explainFailedResult(refused, config)} `);
   const { name } = getProductNames();
-  return new Failure(
+  return new CommandFailedError(
     1,
     `${name} did not start the ${kind}; nothing was changed. Try again: ${name} instance ${kind}`,
   );

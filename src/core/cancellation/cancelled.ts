@@ -1,6 +1,6 @@
 /** A signal cancelled the run. The run changed nothing, or all its changes were undone. */
-export class Cancelled extends Error {
-  override readonly name = 'Cancelled';
+export class CancelledError extends Error {
+  override readonly name = 'CancelledError';
 
   constructor() {
     super('cancelled by a signal');
@@ -8,8 +8,8 @@ export class Cancelled extends Error {
 }
 
 /** An engine shutdown interrupted the run. The journal records the unfinished update. */
-export class Interrupted extends Error {
-  override readonly name = 'Interrupted';
+export class InterruptedError extends Error {
+  override readonly name = 'InterruptedError';
 
   constructor() {
     super('the engine is shutting down');

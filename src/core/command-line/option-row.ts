@@ -84,7 +84,7 @@ export function parseArguments(
 const switchForm = [/^[01]$/, '1 (on) or 0 (off)'] as const;
 
 /** Returns the end of a sentence, such as `must be a or b`; null if the value is valid. */
-export function describeWrongValue(row: Omit<OptionRow, 'help'>, value: string): string | null {
+export function describeInvalidValue(row: Omit<OptionRow, 'help'>, value: string): string | null {
   const { choices, isSecret } = row;
   const form = row.form ?? (row.value === undefined ? switchForm : null);
   if (choices?.includes(value) ?? form?.[0].test(value) ?? true) return null;
@@ -92,5 +92,5 @@ export function describeWrongValue(row: Omit<OptionRow, 'help'>, value: string):
 }
 
 /** Returns the option with its placeholder: `--target RELEASE`. */
-export const optionLabel = (name: string, { value }: OptionRow): string =>
+export const optionLabelOf = (name: string, { value }: OptionRow): string =>
   value === undefined ? `--${name}` : `--${name} ${value}`;

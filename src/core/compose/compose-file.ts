@@ -1,7 +1,7 @@
 import { isMap, isScalar, isSeq, type Node, type Scalar } from 'yaml';
 import type { TextFile } from '../files/text-file.ts';
 import { lineNumberOf } from './project-files.ts';
-import { parseYaml, type YamlDocument } from './yaml-document.ts';
+import { parseYamlDocuments, type YamlDocument } from './yaml-document.ts';
 
 /** A YAML scalar as compose reads it, with unresolved variables. */
 export interface ScalarText {
@@ -25,33 +25,33 @@ interface ServiceEntry {
   hasBuild: boolean;
   extends: ExtendsLink | null;
   /** Paths in `env_file` as written, including optional files. */
-  envFiles: FileLink[];
+  envFiles: FileReference[];
 }
 
 /** A value of `include`, `extends` or `env_file` that refers to another file. */
-export interface FileLink {
+export interface FileReference {
   /** Path as written, with unresolved variables. */
   path: string;
   line: number;
 }
 
 /** An entry of the compose element `include`. */
-export interface Include {
+export interface IncludeEntry {
   /** Main file, followed by the files that override it. */
-  paths: FileLink[];
+  paths: FileReference[];
   /** Path of the project directory, as written; null for the directory of the main file. */
   projectDirectory: string | null;
   /** Env files as written; null for the `.env` file in the project directory. */
-  envFiles: FileLink[] | null;
+  envFiles: FileReference[] | null;
 }
 
 export interface ComposeFile {
   file: TextFile;
   documents: readonly YamlDocument[];
   services: string[];
-  includes: Include[];
+  includes: IncludeEntry[];
   /** Files to which `extends` refers in the services of this file. */
-  extends: FileLink[];
+  extends: FileReference[];
   service(name: string): ServiceEntry | null;
 }
 
@@ -75,14 +75,14 @@ export function getParsedComposeFile(file: TextFile): ComposeFile {
 
 export function parseComposeFile(file: TextFile): ComposeFile {
   // Compose merges the documents of a file as if they were separate files.
-  const documents = parseYaml(file);
+  const documents = parseYamlDocuments(file);
   const sections = documents.map((yaml) => ({ yaml, services: yaml.get(yaml.contents, 'services') }));
   const names = [...new Set(sections.flatMap(({ yaml, services }) => yaml.keys(services)))];
   return {
     file,
     documents,
     services: names,
-    includes: documents.flatMap((yaml) => includesOf(yaml, file)),
+    includes: documents.flatMap((yaml) => parseIncludeEntries(yaml, file)),
     extends: names.flatMap((name) => {
       const base = entryOf(name)?.extends;
       return base && base.file !== null ? [{ path: base.file, line: base.line }] : [];
@@ -95,14 +95,14 @@ export function parseComposeFile(file: TextFile): ComposeFile {
     for (const { yaml, services } of sections) {
       const node = yaml.get(services, name);
       if (!isMap(node)) continue;
-      const own = serviceEntry(yaml, node, { file, name });
-      entry = entry ? merged(entry, own) : own;
+      const own = parseServiceEntry(yaml, node, { file, name });
+      entry = entry ? mergeServiceEntries(entry, own) : own;
     }
     return entry;
   }
 }
 
-function merged(earlier: ServiceEntry, later: ServiceEntry): ServiceEntry {
+function mergeServiceEntries(earlier: ServiceEntry, later: ServiceEntry): ServiceEntry {
   return {
     line: earlier.line,
     image: later.image ?? earlier.image,
@@ -112,7 +112,7 @@ function merged(earlier: ServiceEntry, later: ServiceEntry): ServiceEntry {
   };
 }
 
-function serviceEntry(
+function parseServiceEntry(
   yaml: YamlDocument,
   service: Node,
   { file, name }: { file: TextFile; name: string },
@@ -122,14 +122,14 @@ function serviceEntry(
   const base = yaml.get(service, 'extends');
   return {
     line: lineNumberOf(file, Math.max(0, file.text.lastIndexOf(name, service.range?.[0]))),
-    image: isScalar(image) ? scalarText(image, file) : null,
+    image: isScalar(image) ? parseScalarText(image, file) : null,
     hasBuild: build !== null && !(isScalar(build) && build.value === null),
-    extends: extendsOf(yaml, base, file),
-    envFiles: parseFileLinks(yaml, yaml.get(service, 'env_file'), file),
+    extends: parseExtends(yaml, base, file),
+    envFiles: parseFileReferences(yaml, yaml.get(service, 'env_file'), file),
   };
 }
 
-function extendsOf(yaml: YamlDocument, node: Node | null, source: TextFile): ExtendsLink | null {
+function parseExtends(yaml: YamlDocument, node: Node | null, source: TextFile): ExtendsLink | null {
   const service = stringOf(isMap(node) ? yaml.get(node, 'service') : node);
   if (service === null) return null;
   return {
@@ -139,22 +139,22 @@ function extendsOf(yaml: YamlDocument, node: Node | null, source: TextFile): Ext
   };
 }
 
-function includesOf(yaml: YamlDocument, file: TextFile): Include[] {
+function parseIncludeEntries(yaml: YamlDocument, file: TextFile): IncludeEntry[] {
   const list = yaml.get(yaml.contents, 'include');
   if (!isSeq(list)) return [];
   return list.items.map((item) => {
     const entry = yaml.follow(item);
     const envFiles = yaml.get(entry, 'env_file');
     return {
-      paths: parseFileLinks(yaml, entry, file),
+      paths: parseFileReferences(yaml, entry, file),
       projectDirectory: stringOf(yaml.get(entry, 'project_directory')),
-      envFiles: envFiles === null ? null : parseFileLinks(yaml, envFiles, file),
+      envFiles: envFiles === null ? null : parseFileReferences(yaml, envFiles, file),
     };
   });
 }
 
 /** Parses an entry or a list of entries. An entry is a path, or a mapping whose `path` is one path or a list. */
-export function parseFileLinks(yaml: YamlDocument, node: Node | null, file: TextFile): FileLink[] {
+export function parseFileReferences(yaml: YamlDocument, node: Node | null, file: TextFile): FileReference[] {
   return (isSeq(node) ? node.items : [node]).flatMap((item) => {
     const entry = yaml.follow(item);
     const path = isMap(entry) ? yaml.get(entry, 'path') : entry;
@@ -165,7 +165,7 @@ export function parseFileLinks(yaml: YamlDocument, node: Node | null, file: Text
 }
 
 /** Returns null if the scalar has no value. */
-function scalarText(node: Scalar, file: TextFile): ScalarText | null {
+function parseScalarText(node: Scalar, file: TextFile): ScalarText | null {
   if (node.value === null) return null;
   const value = node.source ?? String(node.value);
   const [from, to] = node.range ?? [0, 0];

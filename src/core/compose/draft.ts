@@ -1,9 +1,9 @@
 import type { TextFile } from '../files/text-file.ts';
-import { applyEdits, type Edit } from './edit.ts';
+import { applyEdits, type TextEdit } from './edit.ts';
 import { createVariableEdit } from './env-file.ts';
 import {
   displayPathOf,
-  type FileList,
+  type FileListKey,
   findProjectFile,
   type ProjectFiles,
   setProjectFile,
@@ -27,7 +27,7 @@ export interface ProjectDraft {
 export const createDraft = (files: ProjectFiles): ProjectDraft => ({ files, changes: [] });
 
 /** A new file is added to the env files. */
-export function applyEditsToDraft(draft: ProjectDraft, edits: readonly Edit[]): ProjectDraft {
+export function applyEditsToDraft(draft: ProjectDraft, edits: readonly TextEdit[]): ProjectDraft {
   return [...Map.groupBy(edits, ({ file }) => file)].reduce((before, [path, own]) => {
     const text = applyEdits(findProjectFile(before.files, path)?.text ?? '', own);
     const description = own.map((edit) => describeEdit(before.files, edit)).join('; ');
@@ -40,7 +40,7 @@ export function setDraftFileText(
   draft: ProjectDraft,
   file: TextFile,
   description: string,
-  list?: FileList,
+  list?: FileListKey,
 ): ProjectDraft {
   const { files, changes } = draft;
   const earlier = changes.find(({ path }) => path === file.path);
@@ -63,7 +63,7 @@ export function setDraftVariable(draft: ProjectDraft, variable: string, value: s
 }
 
 /** Text for users: `.env line 4: v1.4.2 → v1.5.0`, `.env line 7: added SVC_VERSION=canary` */
-export function describeEdit(files: ProjectFiles, { file, line, before, after, words }: Edit): string {
+export function describeEdit(files: ProjectFiles, { file, line, before, after, words }: TextEdit): string {
   const change = words ?? (before === '' ? `added ${after.trim()}` : `${before} → ${after}`);
   return `${displayPathOf(files, file)} line ${line}: ${change}`;
 }

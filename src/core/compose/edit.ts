@@ -4,7 +4,7 @@ import type { TextFile } from '../files/text-file.ts';
 import { lineNumberOf } from './project-files.ts';
 
 /** Replacement of the text between two offsets of a file. */
-export interface Edit {
+export interface TextEdit {
   /** Path of the file. */
   file: string;
   line: number;
@@ -21,10 +21,10 @@ export interface Edit {
 
 export function createEdit(
   file: TextFile,
-  { start, end }: Pick<Edit, 'start' | 'end'>,
+  { start, end }: Pick<TextEdit, 'start' | 'end'>,
   after: string,
   variable?: string,
-): Edit {
+): TextEdit {
   const before = file.text.slice(start, end);
   return { file: file.path, line: lineNumberOf(file, start), start, end, before, after, variable };
 }
@@ -33,7 +33,7 @@ export function createEdit(
  * Insertions at the same position keep their order.
  * @throws UpdateError file-changed if the text has changed since the edits were planned
  */
-export function applyEdits(text: string, edits: readonly Edit[]): string {
+export function applyEdits(text: string, edits: readonly TextEdit[]): string {
   const sorted = edits.toSorted((a, b) => a.start - b.start || a.end - b.end);
   const parts: string[] = [];
   let done = 0;

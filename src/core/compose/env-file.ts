@@ -1,10 +1,10 @@
 import { UpdateError } from '../errors/update-error.ts';
 import type { TextFile } from '../files/text-file.ts';
-import { createEdit, type Edit } from './edit.ts';
+import { createEdit, type TextEdit } from './edit.ts';
 import { formatOffsetLocation, type ProjectFiles } from './project-files.ts';
 
 /** An assignment `KEY=value`. */
-export interface Assignment {
+export interface EnvAssignment {
   key: string;
   /** Offsets of the value, excluding its quotes and an inline comment. */
   start: number;
@@ -26,9 +26,9 @@ const restOfLine = /[^\n]*/y;
  * Parses an env file like compose (compose-go, dotenv/parser.go). A name without `=` assigns nothing.
  * @throws UpdateError compose-invalid: one invalid line invalidates the whole file, as in compose
  */
-export function parseAssignments(file: TextFile): Assignment[] {
+export function parseEnvAssignments(file: TextFile): EnvAssignment[] {
   const { text } = file;
-  const found: Assignment[] = [];
+  const found: EnvAssignment[] = [];
   let begin = 0;
   let at = text.startsWith('\ufeff') ? 1 : 0;
   for (;;) {
@@ -53,7 +53,7 @@ export function parseAssignments(file: TextFile): Assignment[] {
     at = value.quote === '' ? value.start + matched(restOfLine, value.start).length : value.end + 1;
   }
 
-  function valueAt(start: number): Pick<Assignment, 'start' | 'end' | 'quote'> {
+  function valueAt(start: number): Pick<EnvAssignment, 'start' | 'end' | 'quote'> {
     const quote = text[start];
     if (quote !== '"' && quote !== "'") {
       const rest = matched(restOfLine, start);
@@ -99,11 +99,11 @@ export function createVariableEdit(
   { envFiles, newEnvFile }: Pick<ProjectFiles, 'envFiles' | 'newEnvFile'>,
   key: string,
   value: string,
-): Edit {
+): TextEdit {
   const isPlain = /^[A-Za-z0-9._/:@+-]+$/.test(value);
   const written = isPlain ? value : quoted(value);
   for (const file of envFiles.toReversed()) {
-    const last = parseAssignments(file).findLast((each) => each.key === key);
+    const last = parseEnvAssignments(file).findLast((each) => each.key === key);
     if (!last) continue;
     const quotes = isPlain ? 0 : last.quote.length;
     return createEdit(file, { start: last.start - quotes, end: last.end + quotes }, written, key);

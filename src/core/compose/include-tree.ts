@@ -1,6 +1,11 @@
 import { dirname, join, resolve } from 'node:path';
 import { UpdateError } from '../errors/update-error.ts';
-import { type ComposeFile, type FileLink, getParsedComposeFile, type Include } from './compose-file.ts';
+import {
+  type ComposeFile,
+  type FileReference,
+  getParsedComposeFile,
+  type IncludeEntry,
+} from './compose-file.ts';
 import { type ComposeVariableLookup, interpolate } from './interpolation.ts';
 import { displayPathOf, type ProjectFiles, projectDirectoryOf } from './project-files.ts';
 import { createSourceMappedText } from './source-map.ts';
@@ -23,7 +28,7 @@ export interface ComposeSource {
 }
 
 /** Compose file or env file to which another file refers. */
-export interface LinkedFile {
+export interface ReferencedFile {
   path: string;
   /** Kind of reference: `include`, `extends`, `env_file` */
   as: string;
@@ -59,13 +64,13 @@ export function listRootSources(files: ProjectFiles): ComposeSource[] {
 export function resolveIncludedSources(
   files: ProjectFiles,
   layer: ComposeSource,
-  include: Include,
+  include: IncludeEntry,
 ): (ComposeSource | UpdateError)[] {
-  const { base, env } = includeScope(layer, include);
+  const { base, env } = resolveIncludeScope(layer, include);
   const own = env.flatMap(({ path }) => files.linkedEnvFiles?.find((file) => file.path === path) ?? []);
   const variables = own.length === 0 ? layer.variables : createVariableLookup(own, layer.variables);
   return include.paths.map((link) => {
-    const file = linkedFile(files, layer, link, 'include');
+    const file = findReferencedFile(files, layer, link, 'include');
     if (file instanceof UpdateError) return file;
     return { file, name: displayPathOf(files, file.file.path), base, variables, follows: true };
   });
@@ -75,21 +80,24 @@ export function resolveIncludedSources(
  * Returns the base directory of relative paths in included files, and the env files that add variables (compose-go,
  * include.go).
  */
-function includeScope(layer: ComposeSource, include: Include): { base: string; env: LinkedFile[] } {
+function resolveIncludeScope(
+  layer: ComposeSource,
+  include: IncludeEntry,
+): { base: string; env: ReferencedFile[] } {
   const [main] = include.paths;
   const { projectDirectory, envFiles } = include;
   const directory =
     projectDirectory === null
       ? null
-      : resolve(layer.base, resolveSourceText(layer, projectDirectory, 'include'));
-  const base = directory ?? dirname(main ? resolveLinkPath(layer, main) : layer.base);
+      : resolve(layer.base, resolveTextVariables(layer, projectDirectory, 'include'));
+  const base = directory ?? dirname(main ? resolveReferencedPath(layer, main) : layer.base);
   // Compose treats an empty list like a missing list.
   if (!envFiles?.length) {
     const where = formatLocation(layer, main?.line ?? 1);
     return { base, env: [{ path: join(base, '.env'), as: 'env file of include', where, optional: true }] };
   }
   const env = envFiles.map((link) => ({
-    path: resolveLinkPath(layer, link),
+    path: resolveReferencedPath(layer, link),
     as: 'env_file',
     where: formatLocation(layer, link.line),
     optional: false,
@@ -101,9 +109,9 @@ function includeScope(layer: ComposeSource, include: Include): { base: string; e
 export function resolveExtendedSource(
   files: ProjectFiles,
   layer: ComposeSource,
-  link: FileLink,
+  link: FileReference,
 ): ComposeSource | UpdateError {
-  const file = linkedFile(files, layer, link, 'extends');
+  const file = findReferencedFile(files, layer, link, 'extends');
   if (file instanceof UpdateError) return file;
   const { path } = file.file;
   return {
@@ -116,13 +124,13 @@ export function resolveExtendedSource(
 }
 
 /** Returns an error if the file is missing. */
-function linkedFile(
+function findReferencedFile(
   files: ProjectFiles,
   layer: ComposeSource,
-  link: FileLink,
+  link: FileReference,
   as: string,
 ): ComposeFile | UpdateError {
-  const { path, where } = targetOf(layer, link, as);
+  const { path, where } = referencedFileOf(layer, link, as);
   const file = [...files.composeFiles, ...(files.linkedFiles ?? [])].find((known) => known.path === path);
   return file ? getParsedComposeFile(file) : createMissingFileError(path, as, where);
 }
@@ -132,36 +140,40 @@ export const createMissingFileError = (path: string, as: string, where: string):
     advice: 'Create the file, or remove the line.',
   });
 
-const targetOf = (layer: ComposeSource, link: FileLink, as: string): LinkedFile => ({
-  path: resolveLinkPath(layer, link),
+const referencedFileOf = (layer: ComposeSource, link: FileReference, as: string): ReferencedFile => ({
+  path: resolveReferencedPath(layer, link),
   as,
   where: formatLocation(layer, link.line),
   optional: false,
 });
 
 /** Returns the absolute path, with variables resolved. */
-export const resolveLinkPath = (layer: ComposeSource, { path, line }: FileLink): string =>
-  resolve(layer.base, resolveSourceText(layer, path, formatLocation(layer, line)));
+export const resolveReferencedPath = (layer: ComposeSource, { path, line }: FileReference): string =>
+  resolve(layer.base, resolveTextVariables(layer, path, formatLocation(layer, line)));
 
-export const resolveSourceText = ({ file, variables }: ComposeSource, text: string, where: string): string =>
+export const resolveTextVariables = (
+  { file, variables }: ComposeSource,
+  text: string,
+  where: string,
+): string =>
   interpolate(createSourceMappedText(text, file.file.path, -1, { via: 'text' }), variables, where).text;
 
 export const formatLocation = ({ name }: ComposeSource, line: number): string => `${name} line ${line}`;
 
 /** The `-f` files, and all files to which they refer directly or through other files. */
-interface Reach {
+interface IncludeTree {
   /** Compose files, starting with the `-f` files. A file with several base directories is listed once for each. */
   layers: ComposeSource[];
   /** Compose files in `include` and `extends`, each once, including missing files. */
-  composeFiles: LinkedFile[];
+  composeFiles: ReferencedFile[];
   /** Env files of `include` entries, each once, including missing files. */
-  envFiles: LinkedFile[];
+  envFiles: ReferencedFile[];
 }
 
 /** @throws UpdateError compose-invalid if there are more than 1000 files, for example because of a loop */
-export function resolveIncludeTree(files: ProjectFiles): Reach {
-  const composeFiles = new Map<string, LinkedFile>();
-  const envFiles = new Map<string, LinkedFile>();
+export function resolveIncludeTree(files: ProjectFiles): IncludeTree {
+  const composeFiles = new Map<string, ReferencedFile>();
+  const envFiles = new Map<string, ReferencedFile>();
   const seen = new Set<string>();
   const layers: ComposeSource[] = [];
   const queue = listRootSources(files);
@@ -177,13 +189,13 @@ export function resolveIncludeTree(files: ProjectFiles): Reach {
       );
     }
     layers.push(layer);
-    const note = (link: FileLink, as: string) => {
-      const target = targetOf(layer, link, as);
+    const note = (link: FileReference, as: string) => {
+      const target = referencedFileOf(layer, link, as);
       if (!composeFiles.has(target.path)) composeFiles.set(target.path, target);
     };
     for (const include of layer.follows ? layer.file.includes : []) {
       for (const link of include.paths) note(link, 'include');
-      for (const linked of includeScope(layer, include).env) envFiles.set(linked.path, linked);
+      for (const linked of resolveIncludeScope(layer, include).env) envFiles.set(linked.path, linked);
       queue.push(...resolveIncludedSources(files, layer, include).filter(isLayer));
     }
     for (const link of layer.file.extends) {
@@ -202,11 +214,13 @@ export function resolveIncludeTree(files: ProjectFiles): Reach {
 export function findServicesByEnvFile(files: ProjectFiles, paths: readonly string[]): string[] {
   const reads = (layer: ComposeSource, name: string): boolean => {
     const { envFiles = [], extends: base = null } = layer.file.service(name) ?? {};
-    if (envFiles.some((link) => paths.includes(resolveLinkPath(layer, link)))) return true;
+    if (envFiles.some((link) => paths.includes(resolveReferencedPath(layer, link)))) return true;
     if (base === null) return false;
     const { file, line } = base;
     const from = file === null ? layer : resolveExtendedSource(files, layer, { path: file, line });
-    return isLayer(from) && reads(from, resolveSourceText(layer, base.service, formatLocation(layer, line)));
+    return (
+      isLayer(from) && reads(from, resolveTextVariables(layer, base.service, formatLocation(layer, line)))
+    );
   };
   const { layers } = resolveIncludeTree(files);
   return layers.flatMap((layer) => layer.file.services.filter((name) => layer.follows && reads(layer, name)));

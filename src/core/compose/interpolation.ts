@@ -1,5 +1,5 @@
 import { UpdateError } from '../errors/update-error.ts';
-import type { Origin, OriginMark, SourceMappedText } from './source-map.ts';
+import type { CharacterOrigin, OriginKind, SourceMappedText } from './source-map.ts';
 
 /** Returns the value with its origins; null if the variable is not set. */
 export type ComposeVariableLookup = (name: string) => SourceMappedText | null;
@@ -31,13 +31,13 @@ export function interpolate(
 ): Interpolation {
   const source = template.text;
   const text: string[] = [];
-  const origins: Origin[] = [];
+  const origins: CharacterOrigin[] = [];
   const unset: string[] = [];
 
   expand(0, source.length, null, 0);
   return { text: text.join(''), origins, unset };
 
-  function expand(start: number, end: number, mark: OriginMark | null, depth: number): void {
+  function expand(start: number, end: number, mark: OriginKind | null, depth: number): void {
     if (depth > deepest) throw invalid(`variables are nested more than ${deepest} levels deep`);
     let i = start;
     while (i < end) {
@@ -55,7 +55,7 @@ export function interpolate(
     }
   }
 
-  function substitute(found: Substitution, end: number, mark: OriginMark | null, depth: number): void {
+  function substitute(found: Substitution, end: number, mark: OriginKind | null, depth: number): void {
     const { name: variable, sign, rest, close } = found;
     if (!found.isValid) {
       const last = closingBrace(source, found.start + 1, end);
@@ -86,12 +86,12 @@ export function interpolate(
     for (const origin of value.origins) origins.push(origin);
   }
 
-  function put(char: string, origin: Origin, mark: OriginMark | null): void {
+  function put(char: string, origin: CharacterOrigin, mark: OriginKind | null): void {
     text.push(char);
     origins.push(mark ? { ...origin, ...mark } : origin);
   }
 
-  function originOf(i: number): Origin {
+  function originOf(i: number): CharacterOrigin {
     const origin = template.origins[i];
     if (!origin) throw new RangeError(`no character ${i} in a text of ${source.length}`);
     return origin;

@@ -30,7 +30,7 @@ export interface ProjectFiles {
 
 const lists = ['composeFiles', 'envFiles', 'linkedFiles', 'linkedEnvFiles'] as const;
 
-export type FileList = (typeof lists)[number];
+export type FileListKey = (typeof lists)[number];
 
 export const projectDirectoryOf = (files: ProjectFiles): string =>
   files.directory ?? dirname(files.composeFiles[0]?.path ?? files.newEnvFile);
@@ -44,7 +44,7 @@ export function displayPathOf(files: ProjectFiles, path: string): string {
   return path.startsWith(`${directory}/`) ? relative(directory, path) : basename(path);
 }
 
-export const listWith = (files: ProjectFiles, path: string): FileList | undefined =>
+export const findFileListKey = (files: ProjectFiles, path: string): FileListKey | undefined =>
   lists.find((list) => files[list]?.some((file) => file.path === path));
 
 export const listProjectFiles = (files: ProjectFiles): TextFile[] =>
@@ -63,9 +63,9 @@ export const findProjectFile = (files: ProjectFiles, path: string): TextFile | u
 export function setProjectFile(
   files: ProjectFiles,
   file: TextFile,
-  list: FileList = 'envFiles',
+  list: FileListKey = 'envFiles',
 ): ProjectFiles {
-  const holder = listWith(files, file.path);
+  const holder = findFileListKey(files, file.path);
   if (holder === undefined) return { ...files, [list]: [...(files[list] ?? []), file] };
   return { ...files, [holder]: files[holder]?.map((old) => (old.path === file.path ? file : old)) };
 }

@@ -1,5 +1,5 @@
 /** Position in a file from which one character of a resolved text comes. */
-export interface Origin {
+export interface CharacterOrigin {
   /** Path of the file. */
   source: string;
   /**
@@ -17,25 +17,25 @@ export interface Origin {
 /** A text with the origin of each character (UTF-16 unit). */
 export interface SourceMappedText {
   text: string;
-  origins: readonly Origin[];
+  origins: readonly CharacterOrigin[];
 }
 
 /** Adjacent characters from the same source. */
-export interface SourceSegment extends Omit<Origin, 'offset' | 'length'> {
+export interface SourceSegment extends Omit<CharacterOrigin, 'offset' | 'length'> {
   text: string;
   /** Offsets in the file; negative if the text cannot be changed in place. */
   start: number;
   end: number;
 }
 
-export type OriginMark = Pick<Origin, 'via' | 'variable'>;
+export type OriginKind = Pick<CharacterOrigin, 'via' | 'variable'>;
 
 /** @param offset position of the first character in the file; negative if no file contains the text */
 export function createSourceMappedText(
   text: string,
   source: string,
   offset: number,
-  mark: OriginMark,
+  mark: OriginKind,
 ): SourceMappedText {
   return {
     text,

@@ -1,17 +1,17 @@
 import { UpdateError } from '../errors/update-error.ts';
 import type { TextFile } from '../files/text-file.ts';
-import { type Assignment, parseAssignments } from './env-file.ts';
+import { type EnvAssignment, parseEnvAssignments } from './env-file.ts';
 import { type ComposeVariableLookup, findUnsetRequiredVariables, interpolate } from './interpolation.ts';
 import { formatOffsetLocation } from './project-files.ts';
-import { createSourceMappedText, type Origin, type SourceMappedText } from './source-map.ts';
-import { parseScalars } from './yaml-document.ts';
+import { type CharacterOrigin, createSourceMappedText, type SourceMappedText } from './source-map.ts';
+import { parseYamlStringValues } from './yaml-document.ts';
 
 // Limits the nesting of variables, because each level uses stack space. No real file reaches the limit.
 const deepest = 200;
 
 interface EnvFile {
   file: TextFile;
-  assignments: Assignment[];
+  assignments: EnvAssignment[];
   /** Ascending positions in `assignments`, keyed by variable name. */
   byKey: Map<string, number[]>;
 }
@@ -53,7 +53,7 @@ export function listEnvFileValues(envFiles: readonly TextFile[]): { key: string;
 
 function assignmentsOf(envFiles: readonly TextFile[], outer: ComposeVariableLookup) {
   const files = envFiles.map(getParsedEnvFile);
-  const known = new Map<Assignment, SourceMappedText>();
+  const known = new Map<EnvAssignment, SourceMappedText>();
   let depth = 0;
   return { files, before };
 
@@ -99,14 +99,14 @@ const read = new WeakMap<TextFile, EnvFile>();
 export function getParsedEnvFile(file: TextFile): EnvFile {
   const known = read.get(file);
   if (known) return known;
-  const assignments = parseAssignments(file);
+  const assignments = parseEnvAssignments(file);
   const byKey = Map.groupBy(assignments.keys(), (index) => assignments[index]?.key ?? '');
   const env = { file, assignments, byKey };
   read.set(file, env);
   return env;
 }
 
-function resolve(file: TextFile, assignment: Assignment, lookup: ComposeVariableLookup): SourceMappedText {
+function resolve(file: TextFile, assignment: EnvAssignment, lookup: ComposeVariableLookup): SourceMappedText {
   const template = templateOf(file, assignment);
   if (assignment.quote === "'") return template;
   // The value may be a password, so an error message must not quote any part of it.
@@ -133,12 +133,12 @@ const escapes: Record<string, string> = {
 };
 
 /** Decodes the escapes of a value. Its variables are not resolved yet. */
-function templateOf(file: TextFile, { key, start, end, quote }: Assignment): SourceMappedText {
+function templateOf(file: TextFile, { key, start, end, quote }: EnvAssignment): SourceMappedText {
   const mark = { via: 'variable', variable: key } as const;
   const raw = file.text.slice(start, end);
   if (quote === '' || !raw.includes('\\')) return createSourceMappedText(raw, file.path, start, mark);
   const text: string[] = [];
-  const origins: Origin[] = [];
+  const origins: CharacterOrigin[] = [];
   const pieces = quote === '"' ? /\\0(\d{0,3})|\\([abfnrtv"\\$])|./gs : /\\(')|./gs;
   for (const match of raw.matchAll(pieces)) {
     const [whole, first, second] = match;
@@ -178,7 +178,7 @@ export function findUnsetVariables(file: TextFile, variables: ComposeVariableLoo
   const required = new Set<string>();
   const empty = new Set<string>();
   const standIn = createSourceMappedText('1', '', -1, { via: 'variable' });
-  for (const text of parseScalars(file)) {
+  for (const text of parseYamlStringValues(file)) {
     for (const name of findUnsetRequiredVariables(text, (each) => variables(each)?.text ?? null))
       required.add(name);
     const known: ComposeVariableLookup = (name) => variables(name) ?? (required.has(name) ? standIn : null);

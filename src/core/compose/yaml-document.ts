@@ -39,18 +39,18 @@ export interface YamlDocument {
 }
 
 /** @throws UpdateError compose-invalid with file and line */
-export function parseYaml(file: TextFile): YamlDocument[] {
-  const { documents, fail } = composed(file);
-  return documents.map((document) => follower(document, fail));
+export function parseYamlDocuments(file: TextFile): YamlDocument[] {
+  const { documents, fail } = composeDocuments(file);
+  return documents.map((document) => createYamlDocument(document, fail));
 }
 
 /**
  * Returns string values, but no keys. A value with several aliases is returned once.
  * @throws UpdateError compose-invalid with file and line
  */
-export function parseScalars(file: TextFile): string[] {
+export function parseYamlStringValues(file: TextFile): string[] {
   const texts: string[] = [];
-  for (const document of composed(file).documents) {
+  for (const document of composeDocuments(file).documents) {
     visit(document, {
       Scalar(key, node) {
         if (key !== 'key' && typeof node.value === 'string') texts.push(node.value);
@@ -60,7 +60,7 @@ export function parseScalars(file: TextFile): string[] {
   return texts;
 }
 
-function composed(file: TextFile): { documents: Document.Parsed<ParsedNode>[]; fail: Fail } {
+function composeDocuments(file: TextFile): { documents: Document.Parsed<ParsedNode>[]; fail: Fail } {
   if (file.text.length > largest) {
     const size = Math.ceil(file.text.length / 1024 / 1024);
     const message = `${basename(file.path)} is ${size} MiB, but a compose file may have at most 5 MiB`;
@@ -70,7 +70,7 @@ function composed(file: TextFile): { documents: Document.Parsed<ParsedNode>[]; f
     throw new UpdateError('compose-invalid', `${formatOffsetLocation(file, offset)}: ${message}`);
   };
   const composer = new Composer({ prettyErrors: false, keepSourceTokens: false });
-  const documents = [...composer.compose(tokens(file.text.replace(loneReturn, '\n'), fail))];
+  const documents = [...composer.compose(tokenize(file.text.replace(loneReturn, '\n'), fail))];
   for (const { errors } of documents) {
     const [error] = errors;
     if (error) fail(error.pos[0], error.message);
@@ -79,7 +79,7 @@ function composed(file: TextFile): { documents: Document.Parsed<ParsedNode>[]; f
 }
 
 /** Like `Parser.parse`, but limits the nesting depth, because the composer is recursive. */
-function* tokens(text: string, fail: Fail) {
+function* tokenize(text: string, fail: Fail) {
   const parser = new Parser();
   for (const lexeme of new Lexer().lex(text)) {
     yield* parser.next(lexeme);
@@ -88,7 +88,7 @@ function* tokens(text: string, fail: Fail) {
   yield* parser.end();
 }
 
-function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocument {
+function createYamlDocument(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocument {
   const targets = aliasTargets(document, fail);
   const entries = new WeakMap<YAMLMap, Map<string, unknown>>();
 

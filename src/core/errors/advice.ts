@@ -36,12 +36,12 @@ export const runAsRootAdvice =
 export const formatMountFlags = (...directories: readonly string[]): string =>
   [...new Set(directories)].map((directory) => `-v ${quoteForShell(`${directory}:${directory}`)}`).join(' ');
 
-export const mountAdviceFor = (source: string, destination: string): string =>
+export const formatMountAdvice = (source: string, destination: string): string =>
   `Add -v ${quoteForShell(`${source}:${destination}`)} to the docker run command.`;
 
 /** Returns the text unchanged if it needs no quotes. */
 export const quoteForShell = (text: string): string =>
   /^[\p{L}\p{N}_@%+=:,./-]+$/u.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-export const samePathMountsAdviceFor = (...directories: readonly string[]): string =>
+export const formatSamePathMountAdvice = (...directories: readonly string[]): string =>
   `Add ${formatMountFlags(...directories)} to the docker run command.`;

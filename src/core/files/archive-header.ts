@@ -1,4 +1,4 @@
-export const blockSize = 512;
+export const tarBlockSize = 512;
 
 /** Exclusive size limit in bytes of a file in a tar archive: the size field of a header has eleven octal digits. */
 export const maxArchiveBytes = 8 * 1024 ** 3;
@@ -21,7 +21,7 @@ export function createArchiveHeader(
   size: number,
   { mode = 0o644, modified = 0, kind = '0' }: EntryDetails = {},
 ): Buffer {
-  const block = Buffer.alloc(blockSize);
+  const block = Buffer.alloc(tarBlockSize);
   const octal = (value: number, digits: number): string => value.toString(8).padStart(digits, '0');
   block.write(name, 0, 100, 'latin1');
   block.write(
@@ -36,7 +36,7 @@ export function createArchiveHeader(
 }
 
 /** Returns how many zero bytes follow an entry of this size, up to the next block. */
-export const paddingOf = (size: number): number => (blockSize - (size % blockSize)) % blockSize;
+export const paddingOf = (size: number): number => (tarBlockSize - (size % tarBlockSize)) % tarBlockSize;
 
 /** Returns the header, the bytes and the padding. */
 export const createArchiveEntry = (name: string, bytes: Buffer, details?: EntryDetails): Buffer[] => [
@@ -46,4 +46,4 @@ export const createArchiveEntry = (name: string, bytes: Buffer, details?: EntryD
 ];
 
 /** End marker of a tar archive: two blocks of zeros. */
-export const archiveTrailer = Buffer.alloc(2 * blockSize);
+export const archiveTrailer = Buffer.alloc(2 * tarBlockSize);

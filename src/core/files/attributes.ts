@@ -8,7 +8,7 @@ import { stateDirectoryName } from '../names/state-directory-name.ts';
  * Extended attributes of a file, keyed by name. Values have the format of `getfattr`: `0s` followed by base64. Access
  * control lists are included; their names begin with `system.`, such as `system.posix_acl_access`.
  */
-export type Attributes = Readonly<Record<string, string>>;
+export type FileAttributes = Readonly<Record<string, string>>;
 
 /** Value of an access control list that exists but cannot be read, because `getfattr` is not installed. */
 export const unreadableAclPlaceholder = 'unread';
@@ -44,7 +44,7 @@ export async function hasNoFileModes(directory: string): Promise<boolean> {
  * Error for a new file that cannot get the permissions of the old file, or that inherited an access control list from
  * its directory that cannot be removed.
  */
-export class RightsLost extends Error {}
+export class PrivilegesLostError extends Error {}
 
 const call = promisify(execFile);
 const run = async (program: string, args: readonly string[]): Promise<string> => {
@@ -61,22 +61,24 @@ const stderrOf = (error: unknown): string =>
 /**
  * Reads attributes with `getfattr` (package attr), because Node cannot. Without `getfattr`, GNU `ls` shows whether
  * there is an access control list. Null if neither program is available.
- * @throws RightsLost if the attributes cannot be read
+ * @throws PrivilegesLostError if the attributes cannot be read
  */
-export async function readAttributes(path: string): Promise<Attributes | null> {
+export async function readAttributes(path: string): Promise<FileAttributes | null> {
   try {
     return parse(
       await run('getfattr', ['-h', '-d', '-m', '-', '-e', 'base64', '--absolute-names', '--', path]),
     );
   } catch (error) {
-    if (isMissing(error)) return seenByList(path);
+    if (isMissing(error)) return detectAclWithLs(path);
     // A file system that does not support attributes has none to lose.
     if (stderrOf(error).endsWith(': Operation not supported')) return {};
-    throw new RightsLost(`its attributes cannot be read: ${stderrOf(error) || (error as Error).message}`);
+    throw new PrivilegesLostError(
+      `its attributes cannot be read: ${stderrOf(error) || (error as Error).message}`,
+    );
   }
 }
 
-function parse(dump: string): Attributes {
+function parse(dump: string): FileAttributes {
   const lines = dump.split('\n').filter((line) => line !== '' && !line.startsWith('# file: '));
   return Object.fromEntries(
     lines.map((line) => {
@@ -97,7 +99,7 @@ const unquote = (name: string): string =>
  * Detects an access control list by the `+` that `ls` prints in `-rw-r-----+`. Returns null for any other `ls` than
  * that of GNU, which may not print the `+`.
  */
-async function seenByList(path: string): Promise<Attributes | null> {
+async function detectAclWithLs(path: string): Promise<FileAttributes | null> {
   try {
     if (!(await run('ls', ['--version'])).includes('GNU coreutils')) return null;
     return /^\S{10}\+/.test(await run('ls', ['-ld', '--', path]))
@@ -112,9 +114,9 @@ async function seenByList(path: string): Promise<Attributes | null> {
  * Sets the attributes of a new file and removes an access control list that it inherited from its directory. Must be
  * called before the final mode is set, because setting a list also sets mode bits. Returns the names of lost
  * attributes. A lost access control list is an error.
- * @throws RightsLost
+ * @throws PrivilegesLostError
  */
-export async function applyAttributes(path: string, wanted: Attributes): Promise<string[]> {
+export async function applyAttributes(path: string, wanted: FileAttributes): Promise<string[]> {
   const has = await readAttributes(path);
   if (has === null) return [];
   const errors = new Map<string, string>();
@@ -130,20 +132,24 @@ export async function applyAttributes(path: string, wanted: Attributes): Promise
     if (has[name] !== value) await set(name, '-n', name, '-v', value === '0s' ? '' : value);
   }
   if (errors.size === 0 && hasSameAttributes(has, wanted)) return [];
-  return lost(wanted, (await readAttributes(path)) ?? {}, errors);
+  return listLostAttributes(wanted, (await readAttributes(path)) ?? {}, errors);
 }
 
-export const hasSameAttributes = (a: Attributes, b: Attributes): boolean =>
+export const hasSameAttributes = (a: FileAttributes, b: FileAttributes): boolean =>
   Object.keys({ ...a, ...b }).every((name) => a[name] === b[name]);
 
-/** Returns the names of lost attributes. @throws RightsLost if an access control list is among them */
-function lost(wanted: Attributes, has: Attributes, errors: ReadonlyMap<string, string>): string[] {
+/** Returns the names of lost attributes. @throws PrivilegesLostError if an access control list is among them */
+function listLostAttributes(
+  wanted: FileAttributes,
+  has: FileAttributes,
+  errors: ReadonlyMap<string, string>,
+): string[] {
   const names = Object.keys({ ...wanted, ...has });
   const differing = names.filter((name) => wanted[name] !== has[name] || errors.has(name));
   const list = differing.find(isAccessList);
   if (list !== undefined) {
     const why = errors.get(list) ?? 'the file system returns a different value after it is set';
-    throw new RightsLost(
+    throw new PrivilegesLostError(
       Object.hasOwn(wanted, list)
         ? `its access-control list (${list}) cannot be set: ${why}`
         : `the access-control list inherited from its directory (${list}) cannot be removed: ${why}`,
@@ -153,12 +159,12 @@ function lost(wanted: Attributes, has: Attributes, errors: ReadonlyMap<string, s
 }
 
 /** Returns why a new file cannot get these access control lists; null if no reason is known in advance. */
-export function findAclLossReason(attributes: Attributes): string | null {
+export function findAclLossReason(attributes: FileAttributes): string | null {
   const list = Object.keys(attributes).find((name) => attributes[name] === unreadableAclPlaceholder);
   if (list !== undefined)
     return 'it has an access-control list, which cannot be read because getfattr is not installed';
   const acl = attributes[posixAcl];
-  return acl !== undefined && namesStrangers(acl)
+  return acl !== undefined && hasUnmappedIds(acl)
     ? 'its access-control list names users or groups that are not mapped into this container'
     : null;
 }
@@ -167,7 +173,7 @@ export function findAclLossReason(attributes: Attributes): string | null {
  * Checks whether an access control list names unmapped users or groups. The kernel's posix_acl_xattr.h defines its
  * format: a version of 4 bytes, then 8 bytes for each entry (tag, permissions, ID).
  */
-function namesStrangers(value: string): boolean {
+function hasUnmappedIds(value: string): boolean {
   const bytes = Buffer.from(value.replace(/^0s/, ''), 'base64');
   for (let at = 4; at + 8 <= bytes.length; at += 8) {
     const isNamed = [0x02, 0x08].includes(bytes.readUInt16LE(at));

@@ -12,7 +12,13 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { type Attributes, applyAttributes, isOnSmb, RightsLost, readAttributes } from './attributes.ts';
+import {
+  applyAttributes,
+  type FileAttributes,
+  isOnSmb,
+  PrivilegesLostError,
+  readAttributes,
+} from './attributes.ts';
 import { findUnmappedOwner } from './unmapped-owner.ts';
 
 export interface Owner {
@@ -26,7 +32,7 @@ export interface Owner {
   /**
    * Attributes, including the access control list. Null if no program can read them, undefined if they were not read.
    */
-  attributes?: Attributes | null;
+  attributes?: FileAttributes | null;
 }
 
 /** Disk operations for changes that a crash must not leave incomplete. Every method may fail like its system calls. */
@@ -54,17 +60,18 @@ export interface FileSystem {
 }
 
 /** Returns the code of a system call error, such as `ENOENT`; undefined for other errors. */
-export const systemCode = (error: unknown): string | undefined =>
+export const systemErrorCodeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' && 'syscall' in error
     ? error.code
     : undefined;
 
 /** Checks whether an error means that the disk is full or a quota is exceeded. */
-export const isFullDisk = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(systemCode(error) ?? '');
+export const isDiskFullError = (error: unknown): boolean =>
+  ['ENOSPC', 'EDQUOT'].includes(systemErrorCodeOf(error) ?? '');
 
 /** Treats a name that is too long as missing, because no such file can exist. */
 export const isMissingFileError = (error: unknown): boolean =>
-  ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(systemCode(error) ?? '');
+  ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(systemErrorCodeOf(error) ?? '');
 
 /** Error codes of file systems that cannot sync a directory. They keep renames in order automatically or not at all. */
 const cannotSync = ['EINVAL', 'EBADF', 'ENOTSUP'];
@@ -94,7 +101,7 @@ export const diskFileSystem: FileSystem = {
   async makeDirectory(path, mode) {
     const first = await mkdir(path, { recursive: true, mode });
     if (first === undefined) return;
-    for (const made of wayDown(first, path)) await chownLikeDirectory(made);
+    for (const made of listPathsDownTo(first, path)) await chownLikeDirectory(made);
   },
 
   async write(path, bytes, owner, mode) {
@@ -118,7 +125,9 @@ export const diskFileSystem: FileSystem = {
       // A network file system may accept a change but not apply it, so the result is checked.
       const is = await file.stat();
       if (owner && (is.uid !== owner.uid || is.gid !== owner.gid || (is.mode & 0o7777) !== mode))
-        throw new RightsLost(`the file system shows ${told(is)} after ${told({ ...owner, mode })} was set`);
+        throw new PrivilegesLostError(
+          `the file system shows ${formatOwner(is)} after ${formatOwner({ ...owner, mode })} was set`,
+        );
       return lost;
     } finally {
       await file.close();
@@ -130,7 +139,8 @@ export const diskFileSystem: FileSystem = {
     try {
       await file.sync();
     } catch (error) {
-      if (!cannotSync.includes(systemCode(error) ?? '') || !(await file.stat()).isDirectory()) throw error;
+      if (!cannotSync.includes(systemErrorCodeOf(error) ?? '') || !(await file.stat()).isDirectory())
+        throw error;
     } finally {
       await file.close();
     }
@@ -140,13 +150,13 @@ export const diskFileSystem: FileSystem = {
     try {
       await unlink(path);
     } catch (error) {
-      if (systemCode(error) === 'EISDIR') await rmdir(path);
+      if (systemErrorCodeOf(error) === 'EISDIR') await rmdir(path);
       else if (!isMissingFileError(error)) throw error;
     }
   },
 };
 
-const told = ({ uid, gid, mode }: Owner): string =>
+const formatOwner = ({ uid, gid, mode }: Owner): string =>
   `owner ${uid}, group ${gid}, mode ${(mode & 0o7777).toString(8)}`;
 
 /**
@@ -159,14 +169,14 @@ export async function chownLikeDirectory(path: string): Promise<void> {
   if (made.uid === around.uid && made.gid === around.gid) return;
   if (findUnmappedOwner(dirname(path)) !== null) return;
   await lchown(path, around.uid, around.gid).catch((error) => {
-    if (!cannotGive.includes(systemCode(error) ?? '')) throw error;
+    if (!cannotGive.includes(systemErrorCodeOf(error) ?? '')) throw error;
   });
 }
 
 const cannotGive = ['EPERM', 'EACCES', 'EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
 /** Lists the directories from `first` down to `path`, which must be `first` or a path below it. */
-function wayDown(first: string, path: string): string[] {
+function listPathsDownTo(first: string, path: string): string[] {
   const way = [path];
   while (way[0] !== undefined && way[0] !== first && way[0] !== dirname(way[0])) way.unshift(dirname(way[0]));
   return way;

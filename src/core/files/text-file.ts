@@ -1,6 +1,6 @@
 import { readFile, readlink, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { runAsRootAdvice, samePathMountsAdviceFor } from '../errors/advice.ts';
+import { formatSamePathMountAdvice, runAsRootAdvice } from '../errors/advice.ts';
 import { UpdateError } from '../errors/update-error.ts';
 
 /** Text exactly as on disk, including the byte order mark. Offsets in the text count UTF-16 units. */
@@ -20,7 +20,7 @@ export async function readTextFile(path: string): Promise<TextFile> {
   const bytes = await readRegularFile(path).catch(async (error: NodeJS.ErrnoException) => {
     if (error instanceof UpdateError) throw error;
     const isMissing = error.code === 'ENOENT';
-    if (isMissing) await refuseLinkOutside(path);
+    if (isMissing) await rejectUnmountedLink(path);
     const why = isMissing ? 'does not exist' : `cannot be read (${error.code ?? error.message})`;
     throw new UpdateError('compose-invalid', `${path} ${why}`, {
       advice:
@@ -53,7 +53,7 @@ async function readRegularFile(path: string): Promise<Buffer> {
   return readFile(path);
 }
 
-async function refuseLinkOutside(path: string): Promise<void> {
+async function rejectUnmountedLink(path: string): Promise<void> {
   const link = await readlink(path).catch(() => null);
   if (link === null) return;
   const target = resolve(dirname(path), link);
@@ -61,7 +61,7 @@ async function refuseLinkOutside(path: string): Promise<void> {
     'outside-mounts',
     `${path} is a link to ${target}, which is not mounted into this container`,
     {
-      advice: samePathMountsAdviceFor(dirname(target)),
+      advice: formatSamePathMountAdvice(dirname(target)),
     },
   );
 }

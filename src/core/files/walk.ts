@@ -8,7 +8,7 @@ import { setImmediate as pause } from 'node:timers/promises';
 const longestPath = 4_000;
 const pauseAfter = 1_000;
 
-interface Found {
+interface WalkEntry {
   /** Path relative to the top directory, such as `/sub/file`; empty for the top directory itself. */
   name: Buffer;
   full: Buffer;
@@ -21,7 +21,7 @@ interface Found {
  * grow with the number of files. Files that disappear during the walk are skipped. Directories on other devices, and
  * directories that the caller removes, are not entered.
  */
-export async function* walk(path: string, excluded: readonly string[]): AsyncGenerator<Found> {
+export async function* walkTree(path: string, excluded: readonly string[]): AsyncGenerator<WalkEntry> {
   const skipped = new Set(excluded.map((each) => Buffer.from(`/${each}`).toString('latin1')));
   const top = Buffer.from(path);
   const own = readIfExists(() => lstatSync(top));

@@ -4,7 +4,7 @@ import { formatMountFlags } from '../errors/advice.ts';
 import { UpdateError } from '../errors/update-error.ts';
 import type { HostPaths } from './host-paths.ts';
 
-interface Linked {
+interface HostPathLink {
   link: string;
   to: string;
 }
@@ -13,12 +13,12 @@ interface Linked {
  * Links every host directory that is mounted at another path, because project files may refer to its host path. Ignores
  * errors.
  */
-export async function linkAllPaths(paths: HostPaths): Promise<Linked[]> {
-  const made: Linked[] = [];
+export async function linkAllHostPaths(paths: HostPaths): Promise<HostPathLink[]> {
+  const made: HostPathLink[] = [];
   for (const host of paths.sources) {
     const here = paths.mappingOfHost(host)?.here ?? host;
     const found = await stat(here).catch(() => null);
-    const linked = found?.isDirectory() ? await linkPath(paths, host).catch(() => null) : null;
+    const linked = found?.isDirectory() ? await linkHostPath(paths, host).catch(() => null) : null;
     if (linked !== null) made.push(linked);
   }
   return made;
@@ -29,7 +29,7 @@ export async function linkAllPaths(paths: HostPaths): Promise<Linked[]> {
  * Compose resolves relative bind mounts in this container: without the link, the engine would create them as empty
  * directories at a wrong path on the host. Returns the new link; null if none was needed.
  */
-export async function linkPath(paths: HostPaths, host: string): Promise<Linked | null> {
+export async function linkHostPath(paths: HostPaths, host: string): Promise<HostPathLink | null> {
   const mapping = paths.mappingOfHost(host);
   if (!mapping)
     throw new UpdateError(

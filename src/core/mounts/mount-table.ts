@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-export type ListedMount = ReturnType<typeof parseMountTable>[number];
+export type MountTableEntry = ReturnType<typeof parseMountTable>[number];
 
 /**
  * Parses the kernel's list of mounts. `root` keeps its octal escapes. `device` may differ from the device that `stat`

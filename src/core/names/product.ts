@@ -75,7 +75,7 @@ const productSchema = z.strictObject(
     ),
     feed: z.nullish(
       z.string(webAddress).check(
-        z.refine((value) => !hasLogin(value), `${webAddress} without credentials`),
+        z.refine((value) => !hasCredentials(value), `${webAddress} without credentials`),
         z.refine((value) => /^https?:$/.test(URL.parse(value)?.protocol ?? ''), webAddress),
       ),
     ),
@@ -100,7 +100,7 @@ export function createProduct(given: ProductOptions): Product {
   return {
     name,
     services: [app, ...workers],
-    versionVariable: given.versionVariable ?? `${toCapitals(name)}_VERSION`,
+    versionVariable: given.versionVariable ?? `${toVariablePrefix(name)}_VERSION`,
     marker: given.marker ?? `# ${name}:generated`,
     releaseDirectory: given.releaseDirectory ?? `/usr/share/${name}/release`,
     containerName: given.containerName ?? `${name}-updater`,
@@ -134,16 +134,16 @@ export function findProductMistakes(given: unknown): string[] {
  * Detects credentials in an address. They would be public, because the address is part of every build. Error messages
  * do not repeat such an address.
  */
-function hasLogin(value: unknown): boolean {
+function hasCredentials(value: unknown): boolean {
   const url = typeof value === 'string' ? URL.parse(value) : null;
   return Boolean(url?.username || url?.password);
 }
 
 const not = (value: unknown): string =>
-  value === undefined || hasLogin(value) ? '' : `, not ${JSON.stringify(value)}`;
+  value === undefined || hasCredentials(value) ? '' : `, not ${JSON.stringify(value)}`;
 
 /** Returns the prefix of a product's environment variables: `LARDER` for `LARDER_URL`. */
-export const toCapitals = (name: string): string => name.toUpperCase().replaceAll('-', '_');
+export const toVariablePrefix = (name: string): string => name.toUpperCase().replaceAll('-', '_');
 
 /** Returns the name of the compose label that sets the role of a service, such as `worker`. */
 export const roleLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.role`;

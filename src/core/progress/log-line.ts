@@ -17,19 +17,19 @@ const short: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', 
 const long: Record<string, string> = { '\\': '\\', n: '\n', r: '\r', t: '\t' };
 
 /**
- * Formats an event as a log line (docs/contract.md 6.1) without the line break. `parseLine` can restore the event: a
+ * Formats an event as a log line (docs/contract.md 6.1) without the line break. `parseEventLine` can restore the event: a
  * backslash is doubled, a control character becomes `\n` or `\u001b`, and a message that begins like a percentage gets
  * a leading backslash.
  */
-export function formatLine({ time, level, phase, percent, message }: ProgressEvent): string {
+export function formatEventLine({ time, level, phase, percent, message }: ProgressEvent): string {
   const escaped = escapeUnprintable(message.replace(/[\\\n\r\t]/g, (char) => short[char] ?? char));
   const head = `${time} ${level.toUpperCase().padEnd(5)} ${phase}`;
   if (percent !== undefined) return `${head} ${percent}% ${escaped}`;
   return `${head} ${startsLikePercent.test(escaped) ? '\\' : ''}${escaped}`;
 }
 
-/** Parses a line written by `formatLine`; null for any other line, such as a line of a stack trace. */
-export function parseLine(line: string): ProgressEvent | null {
+/** Parses a line written by `formatEventLine`; null for any other line, such as a line of a stack trace. */
+export function parseEventLine(line: string): ProgressEvent | null {
   const match = lineForm.exec(line.replace(/\r?\n?$/, ''));
   if (!match) return null;
   const [, time = '', level = '', phase, percent, text = ''] = match;
@@ -46,10 +46,10 @@ export function parseLine(line: string): ProgressEvent | null {
 }
 
 /** All fields of a `--log json` line, including those that are not part of the event, such as `restorePoint`. */
-export type LineFields = Readonly<Record<string, unknown>>;
+export type LogLineFields = Readonly<Record<string, unknown>>;
 
 /** Parses a line of `--log json`; null for any other line. */
-export function parseJsonLine(line: string): { event: ProgressEvent; fields: LineFields } | null {
+export function parseJsonEventLine(line: string): { event: ProgressEvent; fields: LogLineFields } | null {
   const fields = jsonLine.safeParse(line).data;
   if (fields === undefined) return null;
   const { level, time, phase, msg: message } = fields;

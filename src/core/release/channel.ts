@@ -44,7 +44,7 @@ const ordered = new WeakMap<readonly Release[], Partial<Record<Channel, readonly
  * Returns the releases of a channel, newest version first. They are not sorted by date, because an older release line
  * may receive a fix later. The result is cached, so callers must not modify `releases` afterwards.
  */
-export function releasesOfChannel(channel: Channel, releases: readonly Release[]): readonly Release[] {
+export function listChannelReleases(channel: Channel, releases: readonly Release[]): readonly Release[] {
   const known = ordered.get(releases) ?? {};
   ordered.set(releases, known);
   known[channel] ??= releases
@@ -54,7 +54,7 @@ export function releasesOfChannel(channel: Channel, releases: readonly Release[]
 }
 
 export function findNewestRelease(channel: Channel, releases: readonly Release[]): Release | null {
-  return releasesOfChannel(channel, releases)[0] ?? null;
+  return listChannelReleases(channel, releases)[0] ?? null;
 }
 
 /**
@@ -70,4 +70,5 @@ export function isNewerVersion(version: string, running: string): boolean {
 export const isRequestableTarget = (text: string): boolean => text === 'canary' || channelOf(text) !== null;
 
 /** Returns `canary` for a canary build, because such a build can only be installed with the floating tag. */
-export const targetFor = (version: string): string => (channelOf(version) === 'canary' ? 'canary' : version);
+export const updateTargetOf = (version: string): string =>
+  channelOf(version) === 'canary' ? 'canary' : version;

@@ -16,7 +16,7 @@ export function compareVersions(a: string, b: string): number {
 }
 
 /** Compares only the numbers that both versions have, so `2025.10` equals `2025.10.3`. Suitable for ascending order. */
-export function compareSharedNumbers(a: string, b: string): number {
+export function compareSharedVersionNumbers(a: string, b: string): number {
   const count = Math.min(countVersionNumbers(a), countVersionNumbers(b));
   return countVersionNumbers(a) === countVersionNumbers(b)
     ? compareVersions(a, b)
@@ -37,7 +37,7 @@ const firstYear = 1900;
  * Checks whether the first numbers of two versions differ and are not years. If so, users are advised to dump the
  * database first.
  */
-export function isMajorChange(from: string, to: string): boolean {
+export function isMajorVersionChange(from: string, to: string): boolean {
   const [a = 0, b = 0] = [from, to].map((version) => numbersOf(version)[0]);
   return a !== b && !(a >= firstYear && b >= firstYear);
 }

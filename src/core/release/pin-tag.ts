@@ -33,14 +33,16 @@ export function parsePinTag(text: string): PinTag {
   const [, suffix] = word.exec(text) ?? [];
   if (suffix !== undefined) return { kind: 'word', text, suffix };
   return (
-    parseNumbered(text) ?? parseLed(text) ?? { kind: isUnversioned(text) ? 'unversioned' : 'other', text }
+    parseNumbered(text) ??
+    parsePrefixedTag(text) ?? { kind: isUnversioned(text) ? 'unversioned' : 'other', text }
   );
 }
 
 /** Returns the variant of a tag, such as `-alpine`; empty if the tag has no variant. */
-export const suffixOf = (tag: PinTag): string => ('suffix' in tag ? tag.suffix : '');
+export const tagSuffixOf = (tag: PinTag): string => ('suffix' in tag ? tag.suffix : '');
 
-export const isNumbered = (tag: PinTag): tag is NumberedTag => tag.kind === 'release' || tag.kind === 'part';
+export const isNumberedTag = (tag: PinTag): tag is NumberedTag =>
+  tag.kind === 'release' || tag.kind === 'part';
 
 /**
  * Returns the version in an image's version label; null if there is none. A version with one or two numbers is ignored,
@@ -65,7 +67,7 @@ function parseNumbered(text: string): NumberedTag | null {
  * only after a word such as `release` (`release-10.11`), because they may be the version of the base system
  * (`alpine-3.20`).
  */
-function parseLed(text: string): NumberedTag | null {
+function parsePrefixedTag(text: string): NumberedTag | null {
   const [, lead = '', rest = ''] = led.exec(text) ?? [];
   if (lead === '' || preReleasePattern.test(`-${lead}`) || date.test(text)) return null;
   const tag = parseNumbered(rest);
@@ -77,8 +79,8 @@ function parseLed(text: string): NumberedTag | null {
 export const tagPrefixOf = ({ lead = '', prefix }: NumberedTag): string => `${lead}${prefix}`;
 
 /** Returns the offsets of the version in the tag, or of the whole tag if there is no version. */
-export function versionRange(tag: PinTag): [start: number, end: number] {
-  if (!isNumbered(tag)) return [0, tag.text.length];
+export function versionRangeOf(tag: PinTag): [start: number, end: number] {
+  if (!isNumberedTag(tag)) return [0, tag.text.length];
   const start = tagPrefixOf(tag).length;
   return [start, start + tag.version.length];
 }

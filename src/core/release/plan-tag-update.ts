@@ -1,5 +1,5 @@
-import { compareSharedNumbers, countVersionNumbers, cutVersion } from './compare-versions.ts';
-import { isNumbered, type PinTag, suffixOf, tagPrefixOf } from './pin-tag.ts';
+import { compareSharedVersionNumbers, countVersionNumbers, cutVersion } from './compare-versions.ts';
+import { isNumberedTag, type PinTag, tagPrefixOf, tagSuffixOf } from './pin-tag.ts';
 import type { NumberedTag } from './tag.ts';
 import type { PlannedTarget, ReleaseTarget } from './target.ts';
 
@@ -25,17 +25,17 @@ export function planTagUpdate(tag: PinTag, target: PlannedTarget): TagUpdateResu
   }
   if (tag.kind === 'unversioned') return { kind: 'unversioned' };
   const { suffix = '', version, lead } = target;
-  if (lead !== undefined && (!isNumbered(tag) || lead !== tag.lead)) return { kind: 'variant' };
+  if (lead !== undefined && (!isNumberedTag(tag) || lead !== tag.lead)) return { kind: 'variant' };
   if (tag.kind === 'canary') return { kind: 'moved', tag: target.tag };
-  const isOfPin = tag.kind === 'release' || suffixOf(tag) !== '' || tag.kind === 'part';
-  if (suffix !== '' && isOfPin && suffix !== suffixOf(tag)) return { kind: 'variant' };
-  if (!isNumbered(tag)) return { kind: 'stays' };
-  if (tag.kind === 'part' && compareSharedNumbers(version, tag.version) < 0) return { kind: 'older' };
+  const isOfPin = tag.kind === 'release' || tagSuffixOf(tag) !== '' || tag.kind === 'part';
+  if (suffix !== '' && isOfPin && suffix !== tagSuffixOf(tag)) return { kind: 'variant' };
+  if (!isNumberedTag(tag)) return { kind: 'stays' };
+  if (tag.kind === 'part' && compareSharedVersionNumbers(version, tag.version) < 0) return { kind: 'older' };
   const count = countVersionNumbers(tag.version);
   if (countVersionNumbers(version) < count) return { kind: 'short' };
   if (tag.kind === 'release') return { kind: 'moved', tag: formatTagLike(tag, version) };
   const part = cutVersion(version, count);
-  return compareSharedNumbers(part, tag.version) === 0
+  return compareSharedVersionNumbers(part, tag.version) === 0
     ? { kind: 'stays' }
     : { kind: 'moved', tag: formatTagLike(tag, part) };
 }
@@ -50,13 +50,13 @@ export const formatTagLike = (tag: NumberedTag, version: string): string =>
  * releases whose own tags do not contain `release-`.
  */
 export function listCompleteVersionTags(tag: PinTag, { version, suffix = '' }: ReleaseTarget): string[] {
-  const own = suffixOf(tag) || suffix;
+  const own = tagSuffixOf(tag) || suffix;
   const forms = (lead: string, behind: string) =>
-    (isNumbered(tag) && tag.prefix === '' ? ['', 'v'] : ['v', '']).map(
+    (isNumberedTag(tag) && tag.prefix === '' ? ['', 'v'] : ['v', '']).map(
       (prefix) => `${lead}${prefix}${version}${behind}`,
     );
   if (tag.kind === 'other' && own === '') return [...forms('', `-${tag.text}`), ...forms('', '')];
-  if (!isNumbered(tag) || !tag.lead) return forms('', own);
+  if (!isNumberedTag(tag) || !tag.lead) return forms('', own);
   return [...forms(tag.lead, own), ...(tag.kind === 'part' ? forms('', own) : [])];
 }
 
@@ -64,7 +64,7 @@ export function listCompleteVersionTags(tag: PinTag, { version, suffix = '' }: R
  * Guesses the variants of a newer release if the current variant contains a number: `-alpine3.21` and `-alpine` for
  * `-alpine3.20`; `-p1` and no variant for `-p2`. The engine cannot list a registry's tags.
  */
-function otherVariants(suffix: string): string[] {
+function guessVariants(suffix: string): string[] {
   const [, before = '', number = '', after = ''] = /^(.*?)(\d{1,4})(\D*)$/.exec(suffix) ?? [];
   if (number === '') return [];
   const later = [1, 2, 3, 4, 5].map((more) => Number(number) + more);
@@ -78,8 +78,8 @@ function otherVariants(suffix: string): string[] {
  */
 export function listPossibleTags(tag: PinTag, target: ReleaseTarget): string[] {
   const { version } = target;
-  const variants = isNumbered(tag)
-    ? otherVariants(tag.suffix).map((suffix) => formatTagLike({ ...tag, suffix }, version))
+  const variants = isNumberedTag(tag)
+    ? guessVariants(tag.suffix).map((suffix) => formatTagLike({ ...tag, suffix }, version))
     : [];
   const count = countVersionNumbers(version);
   const filled = count < 3 ? [`${version}${'.0'.repeat(3 - count)}`] : [];

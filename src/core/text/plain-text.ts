@@ -11,9 +11,11 @@ export const escapeUnprintable = (text: string): string =>
   text.replace(risky, (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`);
 
 /** Applies a function to all strings of a JSON value, but not to its keys. */
-export function mapTexts<T>(value: T, change: (text: string) => string): T {
+export function mapJsonStrings<T>(value: T, change: (text: string) => string): T {
   if (typeof value === 'string') return change(value) as T;
-  if (Array.isArray(value)) return value.map((one) => mapTexts(one, change)) as T;
+  if (Array.isArray(value)) return value.map((one) => mapJsonStrings(one, change)) as T;
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, mapTexts(one, change)])) as T;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [key, mapJsonStrings(one, change)]),
+  ) as T;
 }

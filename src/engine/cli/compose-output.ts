@@ -39,11 +39,11 @@ export function parseComposeMessages(stderr: string): string[] {
 }
 
 /** Shortens the messages of cancelled calls to the actual cause. */
-export const removeCancelledCalls = (text: string): string => text.replaceAll(causeOfCancelled, '');
+export const removeCancelledCallPrefix = (text: string): string => text.replaceAll(causeOfCancelled, '');
 
 function readLine(line: string): { text: string | null; about: string; isWarning: boolean } {
   const said = (text: string | null, about = '') => ({
-    text: text && removeCancelledCalls(text),
+    text: text && removeCancelledCallPrefix(text),
     about,
     isWarning: false,
   });

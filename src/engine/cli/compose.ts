@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ProjectStartOptions } from '../../core/command-line/compose-command.ts';
+import { createComposeError, lacksModelPlugin } from './create-compose-error.ts';
 import type { Engine } from './engine.ts';
-import { createRejectionError, lacksModelPlugin } from './rejection.ts';
 import type { CommandResult } from './run-command.ts';
 
 /** Options with which compose resolves the project as it does on the host. All paths are absolute host paths. */
@@ -151,7 +151,7 @@ export class Compose {
       if (without.exitCode === 0) result = without;
       else if (/unknown flag: --no-env-resolution/.test(without.stderr)) olderCompose.add(this.#engine);
     }
-    if (result.exitCode !== 0) throw createRejectionError(result);
+    if (result.exitCode !== 0) throw createComposeError(result);
     return JSON.parse(result.stdout);
   }
 

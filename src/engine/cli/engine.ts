@@ -4,13 +4,13 @@ import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Cancelled, Interrupted } from '../../core/cancellation/cancelled.ts';
+import { CancelledError, InterruptedError } from '../../core/cancellation/cancelled.ts';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import { EngineApi } from '../engine-api.ts';
 import type { EngineCall, EngineTimeouts } from '../engine-calls.ts';
 import { EngineClient } from '../http/client.ts';
 import { createResponseError, EngineError, findEngineError, isBackendMissing } from '../http/engine-error.ts';
-import { type EngineTarget, engineTarget } from '../http/engine-target.ts';
+import { type EngineTarget, parseEngineTarget } from '../http/engine-target.ts';
 import {
   type EngineRequest,
   type EngineResponse,
@@ -36,7 +36,7 @@ interface EngineAddress {
 }
 
 /** Options of a docker command. `env` is added to PATH and HOME. */
-interface CallOptions extends Partial<Omit<CommandOptions, 'signal'>> {
+interface DockerCommandOptions extends Partial<Omit<CommandOptions, 'signal'>> {
   /** Whether to repeat the command after an engine outage; true by default. Must be false if repeating is unsafe. */
   repeatable?: boolean;
 }
@@ -228,7 +228,7 @@ export class Engine extends EngineApi {
    * Runs `docker …` and returns the result, whatever its exit code.
    * @throws UpdateError engine-unavailable if the engine stays unavailable
    */
-  async call(args: readonly string[], options: CallOptions = {}): Promise<CommandResult> {
+  async call(args: readonly string[], options: DockerCommandOptions = {}): Promise<CommandResult> {
     const deadlineMs = options.deadlineMs ?? queryDeadlineMs;
     for (let attempt = 1; ; attempt++) {
       const result = await this.#run(args, { ...options, deadlineMs });
@@ -251,7 +251,7 @@ export class Engine extends EngineApi {
 
   /**
    * Resolves a tag or digest in its registry. Null if the request fails, because that must not end a run.
-   * @throws Cancelled, Interrupted
+   * @throws CancelledError, InterruptedError
    */
   async findRemoteDigest({ repository, tag }: { repository: string; tag: string }): Promise<RemoteDigest> {
     const reference = `${repository}${tag.includes(':') ? '@' : ':'}${tag}`;
@@ -287,7 +287,7 @@ export class Engine extends EngineApi {
    */
   async watchShutdown(): Promise<void> {
     while (await this.answers()) await sleep(probePauseMs, undefined, { ref: false });
-    this.#shared.shutdown.abort(new Interrupted());
+    this.#shared.shutdown.abort(new InterruptedError());
   }
 
   /** Aborted by this view's abort signal or by an engine shutdown. */
@@ -296,11 +296,14 @@ export class Engine extends EngineApi {
   }
 
   /** Error of a call that `aborted` has ended. */
-  get abortion(): Cancelled | Interrupted {
-    return this.#shared.shutdown.signal.aborted ? new Interrupted() : new Cancelled();
+  get abortion(): CancelledError | InterruptedError {
+    return this.#shared.shutdown.signal.aborted ? new InterruptedError() : new CancelledError();
   }
 
-  async #run(args: readonly string[], options: CallOptions & { deadlineMs: number }): Promise<CommandResult> {
+  async #run(
+    args: readonly string[],
+    options: DockerCommandOptions & { deadlineMs: number },
+  ): Promise<CommandResult> {
     const { host, tls, configDirectory } = this.address;
     const beganAt = performance.now();
     const isPlugin = args[0] === 'compose' && existsSync(composePlugin);
@@ -365,7 +368,7 @@ const newState = (address: EngineAddress): SharedState => ({
 
 function targetOf({ host, tls }: EngineAddress): EngineTarget {
   try {
-    return engineTarget(host, tls);
+    return parseEngineTarget(host, tls);
   } catch (cause) {
     throw new UpdateError('engine-unavailable', (cause as Error).message, {
       cause,

@@ -1,4 +1,4 @@
-import { removeCancelledCalls } from './compose-output.ts';
+import { removeCancelledCallPrefix } from './compose-output.ts';
 
 /** Matches messages about an engine that cannot be reached, or about a proxy whose engine does not respond. */
 const unreached =
@@ -17,6 +17,6 @@ const engineError = /error (?:response from daemon|from registry): .*/gi;
 const cancelledCall = /error during connect: [^\n]*?context canceled/g;
 
 export function isConnectionLost(stderr: string): boolean {
-  const said = removeCancelledCalls(stderr).replaceAll(cancelledCall, '');
+  const said = removeCancelledCallPrefix(stderr).replaceAll(cancelledCall, '');
   return unreached.test(said) || broken.test(said.replaceAll(engineError, ''));
 }

@@ -120,4 +120,4 @@ export async function runCommand(
   return { exitCode, stdout, stderr, ...ended };
 }
 
-export const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.trim() ?? '';
+export const lastLineOf = (text: string): string => text.trim().split('\n').at(-1)?.trim() ?? '';

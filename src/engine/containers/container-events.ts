@@ -1,7 +1,7 @@
 import type { Engine } from '../cli/engine.ts';
 import type { EngineFilters } from '../engine-requests.ts';
 import { EngineError } from '../http/engine-error.ts';
-import { linesOfStream } from '../http/lines.ts';
+import { decodeLines } from '../http/lines.ts';
 import { parseObject } from '../objects/json.ts';
 
 /** Events about a changed container state. Events of single health checks are left out: there are too many of them. */
@@ -31,7 +31,7 @@ export function listenForEvents(engine: Engine, about: EngineFilters) {
   };
   const open = () => {
     [state, openedAt] = ['opening', performance.now()];
-    close = follow(
+    close = followEvents(
       engine,
       { ...about, event: changes },
       {
@@ -77,7 +77,7 @@ export function listenForEvents(engine: Engine, about: EngineFilters) {
  */
 export function watchStops(engine: Engine, ids: readonly string[]) {
   const stopping = new Set<string>();
-  const close = follow(
+  const close = followEvents(
     engine,
     { container: ids, event: ['kill', 'die'] },
     {
@@ -101,7 +101,7 @@ export const watchStarts = (
   engine: Engine,
   onStart: (id: string, attributes: Readonly<Record<string, string>>) => void,
 ): (() => void) =>
-  follow(
+  followEvents(
     engine,
     { type: ['container'], event: ['start'] },
     {
@@ -126,7 +126,7 @@ interface Listener {
 }
 
 /** Reads events until the engine closes the stream. Returns a function that closes it earlier. */
-function follow(
+function followEvents(
   engine: Engine,
   filters: EngineFilters,
   { onEvent, onOpen = () => {}, onEnd = () => {} }: Listener,
@@ -138,7 +138,7 @@ function follow(
     const stream = await engine.open('watchEvents', { filters, signal }, Number.POSITIVE_INFINITY);
     status = stream.status;
     onOpen();
-    for await (const line of linesOfStream(stream.chunks)) {
+    for await (const line of decodeLines(stream.chunks)) {
       const event = parseObject(line);
       if (event !== null) onEvent(event);
     }

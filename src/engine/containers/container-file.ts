@@ -1,5 +1,5 @@
 import { UpdateError } from '../../core/errors/update-error.ts';
-import { blockSize } from '../../core/files/archive-header.ts';
+import { tarBlockSize } from '../../core/files/archive-header.ts';
 import type { Engine } from '../cli/engine.ts';
 import { findEngineError } from '../http/engine-error.ts';
 
@@ -21,7 +21,7 @@ export function rethrowWithArchiveAdvice(error: unknown): never {
  * Bytes read in addition to the content, for headers and padding. The limit also stops reading a directory, or a file
  * that is too big.
  */
-const besides = 16 * blockSize;
+const besides = 16 * tarBlockSize;
 
 export interface ContainerFile {
   mode: number;
@@ -45,14 +45,14 @@ export async function readContainerFile(
   maxBytes: number,
 ): Promise<ContainerFile | NoFileReason> {
   const archive = await readArchive(engine, id, path, maxBytes);
-  return archive === null ? 'missing' : firstFile(archive, maxBytes);
+  return archive === null ? 'missing' : parseFirstFile(archive, maxBytes);
 }
 
 /**
  * Works for running and stopped containers.
  * @throws UpdateError engine-unavailable
  */
-export async function hasEntries(engine: Engine, id: string, path: string): Promise<boolean> {
+export async function hasDirectoryEntries(engine: Engine, id: string, path: string): Promise<boolean> {
   const archive = (await readArchive(engine, id, path, 0))?.toString('latin1') ?? '';
   // The first header is that of the directory itself. Headers of types x and L are not counted, because they only
   // precede an entry's header.
@@ -69,16 +69,16 @@ async function readArchive(engine: Engine, id: string, path: string, bytes: numb
 }
 
 /** Returns the archive's first entry if it is a regular file, otherwise the reason why it cannot be read. */
-function firstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFileReason {
+function parseFirstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFileReason {
   let extended: Record<string, string> = {};
-  for (let at = 0; at + blockSize <= archive.length; ) {
+  for (let at = 0; at + tarBlockSize <= archive.length; ) {
     const field = (from: number, length: number) =>
       archive
         .toString('latin1', at + from, at + from + length)
         .replace(/\0.*$/s, '')
         .trim();
     const size = Number(extended.size ?? Number.parseInt(field(124, 12), 8));
-    const content = archive.subarray(at + blockSize, at + blockSize + size);
+    const content = archive.subarray(at + tarBlockSize, at + tarBlockSize + size);
     const kind = field(156, 1) || '0';
     if (!'0xL'.includes(kind) || Number.isNaN(size)) return 'not-a-file';
     if (content.length < size) return 'too-big';
@@ -95,7 +95,7 @@ function firstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFileRea
     }
     // Read only the size and the owner from an extended header: the name is known.
     if (kind === 'x') extended = records(content.toString());
-    at += blockSize + Math.ceil(size / blockSize) * blockSize;
+    at += tarBlockSize + Math.ceil(size / tarBlockSize) * tarBlockSize;
   }
   return 'not-a-file';
 }

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { Engine } from '../cli/engine.ts';
 import { isAtLeast } from '../http/api-version.ts';
-import { manifestOf, publishedPorts } from '../objects/container.ts';
+import { listPublishedPorts, manifestDigestOf } from '../objects/container.ts';
 import { type Json, toList, toObject, toStrings } from '../objects/json.ts';
 import { type CopiedFile, readCopiedFiles } from './copied-files.ts';
 
@@ -51,14 +51,14 @@ export interface ContainerSnapshot {
  * @param copied paths to which compose may have copied files, keyed by container id; see `listCopiedPaths`
  * @throws UpdateError engine-unavailable
  */
-export async function takeSnapshots(
+export async function takeContainerSnapshots(
   engine: Engine,
   ids: readonly string[],
   copied: ReadonlyMap<string, readonly string[]> = new Map(),
 ): Promise<ContainerSnapshot[]> {
   const blueprints: ContainerSnapshot[] = [];
   for (const raw of await engine.inspectRaw(ids)) {
-    const blueprint = buildSnapshot(raw, engine.apiVersion);
+    const blueprint = buildContainerSnapshot(raw, engine.apiVersion);
     const mounted = new Set(
       toList<Json>(raw.Mounts).map(({ Destination }) => cleanPath(String(Destination))),
     );
@@ -72,7 +72,7 @@ export async function takeSnapshots(
  * @param raw response to `GET /containers/<id>/json`, or an element of `docker inspect`
  * @param apiVersion API version of the response, such as `1.45`; empty if unknown
  */
-export function buildSnapshot(raw: unknown, apiVersion = ''): ContainerSnapshot {
+export function buildContainerSnapshot(raw: unknown, apiVersion = ''): ContainerSnapshot {
   const { Id, Name, Image, Config, HostConfig, NetworkSettings, Mounts, ImageManifestDescriptor } =
     raw as Json;
   const [id, config, host] = [String(Id), toObject(Config), toObject(HostConfig)];
@@ -81,7 +81,7 @@ export function buildSnapshot(raw: unknown, apiVersion = ''): ContainerSnapshot 
     id,
     name: String(Name).replace(/^\//, ''),
     imageId: String(Image),
-    imageManifest: manifestOf(raw),
+    imageManifest: manifestDigestOf(raw),
     imageReference: String(config.Image),
     platform: platformOf(toObject(toObject(ImageManifestDescriptor).platform)),
     config: configOf(config, { id, mode, uts: String(host.UTSMode ?? '') }),
@@ -93,7 +93,7 @@ export function buildSnapshot(raw: unknown, apiVersion = ''): ContainerSnapshot 
       // Since 1.52, the engine no longer reports the requested address.
       mac: isAtLeast(apiVersion, '1.52') ? null : String(config.MacAddress ?? ''),
     }),
-    published: publishedPorts(toObject(toObject(NetworkSettings).Ports)),
+    published: listPublishedPorts(toObject(toObject(NetworkSettings).Ports)),
     copied: [],
     lost: [],
   };
@@ -172,7 +172,7 @@ function networksOf(
       const from = toObject(value);
       const aliases = toStrings(from.Aliases).filter((alias) => alias !== id.slice(0, 12));
       const primary = name === mode || (name === 'bridge' && mode === 'default');
-      const chosenMac = (primary ? mac : null) ?? probablyChosenMac(from);
+      const chosenMac = (primary ? mac : null) ?? requestedMacOf(from);
       const { IPAMConfig, Links, DriverOpts, GwPriority } = from;
       const chosen = { IPAMConfig, Links, DriverOpts, GwPriority, MacAddress: chosenMac };
       const given = Object.entries({ ...chosen, Aliases: aliases.length > 0 && aliases });
@@ -186,7 +186,7 @@ function networksOf(
  * whether it was. Engines before 28 derive the address from the IP address: such a MAC address was not requested, and
  * could be a duplicate if it were reused with a different IP address.
  */
-function probablyChosenMac({ MacAddress, IPAddress }: Json): string {
+function requestedMacOf({ MacAddress, IPAddress }: Json): string {
   const made = String(IPAddress ?? '')
     .split('.')
     .map((part) => Number(part).toString(16).padStart(2, '0'));

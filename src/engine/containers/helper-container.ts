@@ -19,7 +19,7 @@ const makerLabel = 'svc-updater.maker';
 const maker = randomUUID();
 let hasMade = false;
 
-interface ScratchOptions {
+interface HelperContainerOptions {
   /** Platform of the image; chosen by the engine if null. */
   platform?: string | null;
   /** Replaces `scratchLabel`, for containers that must survive the removal of helper containers. */
@@ -39,7 +39,7 @@ export async function createHelperContainer(
   engine: Engine,
   image: string,
   madeFor: string,
-  { platform = null, label = scratchLabel, config = {}, hostConfig = {} }: ScratchOptions = {},
+  { platform = null, label = scratchLabel, config = {}, hostConfig = {} }: HelperContainerOptions = {},
 ): Promise<string | null> {
   hasMade ||= label === scratchLabel;
   const labels = { [label]: madeFor, ...(label === scratchLabel && { [makerLabel]: maker }) };
@@ -69,7 +69,7 @@ export async function tryHelperContainer(
   engine: Engine,
   image: string,
   madeFor: string,
-  options: ScratchOptions,
+  options: HelperContainerOptions,
 ): Promise<void> {
   const id = await createHelperContainer(engine, image, madeFor, options);
   // If the updater's own image is missing, the settings cannot be checked.
@@ -128,7 +128,7 @@ export async function copyFilesToContainer(
  * @param project project whose next run removes the helper container if this run is killed
  * @throws UpdateError engine-unavailable
  */
-export async function checkCopiedFiles(
+export async function requireCopyableFiles(
   engine: Engine,
   blueprint: ContainerSnapshot,
   project: string,

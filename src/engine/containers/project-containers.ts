@@ -1,5 +1,11 @@
 import type { Engine } from '../cli/engine.ts';
-import { type Container, compareContainerNumbers, isUp, numberOf, serviceOf } from '../objects/container.ts';
+import {
+  type Container,
+  compareContainerNumbers,
+  containerNumberOf,
+  isUp,
+  serviceOf,
+} from '../objects/container.ts';
 import { composeLabels } from '../objects/labels.ts';
 
 /**
@@ -11,15 +17,16 @@ const temporaryName = /^([0-9a-f]{12})_(.+)$/;
 export const hasTemporaryName = ({ name }: Pick<Container, 'name'>): boolean => temporaryName.test(name);
 
 /** Removes compose's temporary prefix from the container's name. */
-export const finalName = ({ name }: Pick<Container, 'name'>): string => temporaryName.exec(name)?.[2] ?? name;
+export const finalNameOf = ({ name }: Pick<Container, 'name'>): string =>
+  temporaryName.exec(name)?.[2] ?? name;
 
 /**
  * Checks whether the container has compose's default name (project, service and number) with this separator. Compose
  * uses `_` with `--compatibility`, otherwise `-`.
  */
-export function isJoinedBy(separator: '_' | '-', container: Pick<Container, 'name' | 'labels'>): boolean {
+export function hasDefaultName(separator: '_' | '-', container: Pick<Container, 'name' | 'labels'>): boolean {
   const project = container.labels[composeLabels.project] ?? '';
-  return container.name === [project, serviceOf(container), numberOf(container)].join(separator);
+  return container.name === [project, serviceOf(container), containerNumberOf(container)].join(separator);
 }
 
 /**
@@ -28,10 +35,10 @@ export function isJoinedBy(separator: '_' | '-', container: Pick<Container, 'nam
  * links contain their names.
  */
 export function findServicesWithUnderscoreNames(containers: readonly Container[]): string[] {
-  const named = containers.map((container) => ({ ...container, name: finalName(container) }));
+  const named = containers.map((container) => ({ ...container, name: finalNameOf(container) }));
   const isOld = (own: readonly Container[]) => {
-    const telling = own.find((each) => isJoinedBy('_', each) || isJoinedBy('-', each));
-    return telling === undefined ? null : isJoinedBy('_', telling);
+    const telling = own.find((each) => hasDefaultName('_', each) || hasDefaultName('-', each));
+    return telling === undefined ? null : hasDefaultName('_', telling);
   };
   const others = isOld(named) ?? false;
   return [...Map.groupBy(named, serviceOf)]
@@ -56,7 +63,7 @@ export const isUnstartedReplacement = ({ status, labels }: Container): boolean =
  * Checks whether a container only runs a hook of its service. Compose 5.3 labels such a container with project, service
  * and version only.
  */
-export const isHook = ({ labels }: Pick<Container, 'labels'>): boolean =>
+export const isHookContainer = ({ labels }: Pick<Container, 'labels'>): boolean =>
   labels[composeLabels.hook] !== undefined ||
   (labels[composeLabels.number] === undefined && labels[composeLabels.oneOff] === undefined);
 
@@ -79,10 +86,10 @@ export const isStoppedForReplacement = (container: Container, leftovers: readonl
   !isUp(container) && leftovers.some((leftover) => isReplacementFor(leftover, container));
 
 /** Returns the engine's filter for a project's containers, and for events about them. */
-export const projectFilterFor = (project: string) => ({ label: [`${composeLabels.project}=${project}`] });
+export const projectFilterOf = (project: string) => ({ label: [`${composeLabels.project}=${project}`] });
 
 /** Previous result of `listProjectContainers`, from which unchanged containers are reused. */
-interface EarlierLook {
+interface PreviousListing {
   containers: readonly Container[];
   /** Services whose containers are inspected again even if they seem unchanged. */
   services: ReadonlySet<string>;
@@ -95,11 +102,11 @@ interface EarlierLook {
 export async function listProjectContainers(
   engine: Engine,
   project: string,
-  earlier: EarlierLook = { containers: [], services: new Set() },
+  earlier: PreviousListing = { containers: [], services: new Set() },
 ): Promise<ProjectContainers> {
-  const listed = await engine.listContainers(projectFilterFor(project));
+  const listed = await engine.listContainers(projectFilterOf(project));
   const own = listed.filter(
-    (container) => container.labels[composeLabels.oneOff] !== 'True' && !isHook(container),
+    (container) => container.labels[composeLabels.oneOff] !== 'True' && !isHookContainer(container),
   );
   const others = earlier.containers.filter((each) => !earlier.services.has(serviceOf(each)));
   const same = others.filter(({ id, name, status }) =>
@@ -114,7 +121,7 @@ export function separateLeftovers(all: readonly Container[]): ProjectContainers 
     isUnstartedWithTemporaryName(container) &&
     all.some(
       (other) =>
-        other !== container && (isReplacementFor(container, other) || other.name === finalName(container)),
+        other !== container && (isReplacementFor(container, other) || other.name === finalNameOf(container)),
     );
   return {
     containers: all.filter((container) => !isLeftover(container)).sort(compareContainerNumbers),

@@ -3,9 +3,9 @@ import { UpdateError } from '../../core/errors/update-error.ts';
 import type { ContainerSpec } from '../api-objects.ts';
 import type { Engine } from '../cli/engine.ts';
 import { hasSameImage, isContainerOfImage } from '../comparison/same-image.ts';
-import { takesAllNetworks } from '../http/api-version.ts';
+import { canCreateWithAllNetworks } from '../http/api-version.ts';
 import { findEngineError, tolerateErrors } from '../http/engine-error.ts';
-import { findSharedContainer, hasStarted, namespaceModes } from '../objects/container.ts';
+import { findSharedContainer, hasStarted, namespaceModeKeys } from '../objects/container.ts';
 import type { Json } from '../objects/json.ts';
 import type { ContainerSnapshot } from './container-snapshot.ts';
 import { copyFilesToContainer } from './helper-container.ts';
@@ -62,9 +62,9 @@ async function specOf(
   const isSame = isContainerOfImage(blueprint, await engine.inspectImage(imageReference));
   const endpoints = Object.entries(networks);
   const first = firstNetwork(networks, hostConfig);
-  const all = takesAllNetworks(engine.apiVersion);
+  const all = canCreateWithAllNetworks(engine.apiVersion);
   const mac = first === undefined ? undefined : networks[first]?.MacAddress;
-  return withinRange({
+  return limitNumbers({
     ...config,
     ...{ name, platform },
     Image: isSame ? imageReference : imageId,
@@ -84,7 +84,7 @@ async function complete(engine: Engine, blueprint: ContainerSnapshot, id: string
   const { networks, hostConfig, copied } = blueprint;
   const first = firstNetwork(networks, hostConfig);
   const others = Object.entries(networks).filter(([name]) => name !== first);
-  if (!takesAllNetworks(engine.apiVersion))
+  if (!canCreateWithAllNetworks(engine.apiVersion))
     for (const [name, endpoint] of others) await engine.connectNetwork(name, id, endpoint as Json);
   if (copied.length > 0) await copyFilesToContainer(engine, id, blueprint);
 }
@@ -122,7 +122,7 @@ export function replaceContainerIds(host: Json, successors: ReadonlyMap<string, 
     return found?.[1] ?? id;
   };
   const changed: Json = { ...host };
-  for (const key of namespaceModes) {
+  for (const key of namespaceModeKeys) {
     const id = findSharedContainer(host[key]);
     if (id !== null) changed[key] = `container:${successor(id)}`;
   }
@@ -139,7 +139,7 @@ export function replaceContainerIds(host: Json, successors: ReadonlyMap<string, 
  * Limits numbers to the range that the engine accepts. 2⁶³−1, which means "no limit", becomes 2⁶³ as a JavaScript
  * number, which the engine rejects.
  */
-function withinRange<T>(body: T): T {
+function limitNumbers<T>(body: T): T {
   const most = 2 ** 63;
   const text = JSON.stringify(body, (_, value) =>
     typeof value === 'number' && value >= most ? most - 1024 : value,

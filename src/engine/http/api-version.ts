@@ -13,13 +13,13 @@ const newest = '1.51';
  * @throws EngineError if the engine is too old
  */
 export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
-  if (!isVersion(ApiVersion)) return null;
+  if (!isApiVersion(ApiVersion)) return null;
   if (!isAtLeast(ApiVersion, oldest)) {
     const message = `the engine is too old: it supports API ${ApiVersion}, but at least ${oldest} is required`;
     throw new EngineError('unsupported', message);
   }
   // If the engine no longer supports `newest`, the oldest version that it supports is the closest.
-  const wanted = isVersion(MinAPIVersion) && !isAtLeast(newest, MinAPIVersion) ? MinAPIVersion : newest;
+  const wanted = isApiVersion(MinAPIVersion) && !isAtLeast(newest, MinAPIVersion) ? MinAPIVersion : newest;
   return isAtLeast(wanted, ApiVersion) ? ApiVersion : wanted;
 }
 
@@ -41,9 +41,9 @@ export function isAtLeast(version: string, needed: string): boolean {
 }
 
 /** Before API 1.44, a container is created with its first network, and connected to its other networks afterwards. */
-export const takesAllNetworks = (apiVersion: string): boolean => isAtLeast(apiVersion, '1.44');
+export const canCreateWithAllNetworks = (apiVersion: string): boolean => isAtLeast(apiVersion, '1.44');
 
-export const isVersion = (text: unknown): text is string =>
+export const isApiVersion = (text: unknown): text is string =>
   typeof text === 'string' && /^1\.\d{1,4}$/.test(text);
 
 function numbersOf(version: string): [major: number, minor: number] {

@@ -14,10 +14,10 @@ import {
   sendEngineRequest,
 } from './request.ts';
 
-const whoAreYou = '/version';
+const versionPath = '/version';
 
 /** Limits for an error response: the first 64 KiB are enough to recognize a proxy's error page. */
-const ofRefusal = { limit: 64 * 1024, cut: true };
+const errorBodyLimits = { limit: 64 * 1024, cut: true };
 
 /**
  * Client for the engine's API. The first request determines the API version: the newest that both the engine and this
@@ -43,7 +43,7 @@ export class EngineClient {
   ask(question: EngineRequest): Promise<EngineResponse> {
     return this.#versioned(question, async (asked) => {
       const answer = await sendEngineRequest(this.#targetOf(), asked);
-      if (question.path === whoAreYou && answer.status === 200)
+      if (question.path === versionPath && answer.status === 200)
         this.#version = Promise.resolve(this.#learn(answer));
       return answer;
     });
@@ -55,7 +55,7 @@ export class EngineClient {
       const stream = await openStream(this.#targetOf(), asked, silenceMs);
       const isRefusal = stream.status >= 300;
       const refusal = isRefusal
-        ? await readResponseBody(stream, { ...asked, ...ofRefusal }, asked.deadlineMs)
+        ? await readResponseBody(stream, { ...asked, ...errorBodyLimits }, asked.deadlineMs)
         : null;
       return { ...stream, body: refusal ?? Buffer.alloc(0) };
     });
@@ -76,7 +76,7 @@ export class EngineClient {
     for (let isFirst = true; ; isFirst = false) {
       const left = () => Math.max(1, endsAt - performance.now());
       try {
-        const isPlain = path === whoAreYou || method === 'HEAD';
+        const isPlain = path === versionPath || method === 'HEAD';
         const version = isPlain ? null : await awaitWithDeadline(this.#agree(), left(), question);
         const answer = await send({ ...question, path: toVersionedPath(version, path), deadlineMs: left() });
         if (!isFirst || body instanceof Readable || !isUnsupportedVersion(answer)) {
@@ -101,7 +101,7 @@ export class EngineClient {
    * /version`. The engine then uses its newest version.
    */
   #agree(): Promise<string | null> {
-    const asked = { method: 'GET', path: whoAreYou, deadlineMs: this.#deadlineMs } as const;
+    const asked = { method: 'GET', path: versionPath, deadlineMs: this.#deadlineMs } as const;
     this.#version ??= sendEngineRequest(this.#targetOf(), asked).then((answer) =>
       answer.status === 200 ? this.#learn(answer) : null,
     );

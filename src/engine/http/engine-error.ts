@@ -61,7 +61,7 @@ export function createResponseError(call: string, answer: { status: number; body
   const { status } = answer;
   const said = errorMessageOf(answer);
   const isForeign =
-    wordsOf(answer.body) === null && (answer.body.length > 0 || statusesOfDenial.includes(status));
+    findEngineMessage(answer.body) === null && (answer.body.length > 0 || statusesOfDenial.includes(status));
   const place = call.replaceAll(/[0-9a-f]{64}/g, (id) => id.slice(0, 12));
   const failure = answer.body.length > 0 ? said : `${place} failed with ${said}`;
   if (!isForeign) return new EngineError(codesOfStatus[status] ?? 'refused', failure, { status });
@@ -76,14 +76,14 @@ export function createResponseError(call: string, answer: { status: number; body
 
 /** Checks whether a response is from a proxy whose backend does not respond. */
 export const isBackendMissing = ({ status, body }: { status: number; body: Buffer }): boolean =>
-  [502, 503, 504].includes(status) && wordsOf(body) === null;
+  [502, 503, 504].includes(status) && findEngineMessage(body) === null;
 
 /** Returns the engine's message, or the first line of a body that is not from the engine. */
 export const errorMessageOf = ({ status, body }: { status: number; body: Buffer }): string =>
-  wordsOf(body) ?? (body.toString().trim().split('\n')[0]?.slice(0, 300) || `status ${status}`);
+  findEngineMessage(body) ?? (body.toString().trim().split('\n')[0]?.slice(0, 300) || `status ${status}`);
 
 /** Returns the message in the engine's JSON; null if the body is not from the engine. */
-function wordsOf(body: Buffer): string | null {
+function findEngineMessage(body: Buffer): string | null {
   try {
     const { message } = JSON.parse(body.toString());
     return typeof message === 'string' ? message : null;

@@ -20,7 +20,7 @@ export interface EngineTarget {
  * @param tls TLS flags of the docker command with their values: `--tlsverify`, `--tlscacert`, `/certs/ca.pem` …
  * @throws TypeError for any other address
  */
-export function engineTarget(host: string, tls: readonly string[] = []): EngineTarget {
+export function parseEngineTarget(host: string, tls: readonly string[] = []): EngineTarget {
   if (host.startsWith('unix://')) {
     return { tls: false, prefix: '', options: { socketPath: host.slice('unix://'.length) } };
   }

@@ -31,7 +31,7 @@ export function createLineSplitter(onLine: (line: string) => void, longest = lon
 }
 
 /** Long lines are truncated. */
-export async function* linesOfStream(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
+export async function* decodeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let lines: string[] = [];
   const splitter = createLineSplitter((line) => lines.push(line));
   for await (const chunk of chunks) {
@@ -50,7 +50,7 @@ export async function* linesOfStream(chunks: AsyncIterable<Buffer>): AsyncGenera
 export async function* parseObjectLines(
   chunks: AsyncIterable<Buffer>,
 ): AsyncGenerator<Record<string, unknown>> {
-  for await (const line of linesOfStream(chunks)) {
+  for await (const line of decodeLines(chunks)) {
     if (line.trim() !== '') yield requireJsonObject(line);
   }
 }
@@ -80,7 +80,7 @@ const maxErrorBytes = 1_000;
  * engine sends plain text. Before API 1.42, the response does not specify its format, but text from a terminal never
  * begins with such a head.
  */
-export async function* logText(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* decodeLog(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let isFramed: boolean | null = null;
   let rest: Buffer = Buffer.alloc(0);
   /** Unread bytes of the current frame. */

@@ -197,7 +197,7 @@ export async function awaitWithDeadline<T>(
     return await Promise.race([ended, work]);
   } catch (error) {
     if (error instanceof EngineError || (signal?.aborted && error === signal.reason)) throw error;
-    throw new EngineError('unreachable', wordsOf(error), { cause: error });
+    throw new EngineError('unreachable', describeConnectionError(error), { cause: error });
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);
@@ -209,7 +209,7 @@ export const requestNameOf = ({ method, path }: Pick<EngineRequest, 'method' | '
   `${method} ${path.replace(/\?.*/, '')}`;
 
 /** Describes a connection error. Node's message for an interrupted response is only `aborted`. */
-function wordsOf(error: unknown): string {
+function describeConnectionError(error: unknown): string {
   const { message, code } = Object(error) as NodeJS.ErrnoException;
   return message === 'aborted' ? `the answer was interrupted (${code})` : String(message || code || error);
 }

@@ -2,7 +2,7 @@ import type { Mount } from '../../core/mounts/host-paths.ts';
 import { toHealthCheck } from './health-check.ts';
 import { requireText } from './json.ts';
 import { composeLabels } from './labels.ts';
-import { parsePlatform } from './platform.ts';
+import { normalizePlatform } from './platform.ts';
 
 /** A mount and the location of its data. */
 export interface StorageMount extends Mount {
@@ -42,17 +42,18 @@ export const serviceOf = (container: Pick<Container, 'labels'>): string =>
   container.labels[composeLabels.service] ?? '';
 
 /** Returns a container's number within its service. Compose keeps the number when it replaces the container. */
-export const numberOf = (container: Pick<Container, 'labels'>): number =>
+export const containerNumberOf = (container: Pick<Container, 'labels'>): number =>
   Number(container.labels[composeLabels.number] ?? 0);
 
-export const compareContainerNumbers = (a: Container, b: Container): number => numberOf(a) - numberOf(b);
+export const compareContainerNumbers = (a: Container, b: Container): number =>
+  containerNumberOf(a) - containerNumberOf(b);
 
 // biome-ignore lint/suspicious/noExplicitAny: the engine's answer, read with care below
 type Raw = any;
 type Labels = Readonly<Record<string, string>>;
 
 /** Converts a list to strings, without empty entries. */
-const texts = (list: readonly unknown[] | null | undefined): string[] =>
+const toNonEmptyTexts = (list: readonly unknown[] | null | undefined): string[] =>
   (list ?? []).filter(Boolean).map(String);
 
 /** Parses `KEY=value` entries. An entry without `=` is skipped, because it unsets a variable of the image. */
@@ -79,7 +80,7 @@ const stopTimeoutOf = (config: Raw): number => {
 };
 
 /** Returns the mounts in `Binds` and `Mounts` of a `HostConfig`, without anonymous volumes. */
-export function requestedMounts(host: Raw): Mount[] {
+export function requestedMountsOf(host: Raw): Mount[] {
   const binds = ((host.Binds ?? []) as string[]).map((bind) => {
     const [source = '', destination = '', mode = ''] = bind.split(':');
     return {
@@ -127,7 +128,7 @@ export function toContainer(raw: Raw) {
      * Digest of the image manifest for the container's platform; null if the engine does not report it. Unlike the
      * digest of an index, it does not depend on attestations.
      */
-    imageManifest: manifestOf(raw),
+    imageManifest: manifestDigestOf(raw),
     /** Platform of the container, such as `linux/arm64`; null if the engine does not report it. */
     platform: platformOf(raw.ImageManifestDescriptor?.platform),
     /** Image reference from which the container was created. */
@@ -154,16 +155,18 @@ export function toContainer(raw: Raw) {
     mounts: ((raw.Mounts ?? []) as Raw[]).map(readMount),
     /** All mounts, including tmpfs mounts, with the location of their data. */
     storage: storageOf(raw.Mounts ?? [], host),
-    requestedMounts: requestedMounts(host),
-    published: publishedPorts(network.Ports ?? {}),
+    requestedMounts: requestedMountsOf(host),
+    published: listPublishedPorts(network.Ports ?? {}),
     networks: Object.keys(network.Networks ?? {}),
     addresses: addressesOf(config, endpoints),
     /** IP addresses of the running container. */
-    ips: texts(endpoints.flatMap(({ IPAddress, GlobalIPv6Address }) => [IPAddress, GlobalIPv6Address])),
+    ips: toNonEmptyTexts(
+      endpoints.flatMap(({ IPAddress, GlobalIPv6Address }) => [IPAddress, GlobalIPv6Address]),
+    ),
     /** Links to other containers, such as `svc-db-1:database`. */
-    links: texts([...(host.Links ?? []), ...endpoints.flatMap(({ Links }) => Links ?? [])]),
+    links: toNonEmptyTexts([...(host.Links ?? []), ...endpoints.flatMap(({ Links }) => Links ?? [])]),
     /** Additional entries of the hosts file, such as `database:10.0.0.5`. */
-    extraHosts: texts(host.ExtraHosts),
+    extraHosts: toNonEmptyTexts(host.ExtraHosts),
     networkMode: String(host.NetworkMode ?? ''),
     pidMode: String(host.PidMode ?? ''),
     ipcMode: String(host.IpcMode ?? ''),
@@ -222,7 +225,7 @@ function storageOf(mounts: readonly Raw[], host: Raw): StorageMount[] {
 
 /** Returns the host name, aliases and addresses by which containers in the same networks can reach a container. */
 const addressesOf = (config: Raw, endpoints: readonly Raw[]): string[] =>
-  texts([
+  toNonEmptyTexts([
     config.Hostname,
     ...endpoints.flatMap(({ Aliases, DNSNames, IPAddress, GlobalIPv6Address }) => [
       ...[...(Aliases ?? []), ...(DNSNames ?? [])],
@@ -234,7 +237,7 @@ const addressesOf = (config: Raw, endpoints: readonly Raw[]): string[] =>
  * Lists the container ports that are published on the host, such as `8080/tcp`.
  * @param ports `NetworkSettings.Ports` of an inspection; a port without bindings is exposed, but not published
  */
-export const publishedPorts = (ports: Raw): string[] =>
+export const listPublishedPorts = (ports: Raw): string[] =>
   Object.entries(ports as Record<string, Raw[] | null>).flatMap(([target, bindings]) =>
     bindings && bindings.length > 0 ? [target] : [],
   );
@@ -249,12 +252,12 @@ export function toImage(raw: Raw) {
   return {
     id: String(raw.Id),
     /** Digests of the local platform manifests; empty if the engine does not report them. */
-    manifests: texts(here.map(({ ID }) => ID)),
+    manifests: toNonEmptyTexts(here.map(({ ID }) => ID)),
     /** Local platforms of the image; the configuration's platform if the engine does not report manifests. */
     platforms: manifests ? platforms(here) : [own ?? []].flat(),
     /** Platform in the image's configuration; null if there is none. */
     platform: own,
-    digests: texts(raw.RepoDigests),
+    digests: toNonEmptyTexts(raw.RepoDigests),
     labels: (raw.Config?.Labels ?? {}) as Labels,
     env: parseEnvironment(raw.Config?.Env),
     /**
@@ -268,13 +271,13 @@ export function toImage(raw: Raw) {
 }
 
 /** Returns the image manifest's digest from a container's inspection; null if the engine does not report it. */
-export const manifestOf = (raw: Raw): string | null => raw.ImageManifestDescriptor?.digest ?? null;
+export const manifestDigestOf = (raw: Raw): string | null => raw.ImageManifestDescriptor?.digest ?? null;
 
 const platformOf = ({ os, architecture }: Raw = {}): string | null =>
-  os && architecture ? parsePlatform(`${os}/${architecture}`) : null;
+  os && architecture ? normalizePlatform(`${os}/${architecture}`) : null;
 
 /** Keys of `HostConfig` whose value may be another container, to share its namespace. */
-export const namespaceModes = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
+export const namespaceModeKeys = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
 
 /**
  * Returns the id or name in a mode such as `container:<id>`, which shares the namespace of that container; null for

@@ -6,7 +6,7 @@ export const toList = <T = unknown>(value: unknown): T[] => (Array.isArray(value
 export const toStrings = (value: unknown): string[] => toList(value).map(String);
 
 /** Checks whether the engine treats a value in a request body as unset, and uses its default. */
-export const isEmpty = (value: unknown): boolean =>
+export const isUnsetValue = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
   value === '' ||

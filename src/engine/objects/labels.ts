@@ -57,4 +57,4 @@ export const versionLabel = 'org.opencontainers.image.version';
 export const imageLabelPrefix = 'org.opencontainers.image.';
 
 /** Prefixes of labels that compose and Docker Desktop set for their own use. */
-export const toolLabels = [`${compose}.`, 'desktop.docker.io/'] as const;
+export const internalLabelPrefixes = [`${compose}.`, 'desktop.docker.io/'] as const;

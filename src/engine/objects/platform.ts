@@ -8,7 +8,7 @@ const runsToo: Readonly<Record<string, string>> = { 'linux/amd64': 'linux/386', 
  * Normalizes a platform: `linux/arm64/v8`, `linux/aarch64` and `arm64` become `linux/arm64`. The variant is omitted,
  * because the engine chooses it.
  */
-export function parsePlatform(text: string): string {
+export function normalizePlatform(text: string): string {
   const parts = text.toLowerCase().split('/');
   const [os, machine = ''] = parts.length === 1 ? ['linux', ...parts] : parts;
   return `${os}/${others[machine] ?? machine}`;

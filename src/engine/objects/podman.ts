@@ -2,7 +2,7 @@
 // that other modules need to know only Docker's values. Values that the owner has requested are not changed.
 
 import { constants } from 'node:os';
-import { isEmpty, type Json, toList, toObject, toStrings } from './json.ts';
+import { isUnsetValue, type Json, toList, toObject, toStrings } from './json.ts';
 
 /** Checks whether a response to `/version` is from Podman. */
 export const isPodman = ({ Components }: Record<string, unknown>): boolean =>
@@ -31,7 +31,7 @@ export function toDockerFormat(raw: Json): Json {
       PidMode: unless(host.PidMode, 'private'),
       UTSMode: unless(host.UTSMode, 'private'),
       Runtime: unless(host.Runtime, 'oci'),
-      Binds: host.Binds && toStrings(host.Binds).map(bind),
+      Binds: host.Binds && toStrings(host.Binds).map(removeDefaultOptions),
       Ulimits: toList<Json>(host.Ulimits).map((limit) => ({ ...limit, Name: limitName(limit.Name) })),
       Annotations: Object.fromEntries(
         Object.entries(toObject(host.Annotations)).filter(([key]) => !ownAnnotation.test(key)),
@@ -58,7 +58,7 @@ const limitName = (name: unknown): string =>
 const ownOptions = ['rbind', 'rprivate'];
 const ofVolumes = [...ownOptions, 'nodev', 'nosuid', 'exec'];
 
-function bind(text: string): string {
+function removeDefaultOptions(text: string): string {
   const [source = '', target, mode = ''] = text.split(':');
   if (target === undefined) return text;
   const own = source.startsWith('/') ? ownOptions : ofVolumes;
@@ -73,11 +73,13 @@ function bind(text: string): string {
 export function addPodmanDefaults(planned: Json, running: Json): Json {
   const keyOf = (entry: string) => entry.split('=', 1)[0];
   const given = new Set(toStrings(planned.Env).map(keyOf));
-  const added = toStrings(running.Env).filter((entry) => !given.has(keyOf(entry)) && isOwn(entry, running));
+  const added = toStrings(running.Env).filter(
+    (entry) => !given.has(keyOf(entry)) && isPodmanVariable(entry, running),
+  );
   return {
     ...planned,
     Env: [...toStrings(planned.Env), ...added],
-    Healthcheck: withOwnTimes(planned.Healthcheck),
+    Healthcheck: addHealthCheckDefaults(planned.Healthcheck),
     // Podman 4.3 reports a timeout only if it was requested.
     StopTimeout: planned.StopTimeout ?? (running.StopTimeout === 10 ? 10 : undefined),
   };
@@ -87,17 +89,17 @@ export function addPodmanDefaults(planned: Json, running: Json): Json {
  * Checks whether Podman added a variable. If a user is set, HOME comes from a file in the image, not from the
  * definition.
  */
-function isOwn(entry: string, { Hostname, User }: Json): boolean {
+function isPodmanVariable(entry: string, { Hostname, User }: Json): boolean {
   if (/^HOME=(\/|\/root)?$/.test(entry)) return true;
-  if (entry.startsWith('HOME=/')) return !isEmpty(User);
+  if (entry.startsWith('HOME=/')) return !isUnsetValue(User);
   return ['container=podman', 'TERM=xterm', `HOSTNAME=${Hostname}`].includes(entry);
 }
 
 const second = 1_000_000_000;
 
-function withOwnTimes(healthcheck: unknown): unknown {
-  if (isEmpty(healthcheck)) return healthcheck;
+function addHealthCheckDefaults(healthcheck: unknown): unknown {
+  if (isUnsetValue(healthcheck)) return healthcheck;
   const own = { Interval: 30 * second, Timeout: 30 * second, Retries: 3 };
-  const given = Object.entries(toObject(healthcheck)).filter(([, value]) => !isEmpty(value));
+  const given = Object.entries(toObject(healthcheck)).filter(([, value]) => !isUnsetValue(value));
   return { ...own, ...Object.fromEntries(given) };
 }

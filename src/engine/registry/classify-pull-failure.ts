@@ -115,7 +115,7 @@ export function classifyPullFailure(
   references: Iterable<string> = [],
   status: number | null = null,
 ): PullFailure {
-  const said = withoutNames(text, references);
+  const said = removeNamesAndNumbers(text, references);
   for (const [pattern, code, again, sentence, advice] of rows) {
     if (!pattern.test(status === 401 || status === 403 ? `Error response from daemon: ${said}` : said))
       continue;
@@ -128,7 +128,7 @@ export function classifyPullFailure(
  * Removes names, addresses, digests and sizes, so that the remaining text describes only the failure. For example, the
  * port in `registry.example:403` is not a status, and the name `not-found.example/svc:v1.401.0` is not a message.
  */
-function withoutNames(text: string, references: Iterable<string>): string {
+function removeNamesAndNumbers(text: string, references: Iterable<string>): string {
   const names = [...references].flatMap((reference) => {
     const repository = reference.replace(/@.*$/, '').replace(/:[^/:]*$/, '');
     const host = repository.split('/')[0] ?? '';

@@ -45,7 +45,7 @@ function registryOf(repository: string): string {
 
 const hostOf = (name: string): string => name.replace(/^https?:\/\//, '').replace(/\/.*$/, '');
 
-export function credentialHeaders(login: RegistryCredentials | null): Record<string, string> {
+export function toCredentialHeaders(login: RegistryCredentials | null): Record<string, string> {
   // The engine requires base64url with padding.
   return login === null
     ? {}

@@ -4,7 +4,7 @@ import { unescapeOctal } from '../../core/mounts/mount-table.ts';
 import { type Container, isUp } from '../objects/container.ts';
 
 /** Clues by which a process finds its own container. */
-export interface OwnTraces {
+export interface OwnContainerClues {
   /**
    * Container id of 64 hexadecimal digits, from the source path of the mount at /etc/hostname. Null if the mount table
    * contains no id.
@@ -30,13 +30,17 @@ interface ContainerLookup {
  * Prefers the container id in the mount table: the engine mounts /etc/hostname and other files from a directory whose
  * path contains the id. The host name is less reliable, because the operator may have chosen it.
  */
-export async function readOwnTraces(): Promise<OwnTraces> {
+export async function readOwnContainerClues(): Promise<OwnContainerClues> {
   const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
-  return parseOwnTraces(table, hostname(), process.env);
+  return parseOwnContainerClues(table, hostname(), process.env);
 }
 
 /** @param table content of /proc/self/mountinfo */
-export function parseOwnTraces(table: string, host: string, env: OwnTraces['env']): OwnTraces {
+export function parseOwnContainerClues(
+  table: string,
+  host: string,
+  env: OwnContainerClues['env'],
+): OwnContainerClues {
   const mounts = new Map<string, string>();
   let layer: string | null = null;
   for (const line of table.split('\n')) {
@@ -56,21 +60,21 @@ export function parseOwnTraces(table: string, host: string, env: OwnTraces['env'
  */
 export async function findOwnContainer(
   lookup: ContainerLookup,
-  traces: OwnTraces,
+  traces: OwnContainerClues,
 ): Promise<Container | null> {
   const named = await lookup.inspect(traces.name);
   if (named === null || isOwnLayer(named, traces) === true) return named;
   const others = await Promise.all((await lookup.inNetworkOf(named.id)).map((id) => lookup.inspect(id)));
   const all = [named, ...others.filter((other) => other !== null)];
   const byLayer = all.find((each) => isOwnLayer(each, traces) === true);
-  return byLayer ?? (await bestFit(all, traces));
+  return byLayer ?? (await findBestMatch(all, traces));
 }
 
 /**
  * Checks whether a container has the writable layer of this process; null if the engine or the mount table does not
  * contain it. In the mount table, paths are relative if the mount options are long.
  */
-function isOwnLayer({ upperDir }: Container, { layer }: OwnTraces): boolean | null {
+function isOwnLayer({ upperDir }: Container, { layer }: OwnContainerClues): boolean | null {
   if (upperDir === null || layer === null) return null;
   return upperDir === layer || upperDir.endsWith(`/${layer}`);
 }
@@ -80,11 +84,14 @@ function isOwnLayer({ upperDir }: Container, { layer }: OwnTraces): boolean | nu
  * then with the most matching sources, then with the most matching variables. Null if containers of different images
  * match equally well.
  */
-async function bestFit(candidates: readonly Container[], traces: OwnTraces): Promise<Container | null> {
+async function findBestMatch(
+  candidates: readonly Container[],
+  traces: OwnContainerClues,
+): Promise<Container | null> {
   const [only, ...others] = candidates;
   if (only === undefined || others.length === 0) return only ?? null;
   const possible = candidates.filter((each) => isUp(each) && isOwnLayer(each, traces) === null);
-  const scores = await Promise.all(possible.map((each) => fitOf(each, traces)));
+  const scores = await Promise.all(possible.map((each) => countMatches(each, traces)));
   const ranked = possible
     .flatMap((each, at) => (scores[at] == null ? [] : [{ each, score: scores[at] }]))
     .sort((a, b) => compare(b.score, a.score));
@@ -98,7 +105,7 @@ async function bestFit(candidates: readonly Container[], traces: OwnTraces): Pro
  * Counts a container's mounts, its mounts with a matching source, and its matching variables. Null if one of the mounts
  * does not exist here.
  */
-async function fitOf({ mounts, env }: Container, own: OwnTraces): Promise<number[] | null> {
+async function countMatches({ mounts, env }: Container, own: OwnContainerClues): Promise<number[] | null> {
   let sources = 0;
   for (const { destination, source } of mounts) {
     // The mount table resolves symbolic links: a mount at /var/run may be listed at /run.

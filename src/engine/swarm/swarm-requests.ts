@@ -37,7 +37,7 @@ const leaderless =
  * Sends a request to a manager. Only this function repeats requests while the Swarm has no leader. The first attempt of
  * a write may have succeeded. The next attempt then fails with `out of sequence` or `already exists`, and the caller
  * must read the object again.
- * @throws UpdateError engine-unavailable, Cancelled
+ * @throws UpdateError engine-unavailable, CancelledError
  */
 async function requestSwarm(
   engine: Engine,

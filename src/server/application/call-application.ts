@@ -1,8 +1,8 @@
 import type { Awaitable } from '../contract/instance-options.ts';
 
 /** A function of the application failed or did not respond before the timeout. */
-export class HostFailure extends Error {
-  override readonly name = 'HostFailure';
+export class ApplicationError extends Error {
+  override readonly name = 'ApplicationError';
   /** Name of the called function, for example `queue.hold` or `store.get`. */
   readonly asked: string;
 
@@ -15,7 +15,7 @@ export class HostFailure extends Error {
 /**
  * Calls a function of the application, and handles errors and hanging calls. If a call finishes only after the
  * deadline, `onLate` is called.
- * @throws HostFailure
+ * @throws ApplicationError
  */
 export async function callApplication<T>(
   name: string,
@@ -32,11 +32,13 @@ export async function callApplication<T>(
   // After the deadline, nothing awaits the result, so a rejection is handled here.
   answer.then(settled, settled);
   try {
-    const late = () => new HostFailure(name, `${name}() did not respond within ${deadlineMs / 1000} s`);
+    const late = () => new ApplicationError(name, `${name}() did not respond within ${deadlineMs / 1000} s`);
     return await awaitUntilDeadline(answer, deadlineMs, late);
   } catch (cause) {
     isLate = true;
-    throw cause instanceof HostFailure ? cause : new HostFailure(name, `${name}() failed`, { cause });
+    throw cause instanceof ApplicationError
+      ? cause
+      : new ApplicationError(name, `${name}() failed`, { cause });
   }
 }
 

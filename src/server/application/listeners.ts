@@ -3,7 +3,7 @@ import type { UpdateEvents } from '../contract/instance-updates.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 
 /** Event listeners of the application. Their errors are only logged. */
-export class Listeners {
+export class UpdateEventListeners {
   readonly #log: ValidatedInstanceOptions['log'];
   readonly #emitter = new EventEmitter().setMaxListeners(0);
 

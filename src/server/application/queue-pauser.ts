@@ -1,6 +1,6 @@
 import type { ServerTiming } from '../contract/timing.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
-import { callApplication, HostFailure } from './call-application.ts';
+import { ApplicationError, callApplication } from './call-application.ts';
 import { retryWithBackoff } from './retry-with-backoff.ts';
 
 /**
@@ -40,7 +40,7 @@ export class QueuePauser {
 
   /**
    * Requests a state, even if the last call requested the same state. Failures are retried in the background.
-   * @throws HostFailure if the first attempt fails
+   * @throws ApplicationError if the first attempt fails
    */
   call(held: boolean): Promise<void> {
     this.#wanted = held;
@@ -66,7 +66,7 @@ export class QueuePauser {
 
   async #try(held: boolean, turn: number): Promise<void> {
     if (turn !== this.#turn)
-      throw new HostFailure('queue.hold', 'a call of queue.hold() was superseded by a later call');
+      throw new ApplicationError('queue.hold', 'a call of queue.hold() was superseded by a later call');
     const late = () => {
       if (turn !== this.#turn && this.#wanted !== null) this.call(this.#wanted).catch(() => {});
     };

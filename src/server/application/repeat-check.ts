@@ -1,6 +1,6 @@
 import { sleepFor } from '../../core/cancellation/wait-until.ts';
 import type { UpdateEvents } from '../contract/instance-updates.ts';
-import type { Listeners } from './listeners.ts';
+import type { UpdateEventListeners } from './listeners.ts';
 
 export interface RepeatedCheck {
   /** Milliseconds between two checks. */
@@ -14,7 +14,7 @@ export interface RepeatedCheck {
 /** Repeats a check until the server closes. Resolves after the first check. */
 export function repeatCheck(
   check: RepeatedCheck,
-  { listeners, closing }: { listeners: Listeners; closing: AbortSignal },
+  { listeners, closing }: { listeners: UpdateEventListeners; closing: AbortSignal },
 ): Promise<void> {
   let news = new AbortController();
   if (check.wakenBy) listeners.on(check.wakenBy, () => news.abort());

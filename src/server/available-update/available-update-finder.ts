@@ -4,17 +4,17 @@ import { composeLabels } from '../../engine/objects/labels.ts';
 import { createFeed, type Feed, type InstallableReleases } from '../../feed/create-feed.ts';
 import { findRecall } from '../../provenance/channel-file.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
-import type { OfferedSetting, Reason, Run, Skipped, Status } from '../../wire/status.ts';
-import type { Listeners } from '../application/listeners.ts';
+import type { NewReleaseSetting, Reason, Run, Skipped, Status } from '../../wire/status.ts';
+import type { UpdateEventListeners } from '../application/listeners.ts';
 import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
 import type { DeploymentEnvironmentCache } from '../deployment/environment-cache.ts';
 import { ChannelFileReader } from './channel-file-reader.ts';
 import {
   type AvailableUpdateFacts,
   chooseAvailableUpdate,
+  requireInstallableTarget,
   resolveRequestedTarget,
   type UpdateTarget,
-  verifyTarget,
 } from './choose-update.ts';
 import {
   emptyPublisherNotice,
@@ -25,10 +25,10 @@ import {
 import { type FeedContext, ReleaseVerifier } from './release-verifier.ts';
 import { StaleTagWatch } from './stale-tag-watch.ts';
 
-interface OfferContext extends FeedContext {
+interface UpdateFinderContext extends FeedContext {
   engine: EngineApi;
   place: DeploymentEnvironmentCache;
-  listeners: Listeners;
+  listeners: UpdateEventListeners;
   closing: AbortSignal;
 }
 
@@ -37,7 +37,7 @@ interface OfferContext extends FeedContext {
  * version, because the tag had not been moved yet.
  */
 export class AvailableUpdateFinder {
-  readonly #context: OfferContext;
+  readonly #context: UpdateFinderContext;
   readonly #lastRun: () => Promise<Run | null>;
   readonly #lag: StaleTagWatch;
   readonly #feed: Feed | null;
@@ -52,7 +52,7 @@ export class AvailableUpdateFinder {
   /** Version that was last available. The `offer` event is not emitted again for this version. */
   #announced: string | null = null;
 
-  constructor(context: OfferContext, lastRun: () => Promise<Run | null>) {
+  constructor(context: UpdateFinderContext, lastRun: () => Promise<Run | null>) {
     const { engine, settings, place } = context;
     this.#context = context;
     this.#lastRun = lastRun;
@@ -98,7 +98,7 @@ export class AvailableUpdateFinder {
     await this.#files.read(this.#published, this.#channel, this.#context.closing).catch(() => {});
   }
 
-  /** @throws HostFailure if the store fails */
+  /** @throws ApplicationError if the store fails */
   async setChannel(channel: Channel): Promise<void> {
     await this.#context.ledger.edit('channel', () => channel);
     this.#channel = channel;
@@ -108,7 +108,7 @@ export class AvailableUpdateFinder {
   /**
    * Null undoes the skip. Returns false if the version is not the newest release, because only the newest release can
    * be skipped.
-   * @throws HostFailure if the store fails
+   * @throws ApplicationError if the store fails
    */
   async skip(version: string | null): Promise<boolean> {
     const { offer } = await this.now();
@@ -123,14 +123,14 @@ export class AvailableUpdateFinder {
   /** Returns the target of a requested update, or the reason why it cannot be installed. */
   async destination(order: CompleteUpdateOrder): Promise<UpdateTarget | { reason: Reason }> {
     const { known } = await this.now();
-    return verifyTarget(resolveRequestedTarget(order, known), known);
+    return requireInstallableTarget(resolveRequestedTarget(order, known), known);
   }
 
   /**
    * Returns the new settings of a verified release, and whether each setting is already set. If the engine does not
    * respond, no setting counts as set.
    */
-  async settings(proof: ReleaseFile | string | undefined): Promise<OfferedSetting[]> {
+  async settings(proof: ReleaseFile | string | undefined): Promise<NewReleaseSetting[]> {
     const listed = (typeof proof === 'object' && proof.settings) || [];
     const values = listed.length > 0 ? await this.#appVariables().catch(() => null) : null;
     return listed.map(({ default: usual = null, generate, ...setting }) => ({

@@ -1,19 +1,19 @@
-import { type Channel, type Release, releasesOfChannel } from '../../core/release/channel.ts';
+import { type Channel, listChannelReleases, type Release } from '../../core/release/channel.ts';
 import { FeedError, innermostErrorMessageOf } from '../../feed/feed-error.ts';
 import {
   type ChannelFileLocation,
   listChannelFileLocations,
-  readIfFound,
+  readAssetIfFound,
 } from '../../feed/read-channel-file.ts';
-import { BadAsset } from '../../feed/read-proof.ts';
+import { InvalidAssetError } from '../../feed/read-proof.ts';
 import {
   type ChannelFile,
   parseUnverifiedChannelFile,
   verifyChannelFile,
 } from '../../provenance/channel-file.ts';
-import { signersOf } from '../../provenance/trust.ts';
-import { Unproven } from '../../provenance/verify-release.ts';
-import { HostFailure } from '../application/call-application.ts';
+import { signerNamesOf } from '../../provenance/trust.ts';
+import { UnverifiedError } from '../../provenance/verify-release.ts';
+import { ApplicationError } from '../application/call-application.ts';
 import { type FeedContext, isSignedTimeInFuture } from './release-verifier.ts';
 
 /**
@@ -21,13 +21,13 @@ import { type FeedContext, isSignedTimeInFuture } from './release-verifier.ts';
  */
 const longestRead = 20_000;
 
-type Copy = ChannelFile & { signer?: string };
+type ChannelFileCopy = ChannelFile & { signer?: string };
 
 /**
  * Returns the newest stored file that is not from the future; if all are, the newest. If the local clock is slow, newer
  * files only seem to be from the future, so their recalls are included.
  */
-function countingFile(stored: readonly ChannelFile[]): ChannelFile | null {
+function selectEffectiveFile(stored: readonly ChannelFile[]): ChannelFile | null {
   const file = newestOf(stored.filter(isPast)) ?? newestOf(stored);
   const recalled = stored.flatMap((each) => (each === file || !isPast(each) ? each.recalled : []));
   return file && { ...file, recalled };
@@ -53,7 +53,7 @@ export class ChannelFileReader {
 
   /** Returns the file that is in effect for a channel; null if there is none. */
   async current(channel: Channel): Promise<ChannelFile | null> {
-    if (this.#trust) this.#last = await this.#stored(channel).then(countingFile, () => this.#last);
+    if (this.#trust) this.#last = await this.#stored(channel).then(selectEffectiveFile, () => this.#last);
     return this.#last?.channel === channel ? this.#last : null;
   }
 
@@ -63,9 +63,9 @@ export class ChannelFileReader {
   async read(releases: readonly Release[], channel: Channel, signal: AbortSignal): Promise<string | null> {
     const { feed } = this.#context.settings;
     const limit = AbortSignal.any([signal, AbortSignal.timeout(longestRead)]);
-    const copies: Copy[] = [];
+    const copies: ChannelFileCopy[] = [];
     const problems = new Set<string>();
-    for (const place of feed ? listChannelFileLocations(feed, releasesOfChannel(channel, releases)) : []) {
+    for (const place of feed ? listChannelFileLocations(feed, listChannelReleases(channel, releases)) : []) {
       const copy = await this.#readAt(place, limit);
       signal.throwIfAborted();
       if (typeof copy === 'string') problems.add(copy);
@@ -84,31 +84,31 @@ export class ChannelFileReader {
   async #readAt(
     { feed, files: [listed, signature] }: ChannelFileLocation,
     signal: AbortSignal,
-  ): Promise<Copy | string | null> {
+  ): Promise<ChannelFileCopy | string | null> {
     const { settings, timing } = this.#context;
     const { name: product } = settings.product;
     const asking = { feed, signal, deadline: timing.proof };
     const trust = this.#trust;
     try {
-      const bytes = await readIfFound(listed, asking);
+      const bytes = await readAssetIfFound(listed, asking);
       if (bytes === null) return null;
-      const bundle = trust && signature ? await readIfFound(signature, asking) : null;
-      if (trust && bundle === null) throw new Unproven('it is not signed');
+      const bundle = trust && signature ? await readAssetIfFound(signature, asking) : null;
+      if (trust && bundle === null) throw new UnverifiedError('it is not signed');
       const file = trust
         ? await verifyChannelFile(bytes, new TextDecoder().decode(bundle ?? undefined), trust, { product })
         : parseUnverifiedChannelFile(bytes, product);
       if (isSignedTimeInFuture(file.issuedAt))
-        throw new Unproven(`its issue date ${file.issuedAt} is in the future`);
+        throw new UnverifiedError(`its issue date ${file.issuedAt} is in the future`);
       return file;
     } catch (error) {
-      return error instanceof Unproven || error instanceof BadAsset
+      return error instanceof UnverifiedError || error instanceof InvalidAssetError
         ? notAccepted(error.message)
         : `channel.json cannot be downloaded: ${innermostErrorMessageOf(error)}`;
     }
   }
 
   /** Accepts a copy unless it is older than the last accepted file. Returns why the copy was not accepted, or null. */
-  async #accept({ signer, ...file }: Copy): Promise<string | null> {
+  async #accept({ signer, ...file }: ChannelFileCopy): Promise<string | null> {
     try {
       const stored = signer === undefined ? [] : await this.#stored(file.channel);
       const last = newestOf(stored.filter(isPast));
@@ -120,7 +120,7 @@ export class ChannelFileReader {
       this.#last = file;
       return null;
     } catch (error) {
-      if (!(error instanceof HostFailure)) throw error;
+      if (!(error instanceof ApplicationError)) throw error;
       throw new FeedError('the store did not return the channel file that was accepted last');
     }
   }
@@ -132,7 +132,7 @@ export class ChannelFileReader {
   /** Reads the stored files of signers that are still trusted. */
   async #stored(channel: Channel): Promise<ChannelFile[]> {
     const files = await this.#context.ledger.ofSigners('channel-files', channel);
-    const signers = this.#trust ? signersOf(this.#trust) : [];
+    const signers = this.#trust ? signerNamesOf(this.#trust) : [];
     return signers.flatMap((signer) => files[signer] ?? []);
   }
 }

@@ -3,11 +3,11 @@ import {
   channelOf,
   findNewestRelease,
   isNewerVersion,
+  listChannelReleases,
   type Release,
-  releasesOfChannel,
-  targetFor,
+  updateTargetOf,
 } from '../../core/release/channel.ts';
-import { compareVersions, isMajorChange } from '../../core/release/compare-versions.ts';
+import { compareVersions, isMajorVersionChange } from '../../core/release/compare-versions.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
 import type { UpToDateCode } from '../../wire/codes.ts';
 import type {
@@ -59,21 +59,21 @@ export interface UpdateTarget {
 
 /** Chooses the available release (docs/contract.md 8.5, 8.17 and 8.40). The caller adds the release's new settings. */
 export function chooseAvailableUpdate(known: AvailableUpdateFacts): AvailableUpdate {
-  const offered = chooseAmong(known);
+  const offered = chooseFromReleases(known);
   const { withHeld, word } = known;
-  if (offered.next || !withHeld || !chooseAmong({ ...known, releases: withHeld }).next) return offered;
+  if (offered.next || !withHeld || !chooseFromReleases({ ...known, releases: withHeld }).next) return offered;
   const { version, percent = 0 } = word.held ?? {};
   const message = `${version} is being rolled out to ${percent} % of all instances, and not yet to this one; check again to install it now`;
   return { ...offered, next: null, upToDate: { code: 'rolling-out', message } };
 }
 
-function chooseAmong(known: AvailableUpdateFacts): AvailableUpdate {
+function chooseFromReleases(known: AvailableUpdateFacts): AvailableUpdate {
   const { version, channel, releases, checkedAt, lag, lastRun, skipped } = known;
   const latest = releases === null ? null : findNewestRelease(channel, releases);
   // A newer release ends the skip.
   const isSkipped = latest !== null && latest.version === skipped?.version;
   const shown = {
-    latest: latest && published({ ...latest, notes: null }),
+    latest: latest && toPublishedRelease({ ...latest, notes: null }),
     skipped: isSkipped ? skipped : null,
   };
   const none = (code: UpToDateCode, message: string): AvailableUpdate => ({
@@ -95,7 +95,7 @@ function chooseAmong(known: AvailableUpdateFacts): AvailableUpdate {
       'ahead',
       `${version} is newer than ${latest.version}, the newest release on the ${channel} channel`,
     );
-  const next = nextRelease(latest, { version, releases, lastRun });
+  const next = findNextRelease(latest, { version, releases, lastRun });
   if (next === null) {
     const first = lastRun?.requiredRelease ?? latest.requires ?? null;
     return none(
@@ -111,10 +111,10 @@ function chooseAmong(known: AvailableUpdateFacts): AvailableUpdate {
     ...shown,
     next: {
       version: next.version,
-      major: isMajorChange(version, next.version),
+      major: isMajorVersionChange(version, next.version),
       downloaded: null,
       estimatedSeconds: null,
-      upgradePath: pathTo(latest.version, known),
+      upgradePath: findUpgradePath(latest.version, known),
       settings: [],
     },
     upToDate: null,
@@ -128,9 +128,9 @@ type StepFacts = Pick<AvailableUpdateFacts, 'version' | 'lastRun'> & { releases:
  * Returns the next release on the upgrade path to `latest` (docs/contract.md 8.17): a required intermediate release, or
  * `latest` itself, which must be newer than the running version. Null if the feed has no release on the path.
  */
-function nextRelease(latest: Release, facts: StepFacts): Release | null {
+function findNextRelease(latest: Release, facts: StepFacts): Release | null {
   const { version, releases, lastRun } = facts;
-  const next = reachable(latest, facts);
+  const next = findReachableRelease(latest, facts);
   const { to: tried = null, requiredRelease: first = null } = lastRun ?? {};
   // The last run only matters if it required a release that is still newer than the running version. That release may
   // have been installed manually in the meantime.
@@ -138,33 +138,33 @@ function nextRelease(latest: Release, facts: StepFacts): Release | null {
   // The last run tried to install the required release, but refused the image to which the instance's tag points. Only
   // an admin can solve this.
   if (tried === first) return null;
-  if (tried !== next.version && tried !== targetFor(next.version)) return next;
+  if (tried !== next.version && tried !== updateTargetOf(next.version)) return next;
   const step = releases.find((release) => release.version === first);
-  return step ? reachable(step, facts) : null;
+  return step ? findReachableRelease(step, facts) : null;
 }
 
 /**
  * Returns the newest release, up to `goal`, to which the running version can be updated directly. Intermediate releases
  * are always stable, because no tag points to a canary build once there is a newer one.
  */
-function reachable(goal: Release, { version, releases }: StepFacts): Release | null {
+function findReachableRelease(goal: Release, { version, releases }: StepFacts): Release | null {
   const isMet = ({ requires }: Release) => requires === undefined || !isNewerVersion(requires, version);
   if (isMet(goal)) return goal;
   const isOnTheWay = (release: Release) =>
     compareVersions(release.version, goal.version) <= 0 && isNewerVersion(release.version, version);
   return (
-    releasesOfChannel('stable', releases).find((release) => isOnTheWay(release) && isMet(release)) ?? null
+    listChannelReleases('stable', releases).find((release) => isOnTheWay(release) && isMet(release)) ?? null
   );
 }
 
 const mostReleases = 20;
 
 /** Returns the known steps of the upgrade path to `goal`, at most `mostReleases`. It may end before `goal`. */
-function pathTo(goal: string, { version, releases, lastRun }: AvailableUpdateFacts): string[] {
+function findUpgradePath(goal: string, { version, releases, lastRun }: AvailableUpdateFacts): string[] {
   const last = releases?.find((release) => release.version === goal);
   const path: string[] = [];
   for (let at = version; last && releases && at !== goal && path.length < mostReleases; ) {
-    const next = nextRelease(last, { version: at, releases, lastRun });
+    const next = findNextRelease(last, { version: at, releases, lastRun });
     if (next === null || !isNewerVersion(next.version, at)) break;
     at = next.version;
     path.push(at);
@@ -180,29 +180,31 @@ export function listIncludedReleases(
   { version, channel, releases }: AvailableUpdateFacts,
 ): PublishedRelease[] {
   if (next === null) return [];
-  return releasesOfChannel(channel, releases ?? [])
+  return listChannelReleases(channel, releases ?? [])
     .filter((one) => isNewerVersion(one.version, version) && !isNewerVersion(one.version, next.version))
     .slice(0, mostReleases)
-    .map(published);
+    .map(toPublishedRelease);
 }
 
-const published = ({ version, url, notes, publishedAt }: Release): PublishedRelease => {
+const toPublishedRelease = ({ version, url, notes, publishedAt }: Release): PublishedRelease => {
   return { version, url, notes: notes?.slice(0, longestNotes) ?? null, publishedAt };
 };
 
-const notNewer = (message: string): { reason: Reason } => ({ reason: { code: 'up-to-date', message } });
+const createUpToDateReason = (message: string): { reason: Reason } => ({
+  reason: { code: 'up-to-date', message },
+});
 
 /**
  * Returns the target of an update: the given version, or the available release if no version is given. The running
  * version and older versions are rejected.
  */
-export function resolveTarget(
+export function resolveUpdateTarget(
   named: string | null,
   known: AvailableUpdateFacts,
 ): UpdateTarget | { reason: Reason } {
   if (named === null) {
     const { next, upToDate } = chooseAvailableUpdate(known);
-    return next === null ? notNewer(upToDate.message) : { to: next.version };
+    return next === null ? createUpToDateReason(upToDate.message) : { to: next.version };
   }
   if (named === 'canary') return { to: findNewestRelease('canary', known.releases ?? [])?.version ?? named };
   const { lastRun } = known;
@@ -210,9 +212,9 @@ export function resolveTarget(
   // updater checks and repairs the instance.
   const isBroken = lastRun?.outcome === 'broken' || lastRun?.outcome === 'crashed';
   if (isBroken && lastRun.kind === 'update' && named === lastRun.to) return { to: named };
-  if (named === known.version) return notNewer(`${named} is already running`);
+  if (named === known.version) return createUpToDateReason(`${named} is already running`);
   if (channelOf(known.version) !== null && !isNewerVersion(named, known.version)) {
-    return notNewer(
+    return createUpToDateReason(
       `${named} is older than the running version ${known.version}; downgrades are not supported`,
     );
   }
@@ -223,26 +225,27 @@ export function resolveTarget(
 export const resolveRequestedTarget = (
   { target, allSteps }: CompleteUpdateOrder,
   known: AvailableUpdateFacts,
-): UpdateTarget | { reason: Reason } => (allSteps ? resolveFirstStep : resolveTarget)(target, known);
+): UpdateTarget | { reason: Reason } =>
+  (allSteps ? resolveFirstUpgradeStep : resolveUpdateTarget)(target, known);
 
 /** Returns the first step of the upgrade path to the given version, or to the newest release if no version is given. */
-export function resolveFirstStep(
+export function resolveFirstUpgradeStep(
   named: string | null,
   known: AvailableUpdateFacts,
 ): UpdateTarget | { reason: Reason } {
   const goal = named === null ? chooseAvailableUpdate(known).latest?.version : named;
-  const path = goal === undefined ? [] : pathTo(goal, known);
+  const path = goal === undefined ? [] : findUpgradePath(goal, known);
   const [first] = path;
   if (first === undefined || path.at(-1) !== goal) {
-    const direct = resolveTarget(named, known);
+    const direct = resolveUpdateTarget(named, known);
     // If no step is known, the feed may be incomplete. The updater then decides whether a direct update is possible.
-    return path.length === 0 ? direct : notNewer(`no upgrade path to ${goal} is known`);
+    return path.length === 0 ? direct : createUpToDateReason(`no upgrade path to ${goal} is known`);
   }
   return { to: first, ...(path.length > 1 && { path }) };
 }
 
 /** Adds the signed content to a target. Returns a reason if the target is recalled or not verified. */
-export function verifyTarget(
+export function requireInstallableTarget(
   found: UpdateTarget | { reason: Reason },
   { proofs, word }: Pick<AvailableUpdateFacts, 'proofs' | 'word'>,
 ): UpdateTarget | { reason: Reason } {

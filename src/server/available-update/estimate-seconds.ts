@@ -2,7 +2,7 @@ import { durationMsOf } from '../../wire/derived/phase-rows.ts';
 import type { Run } from '../../wire/status.ts';
 
 /** Number of recent updates on which the estimate is based. */
-const telling = 3;
+const maxCountedUpdates = 3;
 
 /**
  * Returns the median duration of the last successful updates, without the wait for jobs. If the images are already
@@ -17,7 +17,7 @@ export function estimateUpdateSeconds(
     .filter(
       ({ kind, outcome, rolledBack }) => kind === 'update' && outcome === 'updated' && rolledBack === null,
     )
-    .slice(0, telling)
+    .slice(0, maxCountedUpdates)
     .flatMap(({ steps }) => {
       const counted = steps.filter(({ state }) => state !== 'waiting' && !(isReady && state === 'pull'));
       return durationMsOf(counted, Number.NaN) || [];

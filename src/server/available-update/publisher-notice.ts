@@ -1,16 +1,16 @@
-import { channelOf, isNewerVersion, type Release, targetFor } from '../../core/release/channel.ts';
+import { channelOf, isNewerVersion, type Release, updateTargetOf } from '../../core/release/channel.ts';
 import { compareVersions } from '../../core/release/compare-versions.ts';
 import {
   type ChannelFile,
   findRecall,
   formatRecall,
-  isExpired,
+  isChannelFileExpired,
   isSecurityUpdateNeeded,
   type Recall,
   rolloutPositionOf,
 } from '../../provenance/channel-file.ts';
 import type { Reason, UrgentUpdate } from '../../wire/status.ts';
-import type { RolloutFacts } from '../store/stored-entries.ts';
+import type { StagedRollout } from '../store/stored-entries.ts';
 
 /** Effects of the publisher's channel file on this instance. */
 export interface PublisherNotice {
@@ -39,7 +39,7 @@ export const emptyPublisherNotice: PublisherNotice = {
  */
 export function publisherNoticeOf(
   file: ChannelFile,
-  facts: { version: string; rollout: RolloutFacts | null; isSigned: boolean; now: number },
+  facts: { version: string; rollout: StagedRollout | null; isSigned: boolean; now: number },
 ): PublisherNotice {
   const { version, rollout, isSigned, now } = facts;
   const urgent = isSecurityUpdateNeeded(file, version) ? file.urgent : null;
@@ -50,7 +50,7 @@ export function publisherNoticeOf(
     recalled: file.recalled,
     urgent,
     held: isHeld ? { version: staged, percent, isAsked: rollout?.asked === staged } : null,
-    staleSince: isSigned && isExpired(file, now) ? file.expires : null,
+    staleSince: isSigned && isChannelFileExpired(file, now) ? file.expires : null,
   };
 }
 
@@ -76,7 +76,7 @@ export function findRecallReason(
   { to }: { to: string },
   { recalled }: Pick<PublisherNotice, 'recalled'>,
 ): Reason | null {
-  const canary = targetFor(to) === 'canary' ? newestCanary(recalled) : null;
+  const canary = updateTargetOf(to) === 'canary' ? newestCanary(recalled) : null;
   const isOlder = canary !== null && (to === 'canary' || compareVersions(to, canary) <= 0);
   const recall = findRecall({ recalled }, isOlder ? canary : to);
   return (

@@ -3,21 +3,26 @@ import {
   channelOf,
   channels,
   isNewerVersion,
+  listChannelReleases,
   type Release,
-  releasesOfChannel,
 } from '../../core/release/channel.ts';
 import type { InstallableReleases } from '../../feed/create-feed.ts';
 import { FeedError, innermostErrorMessageOf } from '../../feed/feed-error.ts';
-import { BadAsset, type ProofRequest, readProof, requireProofAssets } from '../../feed/read-proof.ts';
-import { signersOf, type Trust } from '../../provenance/trust.ts';
-import { Unproven, type VerifiedRelease, verifyRelease } from '../../provenance/verify-release.ts';
-import { HostFailure } from '../application/call-application.ts';
+import {
+  type AssetRequestOptions,
+  InvalidAssetError,
+  readProof,
+  requireProofAssets,
+} from '../../feed/read-proof.ts';
+import { signerNamesOf, type Trust } from '../../provenance/trust.ts';
+import { UnverifiedError, type VerifiedRelease, verifyRelease } from '../../provenance/verify-release.ts';
+import { ApplicationError } from '../application/call-application.ts';
 import type { ServerTiming } from '../contract/timing.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import type { StateStore } from '../store/state-store.ts';
 
 /** Maximum number of verified releases per channel. Older releases are not needed as intermediate releases. */
-const mostAsked = 20;
+const maxVerifiedReleases = 20;
 /** Time limit in milliseconds for all requests of one check together. */
 const longestCheck = 60_000;
 /** Maximum difference between the clocks of the publisher and this server, in milliseconds. */
@@ -66,9 +71,9 @@ export class ReleaseVerifier {
     const asked = channels
       .filter((one) => one === 'stable' || one === channel)
       .map((one) =>
-        releasesOfChannel(one, releases)
+        listChannelReleases(one, releases)
           .filter((release) => !isOlder(release))
-          .slice(0, mostAsked),
+          .slice(0, maxVerifiedReleases),
       );
     const proofs = await this.#prove(asked.flat(), signal);
     for (const [release, proof] of proofs)
@@ -81,9 +86,13 @@ export class ReleaseVerifier {
     return {
       releases: releases.flatMap((release) => {
         const proof = proofs.get(release.version);
-        return typeof proof === 'object' ? asProven(release, proof) : isUnproven(release) ? [] : release;
+        return typeof proof === 'object'
+          ? applySignedFields(release, proof)
+          : isUnproven(release)
+            ? []
+            : release;
       }),
-      problem: sentenceOf(asked.flat().filter(isUnproven), proofs),
+      problem: describeUnverifiedReleases(asked.flat().filter(isUnproven), proofs),
     };
   }
 
@@ -91,7 +100,7 @@ export class ReleaseVerifier {
     const { settings, timing } = this.#context;
     const known = new Map<string, ReleaseVerification>();
     const proofs = new Map<string, ReleaseVerification>();
-    const asking: ProofRequest = {
+    const asking: AssetRequestOptions = {
       feed: settings.feed ?? { url: '' },
       signal: AbortSignal.any([signal, AbortSignal.timeout(longestCheck)]),
       deadline: timing.proof,
@@ -109,7 +118,7 @@ export class ReleaseVerifier {
   /** Verifies a release. A result without a key is not cached: the next check verifies the release again. */
   async #proofOf(
     release: Release,
-    asking: ProofRequest,
+    asking: AssetRequestOptions,
   ): Promise<{ proof: ReleaseVerification; key: string | null }> {
     const { name: product } = this.#context.settings.product;
     let key: string | null = null;
@@ -130,10 +139,11 @@ export class ReleaseVerifier {
         },
       );
       // Without expected digests, the updater would accept any image.
-      if (Object.keys(proof.images).length === 0) throw new Unproven('release.json lists no images');
+      if (Object.keys(proof.images).length === 0) throw new UnverifiedError('release.json lists no images');
       return { proof, key };
     } catch (error) {
-      if (error instanceof Unproven || error instanceof BadAsset) return { proof: error.message, key };
+      if (error instanceof UnverifiedError || error instanceof InvalidAssetError)
+        return { proof: error.message, key };
       if (error instanceof FeedError && error.wait !== null)
         this.#quietUntil = performance.now() + error.wait;
       return { proof: `the signature cannot be downloaded: ${innermostErrorMessageOf(error)}`, key: null };
@@ -151,7 +161,7 @@ export class ReleaseVerifier {
     if (channel === null) return;
     try {
       const times = await ledger.ofSigners('offered', channel);
-      const last = signersOf(this.#trust)
+      const last = signerNamesOf(this.#trust)
         .flatMap((signer) => times[signer] ?? [])
         .reduce<string | null>((a, b) => (a !== null && Date.parse(a) >= Date.parse(b) ? a : b), null);
       for (const { version } of line) {
@@ -165,7 +175,7 @@ export class ReleaseVerifier {
         );
       }
     } catch (error) {
-      if (!(error instanceof HostFailure)) throw error;
+      if (!(error instanceof ApplicationError)) throw error;
       throw new FeedError('the store did not return the release that was offered last');
     }
   }
@@ -175,12 +185,15 @@ export class ReleaseVerifier {
 export const isSignedTimeInFuture = (time: string): boolean => Date.parse(time) > Date.now() + mostClockError;
 
 /** Replaces `requires` and `publishedAt` from the feed with the signed values. */
-function asProven({ requires: _, ...release }: Release, { requires, publishedAt }: VerifiedRelease): Release {
+function applySignedFields(
+  { requires: _, ...release }: Release,
+  { requires, publishedAt }: VerifiedRelease,
+): Release {
   return { ...release, publishedAt, ...(requires && channelOf(requires) !== null && { requires }) };
 }
 
 /** Null if all releases are verified. */
-function sentenceOf(
+function describeUnverifiedReleases(
   unproven: readonly Release[],
   proofs: ReadonlyMap<string, ReleaseVerification>,
 ): string | null {

@@ -1,4 +1,4 @@
-import { parseReference } from '../../core/compose/pins/image-reference.ts';
+import { parseImageReference } from '../../core/compose/pins/image-reference.ts';
 import { isNewerVersion } from '../../core/release/channel.ts';
 import { parseTag } from '../../core/release/tag.ts';
 import { isContainerOfImage } from '../../engine/comparison/same-image.ts';
@@ -9,7 +9,7 @@ import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import type { Deployment } from '../deployment/read-deployment.ts';
 
 /** Version that an update did not install, because the instance's tag did not point to this version yet. */
-interface Lag {
+interface StaleTag {
   version: string;
   /** Image reference of the server's container, for example `…/svc:latest`. */
   reference: string;
@@ -25,7 +25,7 @@ const recentMs = 60_000;
  * A run may have missed its target version if it was refused because of a stale tag, or if it installed the tag's
  * image, which may be a different release.
  */
-const mayLag = ({ outcome, code }: Run): boolean =>
+const mayHaveMissedTarget = ({ outcome, code }: Run): boolean =>
   outcome === 'updated' || outcome === 'unchanged' || (outcome === 'refused' && code === 'tag-lags');
 
 /**
@@ -37,7 +37,7 @@ export class StaleTagWatch {
   readonly #settings: ValidatedInstanceOptions;
   readonly #home: () => Promise<Deployment>;
   /** Stale tag of the last finished run. */
-  #left: { of: string; lag: Promise<Lag | null> } | null = null;
+  #left: { of: string; lag: Promise<StaleTag | null> } | null = null;
 
   constructor(engine: EngineApi, settings: ValidatedInstanceOptions, home: () => Promise<Deployment>) {
     this.#engine = engine;
@@ -46,7 +46,7 @@ export class StaleTagWatch {
   }
 
   /** Returns the stale tag of the last run; null if there is none. No update is offered until the result is known. */
-  async after(run: Run | null): Promise<Lag | null> {
+  async after(run: Run | null): Promise<StaleTag | null> {
     if (!run?.outcome) return null;
     // The key contains the outcome, because a run that was considered crashed may get a different outcome later.
     const of = `${run.id} ${run.outcome}`;
@@ -67,13 +67,13 @@ export class StaleTagWatch {
     }
   }
 
-  async #find(run: Run): Promise<Lag | null> {
+  async #find(run: Run): Promise<StaleTag | null> {
     const { to, outcome, endedAt } = run;
-    if (!mayLag(run) || to === null || !isNewerVersion(to, this.#settings.version)) return null;
+    if (!mayHaveMissedTarget(run) || to === null || !isNewerVersion(to, this.#settings.version)) return null;
     try {
       const { container } = await this.#home();
       const { imageReference: reference, imageId } = container;
-      const { repository, tag } = parseReference(reference) ?? {};
+      const { repository, tag } = parseImageReference(reference) ?? {};
       // A release tag is never stale.
       if (repository === undefined || parseTag(tag ?? 'latest').kind === 'release') return null;
       // A refused run leaves its image without a tag, so the digest is read from the registry. It is only reliable
@@ -99,7 +99,10 @@ export class StaleTagWatch {
   }
 
   /** Returns the digest to which the tag points now. @throws EngineError if the registry does not respond */
-  async #remoteDigest({ repository, reference }: Pick<Lag, 'repository' | 'reference'>): Promise<string> {
+  async #remoteDigest({
+    repository,
+    reference,
+  }: Pick<StaleTag, 'repository' | 'reference'>): Promise<string> {
     const login = await readRegistryCredentials(repository, this.#settings.registryCredentials);
     return (await this.#engine.inspectRemoteImage(reference, login)).digest;
   }

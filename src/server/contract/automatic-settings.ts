@@ -1,14 +1,14 @@
 import type { Automatic } from '../../wire/status.ts';
 
 /** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
-export type AutomaticChoice = {
+export type AutomaticSettingsChange = {
   [Name in keyof AutomaticSettings]?: AutomaticSettings[Name] | undefined;
 };
 
 /** Settings of automatic updates (docs/contract.md 8.37). */
 export type AutomaticSettings = Omit<Automatic, 'nextAt' | 'blockedBy'>;
 
-export const applyAutomaticDefaults = (said: AutomaticChoice): AutomaticSettings => ({
+export const applyAutomaticDefaults = (said: AutomaticSettingsChange): AutomaticSettings => ({
   enabled: false,
   from: '02:00',
   to: '05:00',
@@ -19,7 +19,7 @@ export const applyAutomaticDefaults = (said: AutomaticChoice): AutomaticSettings
   ...omitUndefinedSettings(said),
 });
 
-export const omitUndefinedSettings = (choice: AutomaticChoice): Partial<AutomaticSettings> =>
+export const omitUndefinedSettings = (choice: AutomaticSettingsChange): Partial<AutomaticSettings> =>
   Object.fromEntries(Object.entries(choice).filter(([, value]) => value !== undefined));
 
 /** If `TZ` is not a known time zone, Node uses UTC but returns no usable name. */

@@ -7,7 +7,11 @@ import { isTimeZoneName } from './automatic-settings.ts';
 /** Descriptions for OpenAPI. This is not zod's global registry, because the application may use zod as well. */
 export const fieldDescriptions = z.registry<{ description: string; examples?: readonly string[] }>();
 
-const about = <T extends z.ZodMiniType>(schema: T, description: string, examples?: readonly string[]): T => {
+const describeField = <T extends z.ZodMiniType>(
+  schema: T,
+  description: string,
+  examples?: readonly string[],
+): T => {
   fieldDescriptions.add(schema, examples ? { description, examples } : { description });
   return schema;
 };
@@ -28,62 +32,74 @@ const withoutProto = z.transform((given: Record<string, string>, { issues }) => 
   return given;
 });
 
-const when = about(z.optional(z.enum(['now', 'idle'])), '`idle` waits until running jobs have finished');
-const force = about(z.optional(z.boolean()), 'Start even if this interrupts running jobs.');
+const when = describeField(
+  z.optional(z.enum(['now', 'idle'])),
+  '`idle` waits until running jobs have finished',
+);
+const force = describeField(z.optional(z.boolean()), 'Start even if this interrupts running jobs.');
 
 export const updateOrderSchema = z.strictObject({
-  target: about(
+  target: describeField(
     z.optional(target),
     'vX.Y.Z or canary; vX.Y.Z-canary.N is treated as canary. Default: `next` from the status',
     ['v1.5.0', 'canary'],
   ),
   when,
   force,
-  allSteps: about(
+  allSteps: describeField(
     z.optional(z.boolean()),
     'Install all required intermediate releases, then the target. Without a target, `latest` is the target.',
   ),
-  settings: about(
+  settings: describeField(
     z.optional(z.pipe(withoutProto, z.record(z.string(), value))),
     'Values for new settings of the release, by name',
   ),
 });
 
 export const rollbackOrderSchema = z.strictObject({
-  confirm: about(z.string(), 'The version to roll back to; must be the same as `to` in the rollback offer.', [
-    'v1.4.2',
-  ]),
+  confirm: describeField(
+    z.string(),
+    'The version to roll back to; must be the same as `to` in the rollback offer.',
+    ['v1.4.2'],
+  ),
   when,
   force,
 });
 
 export const skipRequestSchema = z.strictObject({
-  version: about(z.nullable(z.string()), '`latest` from the status; use null to undo a skip', ['v1.5.0']),
+  version: describeField(z.nullable(z.string()), '`latest` from the status; use null to undo a skip', [
+    'v1.5.0',
+  ]),
 });
 
 export const clockTimeSchema = z.string().check(z.regex(clockTimePattern, 'must be a time such as 02:00'));
 const timeZone = z.string().check(z.refine(isTimeZoneName, 'must be a time zone such as Europe/Berlin'));
 
 export const automaticFieldSchemas = {
-  enabled: about(z.optional(z.boolean()), 'Whether updates are installed automatically'),
-  from: about(z.optional(clockTimeSchema), 'Start of the time window in `timeZone`', ['02:00']),
-  to: about(
+  enabled: describeField(z.optional(z.boolean()), 'Whether updates are installed automatically'),
+  from: describeField(z.optional(clockTimeSchema), 'Start of the time window in `timeZone`', ['02:00']),
+  to: describeField(
     z.optional(clockTimeSchema),
     'End of the time window. If it equals `from`, the window lasts 24 hours.',
     ['05:00'],
   ),
-  timeZone: about(z.optional(timeZone), "IANA time zone. Default: the server's time zone", ['Europe/Berlin']),
-  days: about(
+  timeZone: describeField(z.optional(timeZone), "IANA time zone. Default: the server's time zone", [
+    'Europe/Berlin',
+  ]),
+  days: describeField(
     z.optional(z.array(z.enum(dayNames))),
     'Days on which a window starts; an empty list means every day',
   ),
-  minAgeHours: about(
+  minAgeHours: describeField(
     z.optional(z.number().check(z.gte(0), z.lte(8760))),
     'Minimum age of a release in hours before it is installed automatically',
   ),
-  includeMajors: about(z.optional(z.boolean()), 'Whether major versions are also installed automatically'),
+  includeMajors: describeField(
+    z.optional(z.boolean()),
+    'Whether major versions are also installed automatically',
+  ),
 };
 
-export const automaticChoiceSchema = z.strictObject(automaticFieldSchemas);
+export const automaticSettingsChangeSchema = z.strictObject(automaticFieldSchemas);
 
 export const channelRequestSchema = z.strictObject({ channel: z.enum(channels) });

@@ -32,14 +32,14 @@ export function* generateTimeWindows(
   { from, to, timeZone, days }: WeeklyTimeWindow,
   moment: number,
 ): Generator<TimeWindowOccurrence> {
-  const length = (minutes(to) - minutes(from) + 1440) % 1440 || 1440;
+  const length = (minutesOf(to) - minutesOf(from) + 1440) % 1440 || 1440;
   // The previous day is included, because its window may not have ended yet.
   const firstDay = Math.floor(wallAt(moment, timeZone) / dayMs) - 1;
   for (let day = firstDay; ; day++) {
     // The first day of 1970 (day 0) was a Thursday.
     const weekday = dayNames[(((day + 3) % 7) + 7) % 7] as DayName;
     if (days.length > 0 && !days.includes(weekday)) continue;
-    const wall = day * dayMs + minutes(from) * 60_000;
+    const wall = day * dayMs + minutesOf(from) * 60_000;
     const begin = momentOf(wall, timeZone);
     const end = momentOf(wall + length * 60_000, timeZone);
     // If both times are in the hour that is skipped when clocks go forward, they become the same moment.
@@ -49,7 +49,7 @@ export function* generateTimeWindows(
 }
 
 /** Converts a time of day to minutes since midnight. */
-const minutes = (clock: string): number => {
+const minutesOf = (clock: string): number => {
   const [hours = 0, rest = 0] = clock.split(':').map(Number);
   return hours * 60 + rest;
 };

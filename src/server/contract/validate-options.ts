@@ -1,17 +1,17 @@
 import * as z from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
 import { createProduct, type Product, svcProduct } from '../../core/names/product.ts';
-import { engineTarget } from '../../engine/http/engine-target.ts';
+import { parseEngineTarget } from '../../engine/http/engine-target.ts';
 import type { LogEntry } from '../../feed/create-feed.ts';
 import { maxNotifyAddresses, notifyAddressDescription, parseNotifyAddress } from '../../notify/address.ts';
 import { trustSchema } from '../../provenance/trust-schema.ts';
 import { applyAutomaticDefaults } from './automatic-settings.ts';
 import type { InstanceOptions, JobQueue, Store } from './instance-options.ts';
-import { automaticChoiceSchema, clockTimeSchema } from './schemas.ts';
+import { automaticSettingsChangeSchema, clockTimeSchema } from './schemas.ts';
 
 /** Validated options with their defaults. */
 export type ValidatedInstanceOptions = Omit<
-  z.output<ReturnType<typeof settingsSchema>>,
+  z.output<ReturnType<typeof createOptionsSchema>>,
   'product' | 'feed' | 'queue' | 'store'
 > & {
   product: Product;
@@ -25,7 +25,7 @@ export type ValidatedInstanceOptions = Omit<
 
 function isEngineAddress(text: string): boolean {
   try {
-    const { options } = engineTarget(text);
+    const { options } = parseEngineTarget(text);
     return options.socketPath === undefined || /^\/.*[^/]$/.test(options.socketPath);
   } catch {
     return false;
@@ -36,14 +36,14 @@ const text = (form: RegExp, message: string) => z.string().check(z.regex(form, m
 const callable = <Name extends keyof InstanceOptions>() =>
   z.custom<NonNullable<InstanceOptions[Name]>>((value) => typeof value === 'function', 'must be a function');
 /** Makes an option optional, with null as its default. */
-const orNull = <T extends z.ZodMiniType>(schema: T) =>
+const createNullableOption = <T extends z.ZodMiniType>(schema: T) =>
   z.pipe(
     z.optional(schema),
     z.transform((value) => (value ?? null) as z.output<T> | null),
   );
 
 /** Not a constant, because building the schema would slow down every import of this module. */
-function settingsSchema({ name, containerName }: Product) {
+function createOptionsSchema({ name, containerName }: Product) {
   const absolute = text(/^\/(?:.*[^/])?$/, 'must be an absolute path');
   const seconds = z.number().check(z.gt(0), z.lte(7 * 24 * 3600));
   const service = text(/^[a-zA-Z0-9._-]+$/, 'must be a service name');
@@ -59,7 +59,7 @@ function settingsSchema({ name, containerName }: Product) {
   );
   return z.strictObject({
     product: z.optional(z.unknown()),
-    version: z.pipe(z.string().check(z.minLength(1)), z.transform(withV)),
+    version: z.pipe(z.string().check(z.minLength(1)), z.transform(addVersionPrefix)),
     updaterImage: text(/^[^\s-]\S*$/, 'must be an image reference'),
     updaterPull: z._default(z.enum(['always', 'missing']), 'always'),
     updaterEnvironment: z._default(
@@ -78,34 +78,34 @@ function settingsSchema({ name, containerName }: Product) {
     authorize: callable<'authorize'>(),
     queue: z.object({ hold: callable<never>(), resume: callable<never>(), jobs: callable<never>() }),
     store: z.object({ get: callable<never>(), set: callable<never>() }),
-    beforeUpdate: orNull(callable<'beforeUpdate'>()),
-    preparation: orNull(z.string()),
+    beforeUpdate: createNullableOption(callable<'beforeUpdate'>()),
+    preparation: createNullableOption(z.string()),
     preparationTimeoutSeconds: z._default(seconds, 3600),
     idleTimeoutSeconds: z._default(seconds, 3600),
     restorePoint: z._default(z.boolean(), false),
-    maxDowntimeSeconds: orNull(seconds),
+    maxDowntimeSeconds: createNullableOption(seconds),
     removeOldImages: z._default(z.boolean(), false),
     prefetch: z._default(
       z.union([z.boolean(), z.strictObject({ from: clockTimeSchema, to: clockTimeSchema })]),
       false,
     ),
-    automatic: z.pipe(z._default(automaticChoiceSchema, {}), z.transform(applyAutomaticDefaults)),
-    afterStep: orNull(callable<'afterStep'>()),
+    automatic: z.pipe(z._default(automaticSettingsChangeSchema, {}), z.transform(applyAutomaticDefaults)),
+    afterStep: createNullableOption(callable<'afterStep'>()),
     buildServers: z._default(callable<'buildServers'>(), () => () => []),
-    workers: orNull(z.array(service)),
-    app: orNull(service),
+    workers: createNullableOption(z.array(service)),
+    app: createNullableOption(service),
     engine: z._default(engine, 'unix:///var/run/docker.sock'),
-    updaterSocket: orNull(absolute),
-    registryCredentials: orNull(absolute),
+    updaterSocket: createNullableOption(absolute),
+    registryCredentials: createNullableOption(absolute),
     directories: z._default(z.array(absolute), []),
     path: z._default(path, '/api/v1/instance/update'),
     notify: z._default(z.array(address).check(z.maxLength(maxNotifyAddresses)), []),
     onEnd: z._default(callable<'onEnd'>(), () => () => {}),
-    log: z._default(callable<'log'>(), () => toConsole(name)),
+    log: z._default(callable<'log'>(), () => createConsoleLog(name)),
   });
 }
 
-const leastNode = [22, 12] as const;
+const minNodeVersion = [22, 12] as const;
 
 /** Adds defaults. @throws TypeError that lists all errors */
 export function validateInstanceOptions(
@@ -115,15 +115,15 @@ export function validateInstanceOptions(
   const { product, mistakes } = readProduct(given);
   const { name } = product;
   const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
-  if (major < leastNode[0] || (major === leastNode[0] && minor < leastNode[1]))
+  if (major < minNodeVersion[0] || (major === minNodeVersion[0] && minor < minNodeVersion[1]))
     throw new TypeError(
-      `${name}-updater requires Node.js ${leastNode.join('.')} or later; this is Node.js ${nodeVersion}`,
+      `${name}-updater requires Node.js ${minNodeVersion.join('.')} or later; this is Node.js ${nodeVersion}`,
     );
   // Without the option `feed`, the product's default feed is used, if any.
   const isSaid = given?.feed !== undefined || !given?.product?.feed;
   const options = isSaid ? given : { ...given, feed: { url: given.product?.feed ?? '' } };
   // The locale is passed here and not set globally, because the application may use zod as well.
-  const { data, error } = settingsSchema(product).safeParse(options, { error: english().localeError });
+  const { data, error } = createOptionsSchema(product).safeParse(options, { error: english().localeError });
   if (error) mistakes.unshift(z.prettifyError(error));
   if (!data || mistakes.length > 0)
     throw new TypeError(`${name}-updater: invalid options\n${mistakes.join('\n')}`);
@@ -133,7 +133,7 @@ export function validateInstanceOptions(
   return { ...data, feed, queue, store, product, preparationMs, idleMs: data.idleTimeoutSeconds * 1000 };
 }
 
-const toConsole =
+const createConsoleLog =
   (name: string) =>
   ({ level, message, cause }: LogEntry): void => {
     if (level !== 'info')
@@ -153,4 +153,5 @@ function readProduct(given: InstanceOptions): { product: Product; mistakes: stri
 }
 
 /** Adds a missing `v`, because build tools often report versions without `v`. */
-const withV = (version: string): string => (/^\d+\.\d+\.\d+/.test(version) ? `v${version}` : version);
+const addVersionPrefix = (version: string): string =>
+  /^\d+\.\d+\.\d+/.test(version) ? `v${version}` : version;

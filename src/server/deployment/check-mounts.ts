@@ -1,8 +1,8 @@
 import { type Product, svcProduct } from '../../core/names/product.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
 import { EngineError, tolerateErrors } from '../../engine/http/engine-error.ts';
-import { toolLabels } from '../../engine/objects/labels.ts';
-import { HomeNotFound } from './deployment-not-found.ts';
+import { internalLabelPrefixes } from '../../engine/objects/labels.ts';
+import { DeploymentNotFoundError } from './deployment-not-found-error.ts';
 import type { Deployment } from './read-deployment.ts';
 import { buildUpdaterMounts } from './updater-container.ts';
 
@@ -13,9 +13,9 @@ const probeLabel = 'svc-updater.probe';
  * Checks whether all mounts of an updater exist on the host. Creates a container with these mounts from the server's
  * own image, and removes it without starting it. Other errors of the engine are ignored, because the launch of an
  * updater reports them.
- * @throws HomeNotFound no-directory, no-engine; EngineError if there is no response or a proxy rejects the request
+ * @throws DeploymentNotFoundError no-directory, no-engine; EngineError if there is no response or a proxy rejects the request
  */
-export async function checkMounts(
+export async function checkUpdaterMounts(
   engine: EngineApi,
   home: Deployment,
   { name }: Pick<Product, 'name'> = svcProduct,
@@ -24,11 +24,11 @@ export async function checkMounts(
   if (image === null) return;
   // Remove the containers of interrupted checks first. If this fails, no further container is created.
   for (const { id } of await engine.listContainers({ label: [`${probeLabel}=${home.project}`] }))
-    await discard(engine, id);
+    await removeProbeContainer(engine, id);
   // Compose labels the images that it builds, and containers inherit these labels. They are set to empty values here,
   // so that the container is not listed as part of the project.
   const inherited = Object.keys(image.labels).filter((name) =>
-    toolLabels.some((prefix) => name.startsWith(prefix)),
+    internalLabelPrefixes.some((prefix) => name.startsWith(prefix)),
   );
   try {
     const id = await engine.createContainer({
@@ -38,34 +38,37 @@ export async function checkMounts(
       Labels: { ...Object.fromEntries(inherited.map((name) => [name, ''])), [probeLabel]: home.project },
       HostConfig: { Mounts: buildUpdaterMounts(home), NetworkMode: 'none' },
     });
-    await discard(engine, id);
+    await removeProbeContainer(engine, id);
   } catch (error) {
     const isRefusal = error instanceof EngineError && error.status !== null;
     if (!isRefusal || error.code === 'refused-by-proxy' || error.status === 403) throw error;
-    const missing = error.status === 400 ? missingPath(error.message) : null;
-    if (missing !== null) throw notThere(missing, home);
+    const missing = error.status === 400 ? findMissingPath(error.message) : null;
+    if (missing !== null) throw createMissingPathError(missing, home);
   }
 }
 
 /** Another server of this instance may already be removing the container. */
-async function discard(engine: EngineApi, id: string): Promise<void> {
+async function removeProbeContainer(engine: EngineApi, id: string): Promise<void> {
   await engine.removeContainer(id).catch(tolerateErrors('conflict'));
 }
 
 /** Extracts the missing path from an engine error message; null if the message is about something else. */
-const missingPath = (message: string): string | null => {
+const findMissingPath = (message: string): string | null => {
   const [, source, mounted] =
     /bind source path does not exist: (.+)$|: stat (.+): not a directory$/.exec(message) ?? [];
   return source ?? mounted ?? null;
 };
 
-function notThere(path: string, { socket, credentials, manual }: Deployment): HomeNotFound {
+function createMissingPathError(
+  path: string,
+  { socket, credentials, manual }: Deployment,
+): DeploymentNotFoundError {
   const missing = (what: string) =>
     `the updater needs the ${what} ${path}, but it does not exist on the host`;
-  if (path === socket) return new HomeNotFound('no-engine', missing('socket'), { manual });
+  if (path === socket) return new DeploymentNotFoundError('no-engine', missing('socket'), { manual });
   if (path === credentials)
-    return new HomeNotFound('no-directory', missing('registry credentials file'), { manual });
+    return new DeploymentNotFoundError('no-directory', missing('registry credentials file'), { manual });
   // Manual commands are omitted, because the project's directory does not exist on the host.
   const message = `${path} does not exist on the host: the instance was started from a directory inside a container, for example by Portainer`;
-  return new HomeNotFound('no-directory', message);
+  return new DeploymentNotFoundError('no-directory', message);
 }

@@ -1,13 +1,13 @@
 import { formatAdvice } from '../../core/errors/advice.ts';
-import { findForeignContainers } from '../../engine/comparison/find-foreign-containers.ts';
-import { hasTemporaryName, isHook } from '../../engine/containers/project-containers.ts';
+import { findUnrelatedContainers } from '../../engine/comparison/find-unrelated-containers.ts';
+import { hasTemporaryName, isHookContainer } from '../../engine/containers/project-containers.ts';
 import type { EngineApi } from '../../engine/engine-api.ts';
 import type { Container } from '../../engine/objects/container.ts';
 import { isUp } from '../../engine/objects/container.ts';
 import { composeLabels } from '../../engine/objects/labels.ts';
 import type { Reason } from '../../wire/status.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
-import { createEngineUnreachableError, HomeNotFound } from './deployment-not-found.ts';
+import { createEngineUnreachableError, DeploymentNotFoundError } from './deployment-not-found-error.ts';
 import { locateDeployment } from './locate-deployment.ts';
 import type { Deployment } from './read-deployment.ts';
 import { isUpdaterOfInstance } from './updater-container.ts';
@@ -15,7 +15,7 @@ import { isUpdaterOfInstance } from './updater-container.ts';
 /** Deployment of the server and related containers, as reported by the engine. */
 export interface DeploymentEnvironment {
   home: Deployment | null;
-  noHome: HomeNotFound | null;
+  noHome: DeploymentNotFoundError | null;
   /** Container that has the updater's name, and whether it is an updater of this instance; null if there is none. */
   updater: { container: Container; isOurs: boolean } | null;
   /**
@@ -42,7 +42,7 @@ export class DeploymentEnvironmentCache {
     return this.#home;
   }
 
-  /** Finds the deployment once and caches it. @throws HomeNotFound */
+  /** Finds the deployment once and caches it. @throws DeploymentNotFoundError */
   findHome(): Promise<Deployment> {
     this.#finding ??= this.#find();
     return this.#finding;
@@ -65,7 +65,8 @@ export class DeploymentEnvironmentCache {
       const updater = container && { container, isOurs: isUpdaterOfInstance(container, home) };
       return { home, noHome: null, updater, foreign };
     } catch (error) {
-      if (error instanceof HomeNotFound) return { home: null, noHome: error, updater: null, foreign: null };
+      if (error instanceof DeploymentNotFoundError)
+        return { home: null, noHome: error, updater: null, foreign: null };
       throw error;
     }
   }
@@ -76,7 +77,7 @@ export class DeploymentEnvironmentCache {
       return this.#home;
     } catch (error) {
       // An error with the code `no-engine` is not cached, because the engine may be started or a proxy reconfigured.
-      const isLasting = error instanceof HomeNotFound && error.code !== 'no-engine';
+      const isLasting = error instanceof DeploymentNotFoundError && error.code !== 'no-engine';
       if (!isLasting) this.#finding = null;
       throw error;
     }
@@ -94,11 +95,11 @@ export class DeploymentEnvironmentCache {
     const containers = listed.filter(
       (each) =>
         each.labels[composeLabels.oneOff] !== 'True' &&
-        !isHook(each) &&
+        !isHookContainer(each) &&
         // Ignore containers that an interrupted docker compose command created but did not start.
         (isUp(each) || !hasTemporaryName(each)),
     );
-    const foreign = findForeignContainers(containers, {
+    const foreign = findUnrelatedContainers(containers, {
       project,
       directory,
       app: this.#settings.app ?? service,

@@ -4,45 +4,45 @@ import type { EngineApi } from '../../engine/engine-api.ts';
 import { EngineError, rejectionCodes, tolerateErrors } from '../../engine/http/engine-error.ts';
 import type { Container } from '../../engine/objects/container.ts';
 import { swarmLabels } from '../../engine/objects/labels.ts';
-import { readOwnTraces } from '../../engine/self/find-own-container.ts';
+import { readOwnContainerClues } from '../../engine/self/find-own-container.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
-import { checkMounts } from './check-mounts.ts';
-import { createEngineUnreachableError, HomeNotFound } from './deployment-not-found.ts';
+import { checkUpdaterMounts } from './check-mounts.ts';
+import { createEngineUnreachableError, DeploymentNotFoundError } from './deployment-not-found-error.ts';
 import { listStackUpdateCommands } from './manual-commands.ts';
 import { type Deployment, noComposeMessage, readDeployment } from './read-deployment.ts';
 import { findSwarmWorkerServices } from './updated-services.ts';
 
 /**
  * Finds the deployment of the server, and checks whether the mounts of an updater exist on the host.
- * @throws HomeNotFound
+ * @throws DeploymentNotFoundError
  */
 export async function locateDeployment(
   engine: EngineApi,
   settings: ValidatedInstanceOptions,
 ): Promise<Deployment> {
-  const traces = await readOwnTraces();
+  const traces = await readOwnContainerClues();
   const { id } = traces;
   const isSocket = engine.path.startsWith('/');
   if (isSocket && !existsSync(engine.path)) {
     throw id !== null || existsSync('/.dockerenv')
-      ? new HomeNotFound('no-engine', `the engine's socket is not mounted at ${engine.path}`)
-      : new HomeNotFound('not-compose', noComposeMessage);
+      ? new DeploymentNotFoundError('no-engine', `the engine's socket is not mounted at ${engine.path}`)
+      : new DeploymentNotFoundError('not-compose', noComposeMessage);
   }
   try {
-    await refusePodman(engine);
+    await rejectPodman(engine);
     const own = await engine.findOwnContainer(traces);
     if (own === null) {
       throw id === null
-        ? new HomeNotFound('not-compose', noComposeMessage)
-        : new HomeNotFound(
+        ? new DeploymentNotFoundError('not-compose', noComposeMessage)
+        : new DeploymentNotFoundError(
             'no-engine',
             `this server's container is not running on the engine at ${engine.path}`,
           );
     }
-    await refuseSwarm(engine, own, settings);
+    await rejectSwarm(engine, own, settings);
     const realSocket = isSocket ? await realpath(engine.path).catch(() => engine.path) : '';
     const home = readDeployment(own, settings, realSocket);
-    await checkMounts(engine, home, settings.product);
+    await checkUpdaterMounts(engine, home, settings.product);
     return home;
   } catch (error) {
     throw error instanceof EngineError ? createEngineUnreachableError(engine, error) : error;
@@ -50,23 +50,23 @@ export async function locateDeployment(
 }
 
 /** Podman supports most requests of the server, but not all requests of an updater (docs/contract.md 8.24). */
-async function refusePodman(engine: EngineApi): Promise<void> {
+async function rejectPodman(engine: EngineApi): Promise<void> {
   await engine.getFacts().catch(tolerateErrors(...rejectionCodes));
   if (!engine.isPodman) return;
-  throw new HomeNotFound(
+  throw new DeploymentNotFoundError(
     'no-engine',
     `the engine at ${engine.path} is Podman, but updates need Docker Engine: Podman does not report registry digests and cannot change the restart policy of a running container`,
   );
 }
 
-async function refuseSwarm(
+async function rejectSwarm(
   engine: EngineApi,
   own: Container,
   settings: ValidatedInstanceOptions,
 ): Promise<void> {
   const service = own.labels[swarmLabels.service];
   if (!service) return;
-  throw new HomeNotFound(
+  throw new DeploymentNotFoundError(
     'swarm',
     `the server is a task of the Swarm service ${service}, so only Swarm can replace its containers`,
     {

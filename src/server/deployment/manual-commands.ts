@@ -1,9 +1,9 @@
 import { isAbsolute } from 'node:path';
 import { formatComposeCommand, formatUpCommand } from '../../core/command-line/compose-command.ts';
-import { parseReference } from '../../core/compose/pins/image-reference.ts';
+import { parseImageReference } from '../../core/compose/pins/image-reference.ts';
 import { quoteForShell } from '../../core/errors/advice.ts';
 import { parseTag } from '../../core/release/tag.ts';
-import { isJoinedBy } from '../../engine/containers/project-containers.ts';
+import { hasDefaultName } from '../../engine/containers/project-containers.ts';
 import { type ListedContainer, serviceOf } from '../../engine/objects/container.ts';
 import { composeLabels, swarmLabels } from '../../engine/objects/labels.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
@@ -19,8 +19,8 @@ const anyCompose = ['docker compose pull', 'docker compose up -d'];
 export function listManualUpdateCommands(own: ListedContainer | null): string[] {
   if (own === null) return anyCompose;
   const swarmService = own.labels[swarmLabels.service];
-  if (swarmService) return [swarmCommand(own, swarmService)];
-  const project = startedProject(own);
+  if (swarmService) return [formatSwarmUpdateCommand(own, swarmService)];
+  const project = readComposeProject(own);
   if (project === null) return anyCompose;
   return [
     `cd ${quoteForShell(project.directory)}`,
@@ -71,7 +71,7 @@ export function listStackUpdateCommands(
  * The command specifies the image, because otherwise Swarm does not resolve the tag again. If the service uses a
  * release tag or only a digest, the user has to replace `vX.Y.Z` with the next release.
  */
-function swarmCommand(own: ListedContainer, service: string): string {
+function formatSwarmUpdateCommand(own: ListedContainer, service: string): string {
   const { repository, tag, isPinned } = pinOf(own);
   const image = `${repository}:${isPinned ? 'vX.Y.Z' : (tag ?? 'latest')}`;
   return `docker service update --image ${quoteForShell(image)} ${quoteForShell(service)}`;
@@ -79,12 +79,12 @@ function swarmCommand(own: ListedContainer, service: string): string {
 
 function pinOf({ imageReference }: ListedContainer) {
   const unparsed = { repository: imageReference, tag: null, digest: null };
-  const { repository, tag, digest } = parseReference(imageReference) ?? unparsed;
+  const { repository, tag, digest } = parseImageReference(imageReference) ?? unparsed;
   return { repository, tag, isPinned: tag === null ? digest !== null : parseTag(tag).kind === 'release' };
 }
 
 /** Reads the compose project and its files from the compose labels; null if the labels are missing. */
-function startedProject(own: ListedContainer) {
+function readComposeProject(own: ListedContainer) {
   const { labels } = own;
   const [name, directory] = [labels[composeLabels.project], labels[composeLabels.directory]];
   if (!name || !directory) return null;
@@ -96,6 +96,6 @@ function startedProject(own: ListedContainer) {
     directory,
     files: list(composeLabels.files),
     envFiles: list(composeLabels.envFiles),
-    ...(isJoinedBy('_', own) && { oldNames: [serviceOf(own)] }),
+    ...(hasDefaultName('_', own) && { oldNames: [serviceOf(own)] }),
   };
 }

@@ -1,10 +1,10 @@
 import { dirname, isAbsolute } from 'node:path';
 import { HostPaths, isWithin } from '../../core/mounts/host-paths.ts';
-import { composeOriginOf } from '../../engine/comparison/find-foreign-containers.ts';
+import { composeOriginOf } from '../../engine/comparison/find-unrelated-containers.ts';
 import type { Container } from '../../engine/objects/container.ts';
 import { composeLabels } from '../../engine/objects/labels.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
-import { HomeNotFound } from './deployment-not-found.ts';
+import { DeploymentNotFoundError } from './deployment-not-found-error.ts';
 import { listManualUpdateCommands } from './manual-commands.ts';
 
 /** Deployment of the server: its compose project, and the host paths of the files that an updater needs. */
@@ -32,7 +32,7 @@ export interface Deployment {
 
 export const noComposeMessage = 'the server is not running as a Docker Compose service';
 
-/** Reads the deployment from the labels and mounts of the server's own container. @throws HomeNotFound */
+/** Reads the deployment from the labels and mounts of the server's own container. @throws DeploymentNotFoundError */
 export function readDeployment(
   own: Container,
   settings: ValidatedInstanceOptions,
@@ -43,7 +43,7 @@ export function readDeployment(
     composeLabels.directory,
     composeLabels.service,
   ].map((label) => own.labels[label] ?? '');
-  if (!project || !directory || !service) throw new HomeNotFound('not-compose', noComposeMessage);
+  if (!project || !directory || !service) throw new DeploymentNotFoundError('not-compose', noComposeMessage);
   const { id, imageId, imageManifest, imageReference } = own;
   const manual = listManualUpdateCommands(own);
   // A volume is also a directory on the host, so it is treated like a bind mount.
@@ -62,8 +62,8 @@ export function readDeployment(
     directory,
     claim: composeOriginOf(own),
     service,
-    socket: socketOnHost(paths, settings, realSocket, manual),
-    directories: outermost([directory, ...listed, ...settings.directories]),
+    socket: findSocketOnHost(paths, settings, realSocket, manual),
+    directories: outermostDirectoriesOf([directory, ...listed, ...settings.directories]),
     credentials: registryCredentials === null ? null : paths.toHost(registryCredentials),
     manual,
     mounted: own.mounts.flatMap(({ type, destination }) =>
@@ -73,7 +73,7 @@ export function readDeployment(
 }
 
 /** Returns the host path of the engine's socket. An updater has no network, so it cannot use a proxy instead. */
-function socketOnHost(
+function findSocketOnHost(
   paths: HostPaths,
   { engine, updaterSocket }: ValidatedInstanceOptions,
   realSocket: string,
@@ -82,15 +82,15 @@ function socketOnHost(
   if (updaterSocket !== null) return updaterSocket;
   if (!engine.startsWith('unix://')) {
     const message = `the option updaterSocket is not set: with the engine at ${engine}, the updater needs the path of the engine's socket on the host`;
-    throw new HomeNotFound('no-engine', message, { manual });
+    throw new DeploymentNotFoundError('no-engine', message, { manual });
   }
   const path = engine.slice('unix://'.length);
   const socket = paths.toHost(path) ?? paths.toHost(realSocket);
   if (socket !== null) return socket;
-  throw new HomeNotFound('no-engine', `${path} is not mounted from the host`, { manual });
+  throw new DeploymentNotFoundError('no-engine', `${path} is not mounted from the host`, { manual });
 }
 
-function outermost(directories: readonly string[]): string[] {
+function outermostDirectoriesOf(directories: readonly string[]): string[] {
   const unique = [...new Set(directories)];
   return unique.filter((one) => !unique.some((other) => other !== one && isWithin(one, other)));
 }

@@ -17,14 +17,14 @@ export async function chooseUpdatedServices(
   const unique = (others: readonly string[]) => [...new Set([first, ...others])];
   // The server's own service is added, because the library may run in a worker.
   if (workers !== null) return unique([...workers, own]);
-  const labelled = await labelledWorkers(engine, project, product);
+  const labelled = await findLabelledWorkers(engine, project, product);
   const [usualApp, ...usual] = product.services;
-  const byDefault = labelled.length > 0 ? labelled : await servicesOf(engine, project, usual);
+  const byDefault = labelled.length > 0 ? labelled : await findExistingServices(engine, project, usual);
   const isUsual = first === usualApp && [first, ...byDefault].includes(own);
   return isUsual ? null : unique([...byDefault, own]);
 }
 
-async function labelledWorkers(engine: EngineApi, project: string, product: Product): Promise<string[]> {
+async function findLabelledWorkers(engine: EngineApi, project: string, product: Product): Promise<string[]> {
   const roleLabel = roleLabelOf(product);
   const found = await engine.listContainers({
     label: [`${composeLabels.project}=${project}`, `${roleLabel}=worker`, `${composeLabels.oneOff}=False`],
@@ -40,7 +40,11 @@ async function labelledWorkers(engine: EngineApi, project: string, product: Prod
 }
 
 /** Returns the services in `names` that have containers in the project. */
-async function servicesOf(engine: EngineApi, project: string, names: readonly string[]): Promise<string[]> {
+async function findExistingServices(
+  engine: EngineApi,
+  project: string,
+  names: readonly string[],
+): Promise<string[]> {
   const found = names.map(async (name) => {
     const label = [`${composeLabels.project}=${project}`, `${composeLabels.service}=${name}`];
     return (await engine.listContainers({ label })).length > 0 ? [name] : [];

@@ -29,10 +29,10 @@ export type InitialRunFacts = Pick<Run, 'id' | 'from' | 'to' | 'startedAt'> &
 const secondsToStop = 120;
 
 /** Maximum number of times that the engine restarts a failed updater. */
-export const maxRestarts = 3;
+export const maxUpdaterRestarts = 3;
 
 /** Properties of an updater container that depend on its run. */
-interface UpdaterOrder {
+interface UpdaterInvocation {
   /** Command of the updater, for example `update`, `fetch` or `rollback`, with its options. */
   command: readonly [word: string, ...options: string[]];
   /** Services to update, app first; null if the updater chooses them. */
@@ -52,10 +52,10 @@ type UpdaterSettings = Pick<
 >;
 
 /** Returns the specification of an updater container (docs/contract.md 8.10). */
-export function buildUpdaterContainer(
+export function buildUpdaterContainerSpec(
   home: Deployment,
   settings: UpdaterSettings,
-  { command, services, origin }: UpdaterOrder,
+  { command, services, origin }: UpdaterInvocation,
 ): ContainerSpec {
   const { product, containerName, updaterImage, updaterEnvironment, restorePoint } = settings;
   const { maxDowntimeSeconds, removeOldImages } = settings;
@@ -104,7 +104,7 @@ export function buildUpdaterContainer(
       CapAdd: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
       SecurityOpt: ['no-new-privileges', 'label=disable'],
       UsernsMode: 'host',
-      RestartPolicy: { Name: 'on-failure', MaximumRetryCount: maxRestarts },
+      RestartPolicy: { Name: 'on-failure', MaximumRetryCount: maxUpdaterRestarts },
       AutoRemove: false,
       // The server reads the run from the container's log, so the log driver must not depend on the engine's default.
       LogConfig: { Type: 'json-file', Config: {} },
@@ -113,23 +113,23 @@ export function buildUpdaterContainer(
 }
 
 /** Purpose of an additional updater container, and part of its name. */
-type AsideWord = 'rollback' | 'prefetch' | 'report';
+type AdditionalUpdaterPurpose = 'rollback' | 'prefetch' | 'report';
 
 /** The name contains the project, so that it is unique among the instances on an engine. */
 export const createAdditionalUpdaterName = (
-  word: AsideWord,
+  word: AdditionalUpdaterPurpose,
   { containerName }: Pick<ValidatedInstanceOptions, 'containerName'>,
   { project }: Pick<Deployment, 'project'>,
 ): string => `${containerName}-${word}-${project}`;
 
-/** Like `buildUpdaterContainer`, but the engine never restarts the container. */
-export function buildAdditionalUpdaterContainer(
-  word: AsideWord,
+/** Like `buildUpdaterContainerSpec`, but the engine never restarts the container. */
+export function buildAdditionalUpdaterSpec(
+  word: AdditionalUpdaterPurpose,
   home: Deployment,
   settings: UpdaterSettings,
-  order: UpdaterOrder,
+  order: UpdaterInvocation,
 ): ContainerSpec {
-  const spec = buildUpdaterContainer(home, settings, order);
+  const spec = buildUpdaterContainerSpec(home, settings, order);
   const RestartPolicy = { Name: 'no', MaximumRetryCount: 0 };
   return {
     ...spec,
@@ -138,10 +138,10 @@ export function buildAdditionalUpdaterContainer(
   };
 }
 
-type Mounted = Pick<Deployment, 'socket' | 'directories' | 'credentials'>;
+type HostMountSources = Pick<Deployment, 'socket' | 'directories' | 'credentials'>;
 
 /** Mounts are not passed as `Binds`, because the engine would create missing directories for them. */
-export function buildUpdaterMounts({ socket, directories, credentials }: Mounted): MountSpec[] {
+export function buildUpdaterMounts({ socket, directories, credentials }: HostMountSources): MountSpec[] {
   return [
     bind(socket),
     ...directories.map((directory) => bind(directory)),

@@ -1,5 +1,5 @@
 import type * as z from 'zod/mini';
-import type { UpdateService } from '../run/update-service.ts';
+import type { UpdateApi } from '../run/update-api.ts';
 
 export const joinIntoParagraph = (list: readonly string[]): string => list.join(' ');
 
@@ -21,7 +21,7 @@ export const createProblemResponseObject = (description: string, headers?: objec
 });
 
 export interface EndpointDependencies {
-  service: UpdateService;
+  service: UpdateApi;
   /** Base path of the endpoints. */
   path: string;
   /** Contains one symbol for each open event stream. */
@@ -62,7 +62,7 @@ export interface Endpoint {
 /** Endpoint that is also a method of the library object. */
 export interface LibraryOperation<Said, Result> extends Omit<Endpoint, 'body' | 'answer'> {
   body: NonNullable<Endpoint['body']> & { schema: z.ZodMiniType<Said> };
-  ask(service: UpdateService, said: Said, by: string): Promise<Result>;
+  ask(service: UpdateApi, said: Said, by: string): Promise<Result>;
   /** Converts the result to the body of a successful response. @throws ProblemError */
   told(result: NoInfer<Result>, said: NoInfer<Said>): object;
 }

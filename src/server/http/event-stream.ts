@@ -7,9 +7,9 @@ export const toToldRun = (run: Run): ToldRun => ({ ...run, now: new Date().toISO
 /** After this time without an event, in ms, the server sends a comment, so that proxies keep the connection open. */
 export const keepAliveIntervalMs = 15_000;
 /** Milliseconds after which a disconnected client reconnects. */
-const retry = 1_000;
+const reconnectDelayMs = 1_000;
 /** A chunk of events is sent once it is longer than this number of characters. Lines are never split. */
-const chunkSize = 16 * 1024;
+const maxChunkCharacters = 16 * 1024;
 
 /** A wildcard in the Accept header does not request a stream: the response is JSON. */
 export const isEventStreamRequested = (accept: string | null): boolean =>
@@ -83,7 +83,7 @@ class UnseenEvents {
 
   constructor(record: RunRecord, lastEventId: string | null) {
     this.#record = record;
-    this.#cursor = lineNumber(record.run.id, lastEventId) ?? record.lineCount;
+    this.#cursor = parseLineNumber(record.run.id, lastEventId) ?? record.lineCount;
   }
 
   /** Waits for new events and returns their text; empty if the signal is aborted first. */
@@ -105,7 +105,7 @@ class UnseenEvents {
     let text = '';
     if (!this.#hasBegun) {
       this.#hasBegun = true;
-      text += `retry: ${retry}\n\n`;
+      text += `retry: ${reconnectDelayMs}\n\n`;
     }
     const { run, hasEnded, lineCount } = this.#record;
     // A new server may still be reading log lines that the client has already received from the previous server. Until
@@ -114,17 +114,17 @@ class UnseenEvents {
     const lines = this.#record.linesAfter(this.#cursor);
     if (this.#told === null && lines.length > 0) text += this.#tell(run);
     for (const { number, event } of lines) {
-      if (text.length > chunkSize) return text;
+      if (text.length > maxChunkCharacters) return text;
       this.#cursor = number;
-      text += message('line', this.#id(), event);
+      text += formatEvent('line', this.#id(), event);
     }
     this.isOver = hasEnded;
-    return hasEnded || !isSame(run, this.#told) ? text + this.#tell(run) : text;
+    return hasEnded || !isSameRun(run, this.#told) ? text + this.#tell(run) : text;
   }
 
   #tell(run: Run): string {
     this.#told = run;
-    return message('run', this.isOver ? `${run.id}:end` : this.#id(), toToldRun(run));
+    return formatEvent('run', this.isOver ? `${run.id}:end` : this.#id(), toToldRun(run));
   }
 
   #id(): string {
@@ -133,15 +133,15 @@ class UnseenEvents {
 }
 
 /** Parses the line number in an event's id; null if the id is missing or belongs to a different run. */
-function lineNumber(runId: string, eventId: string | null): number | null {
+function parseLineNumber(runId: string, eventId: string | null): number | null {
   if (!eventId?.startsWith(`${runId}:`)) return null;
   const number = eventId.slice(runId.length + 1);
   return /^\d{1,9}$/.test(number) ? Number(number) : null;
 }
 
 /** Compares contents, because a new object may have the same content. Runs are never changed in place. */
-const isSame = (run: Run, told: Run | null): boolean =>
+const isSameRun = (run: Run, told: Run | null): boolean =>
   run === told || (told !== null && JSON.stringify(run) === JSON.stringify(told));
 
-const message = (event: string, id: string, data: object): string =>
+const formatEvent = (event: string, id: string, data: object): string =>
   `event: ${event}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;

@@ -3,12 +3,12 @@ import { automaticCaller } from '../../wire/codes.ts';
 import { awaitUntilDeadline } from '../application/call-application.ts';
 import type { Caller } from '../contract/instance-options.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
-import { UnknownSetting } from '../reasons/settings-reason.ts';
-import { Unavailable, type UpdateService } from '../run/update-service.ts';
+import { UnknownSettingError } from '../reasons/settings-reason.ts';
+import { UnavailableError, type UpdateApi } from '../run/update-api.ts';
 import type { Endpoint } from './endpoint.ts';
 import { isEventStreamRequested } from './event-stream.ts';
 import { endpoints } from './operations.ts';
-import { createProblemResponse, createRetryLaterError, Refusal } from './problem.ts';
+import { createProblemResponse, createRetryLaterError, ProblemError } from './problem.ts';
 import { formatCrossOriginMessage, isCrossSiteRequest, isSameOriginRequest } from './same-origin.ts';
 
 /** Time limit for `authorize` in milliseconds. */
@@ -18,8 +18,8 @@ const authorizeMs = 10_000;
  * Creates the handler of all endpoints (docs/contract.md 8.6 and 8.8). `path` has no trailing slash. The handler never
  * rejects: every error becomes a problem+json response, and unexpected errors are logged.
  */
-export function createHandler(
-  service: UpdateService,
+export function createRequestHandler(
+  service: UpdateApi,
   { path, authorize, log }: Pick<ValidatedInstanceOptions, 'path' | 'authorize' | 'log'>,
 ): (request: Request) => Promise<Response> {
   const door = { service, path, streams: new Set<symbol>() };
@@ -30,41 +30,44 @@ export function createHandler(
     const asker = await whoAsks(request);
     const endpoint = find(request);
     const { answerUser, startsUpdater = false } = endpoint;
-    if (!asker.isAdmin && !answerUser) throw new Refusal(403, 'Only admins can do this.');
+    if (!asker.isAdmin && !answerUser) throw new ProblemError(403, 'Only admins can do this.');
     const isAllowed = isReading(request)
       ? !(startsUpdater && isCrossSiteRequest(request))
       : isSameOriginRequest(request);
-    if (!isAllowed) throw new Refusal(403, formatCrossOriginMessage(request));
+    if (!isAllowed) throw new ProblemError(403, formatCrossOriginMessage(request));
     // A closing server still accepts event stream requests: the stream ends immediately, and the client reconnects to
     // the next server. After an error response, the client would not reconnect.
-    if (service.closing.aborted && !isStream(request)) throw new Unavailable('the server is shutting down');
+    if (service.closing.aborted && !isStream(request))
+      throw new UnavailableError('the server is shutting down');
     return answerUser && !asker.isAdmin ? answerUser(door) : endpoint.answer(door, request, asker.by);
   }
 
-  async function whoAsks(request: Request): Promise<Asker> {
-    const asker = askerOf(await awaitUntilDeadline(Promise.resolve(authorize(request)), authorizeMs, late));
-    if (!asker) throw new Refusal(401, 'Log in first.');
+  async function whoAsks(request: Request): Promise<RequestSender> {
+    const asker = parseSender(
+      await awaitUntilDeadline(Promise.resolve(authorize(request)), authorizeMs, createAuthorizeTimeoutError),
+    );
+    if (!asker) throw new ProblemError(401, 'Log in first.');
     return asker;
   }
 
   function find({ url, method }: Request): Endpoint {
     const route = routes.get(new URL(url).pathname);
-    if (!route) throw new Refusal(404, 'There is no such endpoint.');
+    if (!route) throw new ProblemError(404, 'There is no such endpoint.');
     const endpoint = route.find((one) => one.method === (method === 'HEAD' ? 'GET' : method));
     if (endpoint) return endpoint;
     const allowed = route.flatMap((one) => (one.method === 'GET' ? ['GET', 'HEAD'] : one.method)).join(', ');
-    throw new Refusal(405, `Allowed methods: ${allowed}.`, { headers: { Allow: allowed } });
+    throw new ProblemError(405, `Allowed methods: ${allowed}.`, { headers: { Allow: allowed } });
   }
 
-  function refusalOf(error: unknown): Refusal {
-    if (error instanceof Refusal) return error;
-    if (error instanceof UnknownSetting) return new Refusal(400, error.message);
-    if (error instanceof Unavailable) {
-      if (!service.closing.aborted) tell(log, 'warn', error);
+  function refusalOf(error: unknown): ProblemError {
+    if (error instanceof ProblemError) return error;
+    if (error instanceof UnknownSettingError) return new ProblemError(400, error.message);
+    if (error instanceof UnavailableError) {
+      if (!service.closing.aborted) logRequestError(log, 'warn', error);
       return createRetryLaterError('The server is temporarily unavailable. Try again in a moment.');
     }
-    tell(log, 'error', error);
-    return new Refusal(500, "An unexpected error occurred. See the server's log.");
+    logRequestError(log, 'error', error);
+    return new ProblemError(500, "An unexpected error occurred. See the server's log.");
   }
 
   return async (request) => {
@@ -74,7 +77,7 @@ export function createHandler(
 }
 
 /** Authenticated sender of a request. */
-interface Asker {
+interface RequestSender {
   isAdmin: boolean;
   /** Display name, which is stored in the runs that the sender starts. */
   by: string;
@@ -84,7 +87,7 @@ interface Asker {
 const nameLimit = 200;
 
 /** Parses the result of `authorize`; null if the sender is not logged in or the result is invalid. */
-function askerOf(caller: Caller | undefined): Asker | null {
+function parseSender(caller: Caller | undefined): RequestSender | null {
   const { role, name = '' } =
     typeof caller === 'object' && caller !== null ? caller : { role: caller, name: undefined };
   if ((role !== 'admin' && role !== 'user') || typeof name !== 'string') return null;
@@ -97,12 +100,16 @@ function askerOf(caller: Caller | undefined): Asker | null {
 
 const isReading = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD';
 
-const late = () => new Unavailable('authorize() did not respond in time');
+const createAuthorizeTimeoutError = () => new UnavailableError('authorize() did not respond in time');
 
 const isStream = ({ method, headers }: Request): boolean =>
   method === 'GET' && isEventStreamRequested(headers.get('accept'));
 
-function tell(log: ValidatedInstanceOptions['log'], level: 'warn' | 'error', cause: unknown): void {
+function logRequestError(
+  log: ValidatedInstanceOptions['log'],
+  level: 'warn' | 'error',
+  cause: unknown,
+): void {
   try {
     log({ level, message: 'a request to the update endpoints failed', cause });
   } catch {

@@ -1,10 +1,10 @@
 import { prettifyError } from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
-import type { UpdateService } from '../run/update-service.ts';
+import type { UpdateApi } from '../run/update-api.ts';
 import type { LibraryOperation } from './endpoint.ts';
 import { formatMetrics } from './metrics.ts';
-import { isContradictoryOrder, libraryOperations } from './operations.ts';
+import { isContradictoryRequest, libraryOperations } from './operations.ts';
 
 type Methods = Omit<InstanceUpdates, 'handle' | 'start' | 'close' | 'on'>;
 
@@ -14,7 +14,7 @@ type Methods = Omit<InstanceUpdates, 'handle' | 'start' | 'close' | 'on'>;
  * @param name product name, which is also the default of `by`
  */
 export function createLibraryMethods(
-  service: UpdateService,
+  service: UpdateApi,
   { path, name }: { path: string; name: string },
 ): Methods {
   const call = async <Said, Result>(
@@ -26,7 +26,7 @@ export function createLibraryMethods(
     const { data, error } = body.schema.safeParse(said, { error: english().localeError });
     if (error)
       throw new TypeError(`${name}-updater: invalid argument of ${method}()\n${prettifyError(error)}`);
-    if (isContradictoryOrder(data))
+    if (isContradictoryRequest(data))
       throw new TypeError(`${name}-updater: when: "idle" and force cannot be combined`);
     return ask(service, data, by);
   };

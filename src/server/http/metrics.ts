@@ -33,10 +33,10 @@ export function formatMetrics(status: Status, past: readonly Run[]): string {
     ['last_run_duration_seconds', 'Duration of the last run', secondsBetween(last?.startedAt, last?.endedAt)],
     ['last_run_downtime_seconds', 'Downtime of the app during the last run', last?.downtimeSeconds],
   ];
-  return gauges.map(textOf).join('');
+  return gauges.map(formatGauge).join('');
 }
 
-function textOf([name, help, value, labels = {}]: Gauge): string {
+function formatGauge([name, help, value, labels = {}]: Gauge): string {
   if (value === null || value === undefined) return '';
   const full = `svc_updater_${name}`;
   const escaped = (text: string) =>

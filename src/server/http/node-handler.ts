@@ -27,9 +27,9 @@ export function toNodeHandler(updates: Pick<InstanceUpdates, 'handle' | 'matches
       address = addressOf(request);
       isOurs = updates.matches(new Request(address));
     } catch {
-      return plain(response, 400, 'The request URL is not valid.');
+      return respondWithText(response, 400, 'The request URL is not valid.');
     }
-    if (!isOurs) return next ? next() : plain(response, 404, 'Not found.');
+    if (!isOurs) return next ? next() : respondWithText(response, 404, 'Not found.');
     // A connection that breaks during a write is not a server error.
     response.on('error', () => {});
     // Discard the unread rest of the request body. Otherwise, the client may not read the response, and the connection
@@ -42,7 +42,7 @@ export function toNodeHandler(updates: Pick<InstanceUpdates, 'handle' | 'matches
   };
 }
 
-const plain = (response: ServerResponse, status: number, text: string): void =>
+const respondWithText = (response: ServerResponse, status: number, text: string): void =>
   void response.writeHead(status, { 'Content-Type': 'text/plain' }).end(`${text}\n`);
 
 async function answer(
@@ -54,7 +54,7 @@ async function answer(
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   if (response.closed) gone.abort();
-  const { status, headers, body } = await updates.handle(await webRequest(address, request, gone.signal));
+  const { status, headers, body } = await updates.handle(await toWebRequest(address, request, gone.signal));
   if (gone.signal.aborted) return void body?.cancel().catch(() => {});
   // Status 0 comes from `Response.error()`: close the connection without a response.
   if (status === 0) return void response.destroy();
@@ -91,9 +91,9 @@ function addressOf({ originalUrl, url = '/', headers, socket }: NodeRequest): UR
  * HTTP methods that the `Request` constructor rejects. They get the prefix `X-`, so that the handler can respond with
  * 405 and the allowed methods.
  */
-const unspeakable = ['CONNECT', 'TRACE', 'TRACK'];
+const rejectedMethods = ['CONNECT', 'TRACE', 'TRACK'];
 
-async function webRequest(address: URL, request: NodeRequest, signal: AbortSignal): Promise<Request> {
+async function toWebRequest(address: URL, request: NodeRequest, signal: AbortSignal): Promise<Request> {
   const { method = 'GET', rawHeaders } = request;
   const headers = new Headers();
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
@@ -102,7 +102,7 @@ async function webRequest(address: URL, request: NodeRequest, signal: AbortSigna
     if (!name.startsWith(':')) headers.append(name, value);
   }
   if (method === 'GET' || method === 'HEAD') return new Request(address, { method, headers, signal });
-  const known = unspeakable.includes(method) ? `X-${method}` : method;
+  const known = rejectedMethods.includes(method) ? `X-${method}` : method;
   const body = bodyOf(request);
   const asked = new Request(address, {
     method: known,

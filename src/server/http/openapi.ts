@@ -6,7 +6,7 @@ import {
   createOptionalField,
   createPercentField,
   createTextField,
-} from '../../wire/fields.ts';
+} from '../../wire/response-fields.ts';
 import * as shapes from '../../wire/status.ts';
 import { fieldDescriptions } from '../contract/schemas.ts';
 import {
@@ -17,7 +17,7 @@ import {
   type ResponseObject,
 } from './endpoint.ts';
 import { endpoints } from './operations.ts';
-import { maxBodyBytes } from './read-body.ts';
+import { maxBodyBytes } from './read-json-body.ts';
 
 /**
  * Returns an OpenAPI 3.1 document of all endpoints. It is generated from the table of endpoints and the schemas that
@@ -47,7 +47,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
     paths: Object.fromEntries(
       [...Map.groupBy(endpoints, ({ at }) => at)].map(([at, those]) => [
         `${path}${at}`,
-        Object.fromEntries(those.flatMap(documented)),
+        Object.fromEntries(those.flatMap(buildOperations)),
       ]),
     ),
     components: {
@@ -75,9 +75,9 @@ export function openApi(path: string, version: string, product = 'svc'): object 
 }
 
 /** Returns the endpoint's OpenAPI operation and, if the method is GET, also the HEAD operation. */
-function documented(endpoint: Endpoint): [method: string, operation: object][] {
+function buildOperations(endpoint: Endpoint): [method: string, operation: object][] {
   const { id: operationId, method, summary, parameters, body } = endpoint;
-  const names = Object.entries(commonNames(endpoint));
+  const names = Object.entries(commonResponseNamesOf(endpoint));
   const own = Object.entries(ownResponses(endpoint)).map(([status, one]) => [status, withHeaders(one)]);
   const references = names.map(([status, name]) => [status, { $ref: `#/components/responses/${name}` }]);
   const operation = {
@@ -125,7 +125,7 @@ const ownResponses = ({
 });
 
 /** Returns the names of the endpoint's shared responses, keyed by status code. */
-function commonNames({
+function commonResponseNamesOf({
   method,
   body,
   answerUser,

@@ -1,9 +1,9 @@
 import type * as z from 'zod/mini';
-import { targetFor } from '../../core/release/channel.ts';
+import { updateTargetOf } from '../../core/release/channel.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
 import {
-  automaticChoiceSchema,
+  automaticSettingsChangeSchema,
   channelRequestSchema,
   rollbackOrderSchema,
   skipRequestSchema,
@@ -24,18 +24,18 @@ import {
   isEventStreamRequested,
   toToldRun,
 } from './event-stream.ts';
-import { commonHeaders, createJsonResponse, createRetryLaterError, Refusal } from './problem.ts';
-import { readJsonBody } from './read-body.ts';
+import { commonResponseHeaders, createJsonResponse, createRetryLaterError, ProblemError } from './problem.ts';
+import { readJsonBody } from './read-json-body.ts';
 
-const mostStreams = 100;
+const maxOpenStreams = 100;
 
 /** Whether a start request contains both `when: "idle"` and `force: true`. */
-export const isContradictoryOrder = (said: unknown): boolean => {
+export const isContradictoryRequest = (said: unknown): boolean => {
   const { when, force } = Object(said) as { when?: unknown; force?: unknown };
   return when === 'idle' && force === true;
 };
 
-function operation<Said, Result>({ ask, told, ...endpoint }: LibraryOperation<Said, Result>) {
+function createLibraryEndpoint<Said, Result>({ ask, told, ...endpoint }: LibraryOperation<Said, Result>) {
   const { body, status = 200 } = endpoint;
   return {
     ...endpoint,
@@ -46,21 +46,21 @@ function operation<Said, Result>({ ask, told, ...endpoint }: LibraryOperation<Sa
       by: string,
     ): Promise<Response> => {
       const given = await readJsonBody(request, body.schema);
-      if (given === undefined && body.missing !== undefined) throw new Refusal(400, body.missing);
+      if (given === undefined && body.missing !== undefined) throw new ProblemError(400, body.missing);
       const said = given ?? body.schema.parse({});
-      if (isContradictoryOrder(said))
-        throw new Refusal(400, '`when: "idle"` and `force: true` cannot be combined.');
+      if (isContradictoryRequest(said))
+        throw new ProblemError(400, '`when: "idle"` and `force: true` cannot be combined.');
       const result = told(await ask(service, said, by), said);
       return createJsonResponse(status, result, endpoint.isLocated ? { Location: `${path}/progress` } : {});
     },
   };
 }
 
-const toldBegin = (begun: { run: Run } | { reason: Reason | CancelReason }): object => {
-  if ('reason' in begun) throw new Refusal(409, begun.reason.message, begun);
+const requireStartedRun = (begun: { run: Run } | { reason: Reason | CancelReason }): object => {
+  if ('reason' in begun) throw new ProblemError(409, begun.reason.message, begun);
   return toToldRun(begun.run);
 };
-const asIs = (result: object): object => result;
+const returnUnchanged = (result: object): object => result;
 
 const flag = (name: string, description: string) => ({
   name,
@@ -100,7 +100,7 @@ const getStatus: Endpoint = {
 };
 
 /** Properties that are common to the endpoints for starting an update and a rollback. */
-const beginning = {
+const startEndpointFields = {
   status: 202,
   success: 'The update was started. With `when: "idle"`, it may still be waiting for running jobs.',
   content: createJsonContent('ToldRun'),
@@ -108,10 +108,10 @@ const beginning = {
   others: {
     '409': createProblemResponseObject('The update cannot start now. `reason` (a Reason) gives the cause.'),
   },
-  told: toldBegin,
+  told: requireStartedRun,
 } as const;
 
-const update = operation({
+const update = createLibraryEndpoint({
   id: 'startUpdate',
   method: 'POST',
   at: '',
@@ -122,13 +122,13 @@ const update = operation({
     description:
       'Without a body, the update installs `next` from the status. `when: "idle"` and `force: true` cannot be combined.',
   },
-  ...beginning,
+  ...startEndpointFields,
   ask: (service, { when = 'now', force = false, ...said }, by) =>
-    service.start({ ...requestedDestination(said), when, force, by }),
+    service.start({ ...toUpdateOptions(said), when, force, by }),
 });
 
 /** With `allSteps`, the target is the given release. Otherwise, it is `canary` for every canary build. */
-const requestedDestination = ({
+const toUpdateOptions = ({
   target,
   allSteps = false,
   settings,
@@ -136,7 +136,7 @@ const requestedDestination = ({
   CompleteUpdateOrder,
   'when' | 'force' | 'by'
 > => ({
-  target: target === undefined ? null : allSteps ? target : targetFor(target),
+  target: target === undefined ? null : allSteps ? target : updateTargetOf(target),
   ...(allSteps && { allSteps }),
   ...(settings && { settings }),
 });
@@ -189,21 +189,21 @@ const getProgress: Endpoint = {
   },
   answer: async ({ service, streams }, { headers, url }) => {
     const record = await service.record();
-    if (!record) throw new Refusal(404, 'There has been no update yet.');
+    if (!record) throw new ProblemError(404, 'There has been no update yet.');
     if (!isEventStreamRequested(headers.get('accept'))) return createJsonResponse(200, toToldRun(record.run));
     // A page that cannot set the header uses the query parameter instead.
     const lastEventId = headers.get('last-event-id') ?? new URL(url).searchParams.get('lastEventId');
     // An EventSource reconnects until it receives status 204.
     if (hasReceivedLastEvent(record, lastEventId))
-      return new Response(null, { status: 204, headers: commonHeaders });
-    if (streams.size >= mostStreams)
-      throw createRetryLaterError(`${mostStreams} event streams are already open.`);
+      return new Response(null, { status: 204, headers: commonResponseHeaders });
+    if (streams.size >= maxOpenStreams)
+      throw createRetryLaterError(`${maxOpenStreams} event streams are already open.`);
     const stream = Symbol();
     streams.add(stream);
     const onEnd = () => void streams.delete(stream);
     return new Response(createEventStream(record, lastEventId, service.closing, onEnd), {
       headers: {
-        ...commonHeaders,
+        ...commonResponseHeaders,
         'Content-Type': 'text/event-stream',
         // Without this header, nginx holds events back until its buffer is full.
         'X-Accel-Buffering': 'no',
@@ -225,7 +225,7 @@ const cancelUpdate: Endpoint = {
       'There is no run to cancel, or it is too late to cancel the run. `reason` (a CancelReason) gives the cause.',
     ),
   },
-  answer: async ({ service }, _, by) => createJsonResponse(202, toldBegin(await service.cancel(by))),
+  answer: async ({ service }, _, by) => createJsonResponse(202, requireStartedRun(await service.cancel(by))),
 };
 
 const getHistory: Endpoint = {
@@ -254,12 +254,12 @@ const getRollback: Endpoint = {
   },
   answer: async ({ service }) => {
     const asked = await service.rollbackOffer();
-    if ('reason' in asked) throw new Refusal(409, asked.reason.message, asked);
+    if ('reason' in asked) throw new ProblemError(409, asked.reason.message, asked);
     return createJsonResponse(200, asked.offer);
   },
 };
 
-const rollback = operation({
+const rollback = createLibraryEndpoint({
   id: 'rollback',
   method: 'POST',
   at: '/rollback',
@@ -270,7 +270,7 @@ const rollback = operation({
     description: '`when: "idle"` and `force: true` cannot be combined.',
     missing: 'The body must contain `confirm`: the version to roll back to.',
   },
-  ...beginning,
+  ...startEndpointFields,
   ask: (service, { confirm, when = 'now', force = false }, by) =>
     service.rollback({ confirm, when, force, by }),
 });
@@ -288,11 +288,11 @@ const getReport: Endpoint = {
       'Content-Type': 'application/gzip',
       'Content-Disposition': 'attachment; filename="report.tar.gz"',
     };
-    return new Response(await service.report(), { headers: { ...commonHeaders, ...file } });
+    return new Response(await service.report(), { headers: { ...commonResponseHeaders, ...file } });
   },
 };
 
-const setChannel = operation({
+const setChannel = createLibraryEndpoint({
   id: 'chooseChannel',
   method: 'PUT',
   at: '/channel',
@@ -301,10 +301,10 @@ const setChannel = operation({
   success: 'The status with the new channel.',
   content: createJsonContent('Status'),
   ask: (service, { channel }) => service.setChannel(channel),
-  told: asIs,
+  told: returnUnchanged,
 });
 
-const skip = operation({
+const skip = createLibraryEndpoint({
   id: 'skipRelease',
   method: 'PUT',
   at: '/skip',
@@ -319,25 +319,25 @@ const skip = operation({
   others: { '409': createProblemResponseObject('The version is not the newest release on the channel.') },
   ask: (service, { version }) => service.skip(version),
   told: (status, { version }) => {
-    if (status === null) throw new Refusal(409, `${version} is not the newest release on the channel.`);
+    if (status === null) throw new ProblemError(409, `${version} is not the newest release on the channel.`);
     return status;
   },
 });
 
-const setAutomatic = operation({
+const setAutomatic = createLibraryEndpoint({
   id: 'setAutomatic',
   method: 'PUT',
   at: '/automatic',
   summary: 'Configure automatic updates',
   body: {
     name: 'AutomaticChoice',
-    schema: automaticChoiceSchema,
+    schema: automaticSettingsChangeSchema,
     missing: 'The body must contain the settings to change.',
   },
   success: 'The status with the new settings.',
   content: createJsonContent('Status'),
   ask: (service, choice) => service.setAutomatic(choice),
-  told: asIs,
+  told: returnUnchanged,
 });
 
 export const libraryOperations = { update, rollback, setChannel, skip, setAutomatic };

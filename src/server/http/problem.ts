@@ -16,11 +16,14 @@ const titles = {
 
 type ProblemStatus = keyof typeof titles;
 
-export const commonHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;
+export const commonResponseHeaders = {
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+} as const;
 
 /** Error that is sent to the client as the response. Its message is shown to users. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal';
+export class ProblemError extends Error {
+  override readonly name = 'ProblemError';
   readonly status: ProblemStatus;
   readonly reason: Reason | CancelReason | undefined;
   readonly headers: Record<string, string>;
@@ -44,12 +47,12 @@ export function createJsonResponse(
 ): Response {
   return new Response(JSON.stringify(body), {
     status,
-    headers: { ...commonHeaders, 'Content-Type': 'application/json', ...headers },
+    headers: { ...commonResponseHeaders, 'Content-Type': 'application/json', ...headers },
   });
 }
 
 /** The response has the type application/problem+json (RFC 9457). */
-export function createProblemResponse({ status, message, reason, headers }: Refusal): Response {
+export function createProblemResponse({ status, message, reason, headers }: ProblemError): Response {
   const problem = {
     type: 'about:blank',
     title: titles[status],
@@ -61,5 +64,5 @@ export function createProblemResponse({ status, message, reason, headers }: Refu
 }
 
 /** Creates a 503 error that asks the client to try again after 5 seconds. */
-export const createRetryLaterError = (detail: string): Refusal =>
-  new Refusal(503, detail, { headers: { 'Retry-After': '5' } });
+export const createRetryLaterError = (detail: string): ProblemError =>
+  new ProblemError(503, detail, { headers: { 'Retry-After': '5' } });

@@ -8,10 +8,10 @@ export function isSameOriginRequest({ headers, url }: Pick<Request, 'headers' | 
   if (site !== null) return site === 'same-origin';
   // Browsers omit Sec-Fetch-Site on plain http, which many instances use, but always send Origin with POST and PUT.
   const named = headers.get('origin');
-  if (named === null) return !headers.has('cookie') && !isBrowsersLogin(headers.get('authorization'));
+  if (named === null) return !headers.has('cookie') && !isBrowserLogin(headers.get('authorization'));
   const origin = URL.parse(named);
   if (origin === null || origin.origin !== named) return false;
-  return origin.host === hostAsked({ headers, url }, origin);
+  return origin.host === requestedHostOf({ headers, url }, origin);
 }
 
 /**
@@ -25,7 +25,7 @@ export const isCrossSiteRequest = ({ headers }: Pick<Request, 'headers'>): boole
  * Returns the requested host, without the default port of the origin's scheme, so that it can be compared with the
  * origin's host. The server's own scheme does not count: behind a proxy that terminates TLS, it is http.
  */
-function hostAsked(
+function requestedHostOf(
   { headers, url }: Pick<Request, 'headers' | 'url'>,
   { protocol }: URL,
 ): string | undefined {
@@ -41,11 +41,11 @@ export function formatCrossOriginMessage(request: Pick<Request, 'headers' | 'url
   const { headers } = request;
   const rule = 'Requests from a browser must come from the same origin.';
   const page = headers.has('sec-fetch-site') ? null : URL.parse(headers.get('origin') ?? '');
-  const asked = page && hostAsked(request, page);
+  const asked = page && requestedHostOf(request, page);
   if (!page?.host || !asked || page.host === asked) return rule;
   return `${rule} The page is at ${page.host}, but the server received a request for ${asked}. Configure the proxy to forward the original Host header (nginx: proxy_set_header Host $http_host).`;
 }
 
 /** Whether a browser sends this `Authorization` header automatically, even if another site caused the request. */
-const isBrowsersLogin = (authorization: string | null): boolean =>
+const isBrowserLogin = (authorization: string | null): boolean =>
   /^\s*(?:basic|digest|negotiate|ntlm)\b/i.test(authorization ?? '');

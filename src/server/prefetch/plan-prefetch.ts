@@ -55,11 +55,11 @@ export function planPrefetch(
   if (isUpdaterActive(found, now)) return { kind: 'follow', container: found };
   if (status === 'exited' && exitCode === 0) return { kind: 'tell', state: 'downloaded' };
   const tries = Math.max(1, Number(labels[prefetchAttemptsLabel]) || 1);
-  return now < endOf(found) + pauseMs(tries)
+  return now < exitTimeOf(found) + pauseMs(tries)
     ? { kind: 'tell', state: 'waiting' }
     : { kind: 'launch', tries: tries + 1 };
 }
 
 /** Returns the time at which the container exited, or its creation time if it could not be started. */
-const endOf = ({ createdAt, finishedAt }: Container): number =>
+const exitTimeOf = ({ createdAt, finishedAt }: Container): number =>
   Date.parse(finishedAt) > 0 ? Date.parse(finishedAt) : Date.parse(createdAt);

@@ -2,13 +2,13 @@ import { EngineError } from '../../engine/http/engine-error.ts';
 import type { Container } from '../../engine/objects/container.ts';
 import type { Prefetch } from '../../wire/status.ts';
 import type { RepeatedCheck } from '../application/repeat-check.ts';
-import { type UpdateTarget, verifyTarget } from '../available-update/choose-update.ts';
+import { requireInstallableTarget, type UpdateTarget } from '../available-update/choose-update.ts';
 import { isInTimeWindow } from '../contract/time-window.ts';
-import { HomeNotFound } from '../deployment/deployment-not-found.ts';
+import { DeploymentNotFoundError } from '../deployment/deployment-not-found-error.ts';
 import type { Deployment } from '../deployment/read-deployment.ts';
 import { chooseUpdatedServices } from '../deployment/updated-services.ts';
 import {
-  buildAdditionalUpdaterContainer,
+  buildAdditionalUpdaterSpec,
   createAdditionalUpdaterName,
   initialRunFactsOf,
   isUpdaterActive,
@@ -85,14 +85,14 @@ export class Prefetcher implements RepeatedCheck {
   /** Logs only the first failure, at level `info`, because a prefetch is retried. */
   async onFailure(cause: Error): Promise<void> {
     const message = 'failed to prefetch the images of the next release';
-    if (!this.#isLogged && !(cause instanceof HomeNotFound))
+    if (!this.#isLogged && !(cause instanceof DeploymentNotFoundError))
       this.#parts.settings.log({ level: 'info', message, cause });
     this.#isLogged = true;
   }
 
   /**
    * Returns null if the releases have not been read yet, or if an admin has skipped the available release.
-   * @throws HostFailure
+   * @throws ApplicationError
    */
   async #offered(): Promise<PrefetchFacts['offered']> {
     const { history, offers } = this.#parts;
@@ -100,7 +100,7 @@ export class Prefetcher implements RepeatedCheck {
     const { known, offer } = await offers.now(last);
     const { next, updateAvailable } = offer;
     if (known.checkedAt === null || (next !== null && !updateAvailable)) return null;
-    const found = next && verifyTarget({ to: next.version }, known);
+    const found = next && requireInstallableTarget({ to: next.version }, known);
     const release = found === null || 'reason' in found ? null : found;
     return { release, checkedAt: known.checkedAt.getTime() };
   }
@@ -122,7 +122,7 @@ export class Prefetcher implements RepeatedCheck {
     await ensureUpdaterImage(record, { ...this.#parts, signal: closing });
     const services = await chooseUpdatedServices(engine, home, settings);
     const command = ['fetch', ...(await buildTargetOptions(destination, engine))] as const;
-    const spec = buildAdditionalUpdaterContainer('prefetch', home, settings, { command, services, origin });
+    const spec = buildAdditionalUpdaterSpec('prefetch', home, settings, { command, services, origin });
     const container = { ...spec, Labels: { ...spec.Labels, [prefetchAttemptsLabel]: String(tries) } };
     if (replaced !== undefined) await engine.removeContainer(replaced, { force: true });
     try {

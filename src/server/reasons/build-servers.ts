@@ -1,7 +1,7 @@
 import { channelOf, isNewerVersion } from '../../core/release/channel.ts';
 import type { BuildServer, Run } from '../../wire/status.ts';
 import { formatBuildServerWarning } from '../../wire/texts/build-server-warning.ts';
-import { callApplication, HostFailure } from '../application/call-application.ts';
+import { ApplicationError, callApplication } from '../application/call-application.ts';
 import type { ServerTiming } from '../contract/timing.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 
@@ -19,7 +19,7 @@ export async function fetchBuildServers(
     if (!Array.isArray(answer)) return [];
     return answer.flatMap((one) => readBuildServer(one, version));
   } catch (cause) {
-    if (!(cause instanceof HostFailure)) throw cause;
+    if (!(cause instanceof ApplicationError)) throw cause;
     settings.log({ level: 'warn', message: 'cannot list the build servers', cause });
     return [];
   }

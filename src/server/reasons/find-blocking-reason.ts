@@ -1,10 +1,10 @@
 import type { JobKind, ReasonCode } from '../../wire/codes.ts';
 import type { BlockingJob, Reason } from '../../wire/status.ts';
 import type { CompleteUpdateOrder } from '../contract/instance-updates.ts';
-import type { HomeNotFound } from '../deployment/deployment-not-found.ts';
+import type { DeploymentNotFoundError } from '../deployment/deployment-not-found-error.ts';
 
-interface Hindrances {
-  noHome: HomeNotFound | null;
+interface BlockingFacts {
+  noHome: DeploymentNotFoundError | null;
   /** Set if the store does not respond or is not persistent; otherwise null. */
   noStore: Reason | null;
   /** Running update of this instance, or of another instance on the same engine; null if there is none. */
@@ -17,7 +17,7 @@ interface Hindrances {
 }
 
 /** Returns the first reason why an update cannot start (docs/contract.md 8.1); null if it can start. */
-export function findBlockingReason(hindrances: Hindrances): Reason | null {
+export function findBlockingReason(hindrances: BlockingFacts): Reason | null {
   const { noHome, noStore, updater, foreign, jobs, upToDate } = hindrances;
   if (noHome) return noHome.reason;
   if (noStore) return noStore;
@@ -32,23 +32,24 @@ export function findBlockingReason(hindrances: Hindrances): Reason | null {
  * Jobs that block an update. Queued jobs run after the update, so they do not block it. A queued deployment blocks it,
  * because a user is waiting for the deployment.
  */
-const hindrances: readonly (readonly [ReasonCode, JobKind, BlockingJob['state'], sentence: string])[] = [
-  ['deployment-queued', 'deployment', 'queued', 'a deployment is queued'],
-  ['deployment-running', 'deployment', 'running', 'a deployment is running'],
-  ['backup-running', 'backup', 'running', 'a backup is running'],
-  ['cron-running', 'cron', 'running', 'a cron job is running'],
-  ['cleanup-running', 'cleanup', 'running', 'a cleanup is running'],
-  ['job-running', 'job', 'running', 'a job is running'],
-];
+const blockingJobKinds: readonly (readonly [ReasonCode, JobKind, BlockingJob['state'], sentence: string])[] =
+  [
+    ['deployment-queued', 'deployment', 'queued', 'a deployment is queued'],
+    ['deployment-running', 'deployment', 'running', 'a deployment is running'],
+    ['backup-running', 'backup', 'running', 'a backup is running'],
+    ['cron-running', 'cron', 'running', 'a cron job is running'],
+    ['cleanup-running', 'cleanup', 'running', 'a cleanup is running'],
+    ['job-running', 'job', 'running', 'a job is running'],
+  ];
 
 /** Returns why these jobs block an update; null if no job blocks it. */
 export function findBlockingJobsReason(jobs: readonly BlockingJob[]): Reason | null {
-  const first = hindrances.find(([, ...which]) => jobs.some((job) => isSuch(job, which)));
+  const first = blockingJobKinds.find(([, ...which]) => jobs.some((job) => isJobOf(job, which)));
   if (first === undefined) return null;
   const [code, kind, state, sentence] = first;
-  const blocking = jobs.filter((job) => hindrances.some(([, ...which]) => isSuch(job, which)));
+  const blocking = jobs.filter((job) => blockingJobKinds.some(([, ...which]) => isJobOf(job, which)));
   const since = blocking
-    .filter((job) => isSuch(job, [kind, state]))
+    .filter((job) => isJobOf(job, [kind, state]))
     .flatMap((job) => job.since ?? [])
     .sort()[0];
   const others = blocking.length - 1;
@@ -85,5 +86,5 @@ export function evaluateJobs(
   return reason === null ? { jobs: when === 'idle' ? filterRunningJobs(jobs) : [] } : { reason };
 }
 
-const isSuch = (job: BlockingJob, [kind, state]: readonly unknown[]): boolean =>
+const isJobOf = (job: BlockingJob, [kind, state]: readonly unknown[]): boolean =>
   job.kind === kind && job.state === state;

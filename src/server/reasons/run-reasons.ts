@@ -3,7 +3,7 @@ import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 
 export const notRunningReason: CancelReason = { code: 'not-running', message: 'no update is running' };
 
-export const createTooLateReason = ({ kind }: Run, { name }: Product): CancelReason => ({
+export const createTooLateToCancelReason = ({ kind }: Run, { name }: Product): CancelReason => ({
   code: 'too-late',
   message: `the containers of ${name} are being replaced, so the ${kind} can no longer be cancelled`,
 });

@@ -1,20 +1,20 @@
 import { findMissingSettingsReason } from '../../wire/derived/missing-settings.ts';
-import type { OfferedSetting, Reason } from '../../wire/status.ts';
+import type { NewReleaseSetting, Reason } from '../../wire/status.ts';
 
 /** A value was given for a setting that the release does not list. */
-export class UnknownSetting extends TypeError {}
+export class UnknownSettingError extends TypeError {}
 
 /**
  * Returns why a release cannot be installed with these settings; null if it can be installed.
- * @throws UnknownSetting
+ * @throws UnknownSettingError
  */
 export function findSettingsReason(
   version: string,
-  settings: readonly OfferedSetting[],
+  settings: readonly NewReleaseSetting[],
   given: Readonly<Record<string, string>> = {},
 ): Reason | null {
   const names = settings.map(({ name }) => name);
   if (Object.keys(given).some((name) => !names.includes(name)))
-    throw new UnknownSetting(`The new settings of ${version} are: ${names.join(', ') || 'none'}.`);
+    throw new UnknownSettingError(`The new settings of ${version} are: ${names.join(', ') || 'none'}.`);
   return findMissingSettingsReason(version, settings, given);
 }

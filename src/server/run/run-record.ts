@@ -1,10 +1,10 @@
 import { EventEmitter, once } from 'node:events';
 import { type Phase, type ProgressEvent, phases } from '../../core/progress/event.ts';
 import { LegacyResultParser } from '../../core/progress/legacy-result-parser.ts';
-import type { LineFields } from '../../core/progress/log-line.ts';
+import type { LogLineFields } from '../../core/progress/log-line.ts';
 import { type RunResult, runResultSchema } from '../../core/progress/run-result.ts';
 import { createRunWithDefaults } from '../../wire/api-client/parse-responses.ts';
-import { isGoodOutcome, launchStates, type RunState } from '../../wire/codes.ts';
+import { isSuccessfulOutcome, launchStates, type RunState } from '../../wire/codes.ts';
 import {
   type Run,
   type RunStep,
@@ -16,12 +16,12 @@ import type { InitialRunFacts } from '../deployment/updater-container.ts';
 
 type LaunchState = (typeof launchStates)[number];
 /** Result of a run. All fields except outcome and message may be unknown. */
-export type KnownResult = Pick<RunResult, 'outcome' | 'message'> & Partial<RunResult>;
+export type PartialRunResult = Pick<RunResult, 'outcome' | 'message'> & Partial<RunResult>;
 
 /** Log lines that are retained for clients that reconnect. A run usually has a few dozen lines. */
-const keptLines = 1_000;
+const maxRetainedLines = 1_000;
 /** Maximum number of warnings per run: an updater that waits logs warnings repeatedly. */
-const keptWarnings = 50;
+const maxWarnings = 50;
 
 /** Returns a run whose updater has not logged anything yet. */
 export function createRun(
@@ -115,9 +115,10 @@ export class RunRecord {
   }
 
   /** Adds a log line and updates the state of the run. */
-  add(event: ProgressEvent, fields: LineFields = {}): void {
+  add(event: ProgressEvent, fields: LogLineFields = {}): void {
     this.#lines.push(event);
-    if (this.#lines.length > keptLines) this.#dropped += this.#lines.splice(0, keptLines / 10).length;
+    if (this.#lines.length > maxRetainedLines)
+      this.#dropped += this.#lines.splice(0, maxRetainedLines / 10).length;
     if (this.hasEnded) {
       this.#change({});
       return;
@@ -138,7 +139,7 @@ export class RunRecord {
   }
 
   /** Sets the outcome of the run. Only the first call has an effect. */
-  end({ outcome: word, message, ...why }: KnownResult, at = new Date()): void {
+  end({ outcome: word, message, ...why }: PartialRunResult, at = new Date()): void {
     if (this.hasEnded) return;
     // `usage` is an error in the updater's command line: nothing was inspected, so the run counts as refused. A fetch
     // changes nothing, so its run counts as unchanged.
@@ -147,7 +148,7 @@ export class RunRecord {
     const steps = endLast(this.#run.steps, endedAt);
     const { code = null, detail: cause = null, advice = null, facts } = why;
     const requiredRelease = runSchema.fields.requiredRelease.read(facts?.requiredRelease) ?? null;
-    if (!isGoodOutcome(outcome)) this.#change({ code, cause, advice, requiredRelease });
+    if (!isSuccessfulOutcome(outcome)) this.#change({ code, cause, advice, requiredRelease });
     this.#change({ state: outcome, outcome, message, percent: null, jobs: [], until: null, steps, endedAt });
   }
 
@@ -185,7 +186,7 @@ export class RunRecord {
   /** Adds a warning, unless the run already has the warning or the maximum number of warnings. */
   warn(message: string): void {
     const { warnings } = this.#run;
-    if (warnings.includes(message) || warnings.length >= keptWarnings) return;
+    if (warnings.includes(message) || warnings.length >= maxWarnings) return;
     this.#change({ warnings: [...warnings, message] });
   }
 

@@ -1,5 +1,5 @@
 import type { EngineApi } from '../../engine/engine-api.ts';
-import type { Listeners } from '../application/listeners.ts';
+import type { UpdateEventListeners } from '../application/listeners.ts';
 import type { QueuePauser } from '../application/queue-pauser.ts';
 import type { ServerTiming } from '../contract/timing.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
@@ -13,14 +13,14 @@ export interface ServerContext {
   timing: ServerTiming;
   ledger: StateStore;
   hold: QueuePauser;
-  listeners: Listeners;
+  listeners: UpdateEventListeners;
   place: DeploymentEnvironmentCache;
   /** Aborted when the server closes. All work ends, but a paused queue stays paused. */
   closing: AbortSignal;
 }
 
 export interface LaunchContext extends ServerContext {
-  /** Aborted if the updater must no longer be launched. The abort reason is a RunStop. */
+  /** Aborted if the updater must no longer be launched. The abort reason is a UpdaterNotStartedError. */
   signal: AbortSignal;
   /** Stores the run's state, and checks whether another server was asked to cancel the run. */
   sync(): Promise<void>;

@@ -2,14 +2,14 @@ import { automaticCaller } from '../../wire/codes.ts';
 import type { NextRelease } from '../../wire/status.ts';
 import type { RepeatedCheck } from '../application/repeat-check.ts';
 import {
-  type AutomaticChoice,
   type AutomaticSettings,
+  type AutomaticSettingsChange,
   omitUndefinedSettings,
 } from '../contract/automatic-settings.ts';
 import type { RunStarter } from '../run/request/run-starter.ts';
 import type { ServerParts } from '../run/request/server-parts.ts';
 import { decideAutomaticUpdate, isAutomaticWindowOver } from './decide-automatic-update.ts';
-import { findStepAfterRun } from './upgrade-steps.ts';
+import { findStepAfterRun } from './upgrade-path-runner.ts';
 
 /**
  * Starts automatic updates in their time windows. Stored runs show which windows were used, so all servers together
@@ -38,8 +38,8 @@ export class AutomaticUpdates implements RepeatedCheck {
     return this.#settings;
   }
 
-  /** @throws HostFailure if the store fails */
-  async set(choice: AutomaticChoice): Promise<void> {
+  /** @throws ApplicationError if the store fails */
+  async set(choice: AutomaticSettingsChange): Promise<void> {
     const { ledger, settings } = this.#parts;
     const changed = await ledger.edit('automatic', (now) => ({
       ...(now ?? settings.automatic),
@@ -81,7 +81,7 @@ export class AutomaticUpdates implements RepeatedCheck {
   /**
    * Returns the available release if its automatic update is due; null if it is not due or while an upgrade path is in
    * progress.
-   * @throws HostFailure if the store fails
+   * @throws ApplicationError if the store fails
    */
   async #findDue(settings: AutomaticSettings): Promise<NextRelease | null> {
     const past = await this.#parts.history.all();

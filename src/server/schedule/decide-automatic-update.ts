@@ -1,4 +1,4 @@
-import { automaticCaller, isGoodOutcome } from '../../wire/codes.ts';
+import { automaticCaller, isSuccessfulOutcome } from '../../wire/codes.ts';
 import { findMissingSettingsReason } from '../../wire/derived/missing-settings.ts';
 import type { Automatic, BlockedBy, NextRelease, Run } from '../../wire/status.ts';
 import type { AvailableUpdate, AvailableUpdateFacts } from '../available-update/choose-update.ts';
@@ -32,11 +32,11 @@ export function decideAutomaticUpdate(facts: AutomaticFacts): Decision {
   const release = releases?.find(({ version }) => version === next?.version);
   const published = Date.parse(release?.publishedAt ?? '');
   const isAgeUnknown = minAgeHours > 0 && Number.isNaN(published);
-  const blockedBy = next && whyBlocked(next, isAgeUnknown, facts);
+  const blockedBy = next && findBlockedBy(next, isAgeUnknown, facts);
   const isWaitedFor = next !== null && blockedBy === null && minAgeHours > 0;
   const earliest = isWaitedFor ? Math.max(now, published + minAgeHours * hourMs) : now;
   for (const window of generateTimeWindows(settings, earliest))
-    if (!isUsed(window, past))
+    if (!isWindowUsed(window, past))
       return { nextAt: new Date(Math.max(window.begin, earliest)).toISOString(), blockedBy };
   throw new Error('no further time window was found');
 }
@@ -58,8 +58,8 @@ export function isAutomaticWindowOver(
  * until another run succeeds.
  */
 function pauseOf(past: readonly Run[]): BlockedBy | null {
-  const last = past.find(({ outcome }) => isGoodOutcome(outcome) || isBad(outcome));
-  if (last === undefined || isGoodOutcome(last.outcome)) return null;
+  const last = past.find(({ outcome }) => isSuccessfulOutcome(outcome) || isBad(outcome));
+  if (last === undefined || isSuccessfulOutcome(last.outcome)) return null;
   const message = `the update to ${last.to ?? 'the newest release'} failed and needs attention`;
   return { code: 'paused', message, ...(last.endedAt === null ? {} : { since: last.endedAt }) };
 }
@@ -70,7 +70,7 @@ const stalenessOf = ({ staleSince: since }: Pick<PublisherNotice, 'staleSince'>)
 
 const isBad = (outcome: Run['outcome']): boolean => outcome === 'broken' || outcome === 'crashed';
 
-function whyBlocked(
+function findBlockedBy(
   { version, major, settings }: NextRelease,
   isAgeUnknown: boolean,
   { settings: { includeMajors }, offer: { skipped }, known: { word }, past }: AutomaticFacts,
@@ -80,7 +80,7 @@ function whyBlocked(
       kind === 'update' && to === version && (outcome === 'failed' || isBad(outcome)),
   );
   if (hasFailed) return { code: 'failed', message: `an earlier update to ${version} failed` };
-  if (past.some((_, at) => rolledBackFrom(past.slice(at)) === version))
+  if (past.some((_, at) => findRolledBackVersion(past.slice(at)) === version))
     return { code: 'rolled-back', message: `${version} was rolled back` };
   if (skipped) return { code: 'skipped', message: `${version} is skipped` };
   if (major && !includeMajors) return { code: 'major', message: `${version} is a major version` };
@@ -96,14 +96,14 @@ function whyBlocked(
  * Returns the version that the first run rolled back; null if that run is not a successful rollback. A manually started
  * rollback does not store the version, so the target of the last successful update before it is used.
  */
-function rolledBackFrom([run, ...before]: readonly Run[]): string | null {
+function findRolledBackVersion([run, ...before]: readonly Run[]): string | null {
   if (run?.kind !== 'rollback' || run.outcome !== 'updated') return null;
   return (
     run.from ?? before.find(({ kind, outcome }) => kind === 'update' && outcome === 'updated')?.to ?? null
   );
 }
 
-const isUsed = ({ begin, end }: TimeWindowOccurrence, past: readonly Run[]): boolean =>
+const isWindowUsed = ({ begin, end }: TimeWindowOccurrence, past: readonly Run[]): boolean =>
   past.some(({ by, startedAt }) => {
     const at = Date.parse(startedAt);
     return by === automaticCaller && begin <= at && at < end;

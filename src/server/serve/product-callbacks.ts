@@ -1,17 +1,17 @@
-import { readText } from '../../wire/read-text.ts';
+import { readResponseText } from '../../wire/read-response.ts';
 import { retryWithBackoff } from '../application/retry-with-backoff.ts';
 import type { Job, JobQueue } from '../contract/instance-options.ts';
-import { Unavailable } from '../run/update-service.ts';
+import { UnavailableError } from '../run/update-api.ts';
 import type { ServeSettings } from './serve-settings.ts';
 
 /** Headers by which the product identifies a user. */
-interface Login {
+interface UserHeaders {
   cookie: string | null;
   authorization: string | null;
 }
 
 /** Time limits and intervals in milliseconds. */
-const usualWaits = {
+const defaultWaits = {
   /** Time limit of one request. */
   request: 5_000,
   /** Time for which a failed callback is retried: less than the ten seconds that the library waits for a result. */
@@ -24,14 +24,14 @@ const usualWaits = {
 /** Client for the product's callbacks (docs/contract.md 8.46), which control its job queue and identify its users. */
 export class ProductCallbacks implements JobQueue {
   readonly #product: Pick<ServeSettings, 'callbacksUrl' | 'secret'>;
-  readonly #waits: typeof usualWaits;
+  readonly #waits: typeof defaultWaits;
   readonly #repeating: NodeJS.Timeout;
   #wanted: 'hold' | 'release' | null = null;
   #last: Promise<void> = Promise.resolve();
   /** Callbacks whose last request failed. */
   readonly #failing = new Set<string>();
 
-  constructor(product: Pick<ServeSettings, 'callbacksUrl' | 'secret'>, waits = usualWaits) {
+  constructor(product: Pick<ServeSettings, 'callbacksUrl' | 'secret'>, waits = defaultWaits) {
     this.#product = product;
     this.#waits = waits;
     this.#repeating = setInterval(() => void this.#send().catch(() => {}), waits.repeat).unref();
@@ -61,18 +61,18 @@ export class ProductCallbacks implements JobQueue {
   }
 
   /** Returns the product's response without validation; null if the user is not logged in. @throws UnavailableError */
-  async user({ cookie, authorization }: Login): Promise<unknown> {
+  async user({ cookie, authorization }: UserHeaders): Promise<unknown> {
     const headers = {
       ...(cookie !== null && { Cookie: cookie }),
       ...(authorization !== null && { 'X-Forwarded-Authorization': authorization }),
     };
     const unknown = (cause: unknown) => {
-      if (cause instanceof ProductRefusal && cause.status === 401) return null;
+      if (cause instanceof ProductResponseError && cause.status === 401) return null;
       throw cause;
     };
     const asked = this.#ask('GET', 'user', headers).then(jsonOf).catch(unknown);
     return this.#reported('user', asked).catch((cause) => {
-      throw new Unavailable('the product did not identify the sender of a request', { cause });
+      throw new UnavailableError('the product did not identify the sender of a request', { cause });
     });
   }
 
@@ -104,7 +104,7 @@ export class ProductCallbacks implements JobQueue {
 
   /**
    * Returns a callback's result. Throws its first failure unchanged.
-   * @throws RepeatedFailure for each further failure until the callback succeeds
+   * @throws RepeatedCallbackError for each further failure until the callback succeeds
    */
   async #reported<T>(name: string, asked: Promise<T>): Promise<T> {
     try {
@@ -113,13 +113,13 @@ export class ProductCallbacks implements JobQueue {
       return result;
     } catch (cause) {
       if (this.#failing.has(name))
-        throw new RepeatedFailure(`the callback ${name} is still failing`, { cause });
+        throw new RepeatedCallbackError(`the callback ${name} is still failing`, { cause });
       this.#failing.add(name);
       throw cause;
     }
   }
 
-  /** Returns the text of a successful response. @throws ProductRefusal, or any error of fetch */
+  /** Returns the text of a successful response. @throws ProductResponseError, or any error of fetch */
   async #ask(method: 'GET' | 'POST', path: string, headers: Record<string, string> = {}): Promise<string> {
     const { callbacksUrl, secret } = this.#product;
     const response = await fetch(`${callbacksUrl.replace(/\/$/, '')}/${path}`, {
@@ -128,17 +128,17 @@ export class ProductCallbacks implements JobQueue {
       redirect: 'error',
       signal: AbortSignal.timeout(this.#waits.request),
     });
-    const text = await readText(response);
-    if (!response.ok) throw new ProductRefusal(`${method} ${path}`, response.status);
+    const text = await readResponseText(response);
+    if (!response.ok) throw new ProductResponseError(`${method} ${path}`, response.status);
     if (text === null) throw new Error(`the response to ${method} ${path} is too large`);
     return text;
   }
 }
 
 /** Callback failure that is not logged, because the log already contains the first one. */
-export class RepeatedFailure extends Error {}
+export class RepeatedCallbackError extends Error {}
 
-class ProductRefusal extends Error {
+class ProductResponseError extends Error {
   readonly status: number;
 
   constructor(request: string, status: number) {

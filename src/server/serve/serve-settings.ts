@@ -26,7 +26,7 @@ export interface ServeSettings {
 const prefix = 'SVC_SERVE_';
 const fileVariable = `${prefix}FILE`;
 /** Allows only secrets that are valid in a header, because `fetch` includes an invalid header in its error message. */
-const secretForm = /^[!-~]{32,}$/;
+const secretPattern = /^[!-~]{32,}$/;
 
 const ownSchema = z.object({
   port: z._default(z.int().check(z.gte(1), z.lte(65535)), 8080),
@@ -39,29 +39,32 @@ const ownSchema = z.object({
 });
 
 /** Options that cannot be set: `svc-updater serve` sets them itself, or they need a function. */
-const ofFunctions =
+const unsupportedOptions =
   'authorize,queue,store,afterStep,beforeUpdate,buildServers,log,onEnd,preparation,preparationTimeoutSeconds'.split(
     ',',
   );
 /** Accepts all options, because the library validates them. */
-const libraryOptions = z.custom<ServeSettings['options']>(() => true);
+const libraryOptionsSchema = z.custom<ServeSettings['options']>(() => true);
 
 /** Environment variables override the settings file. All mistakes are reported together. */
 export async function readServeSettings(
   env: NodeJS.ProcessEnv,
 ): Promise<{ settings: ServeSettings } | { mistakes: string[] }> {
   const mistakes: string[] = [];
-  const given = { ...(await settingsInFile(env[fileVariable], mistakes)), ...settingsIn(env, mistakes) };
+  const given = {
+    ...(await readServeSettingsFile(env[fileVariable], mistakes)),
+    ...parseEnvSettings(env, mistakes),
+  };
   const { data, error } = ownSchema.safeParse(given, { error: english().localeError });
   if (error) mistakes.push(z.prettifyError(error));
-  const secret = await secretIn(given.secretFile, 'secretFile', mistakes);
-  const token = await secretIn(given.tokenFile, 'tokenFile', mistakes);
+  const secret = await readSecretFile(given.secretFile, 'secretFile', mistakes);
+  const token = await readSecretFile(given.tokenFile, 'tokenFile', mistakes);
   const { port, callbacksUrl, secretFile, tokenFile, storeDirectory, ...rest } = given;
-  for (const key of ofFunctions.filter((name) => name in rest)) {
+  for (const key of unsupportedOptions.filter((name) => name in rest)) {
     mistakes.push(`${key} cannot be set: this option is only for programs that embed the library`);
     delete rest[key];
   }
-  const said = libraryOptions.parse(rest);
+  const said = libraryOptionsSchema.parse(rest);
   const options = { ...said, app: said.app ?? said.product?.services?.[0] ?? 'app' };
   const functions = {
     authorize: () => null,
@@ -82,7 +85,7 @@ export async function readServeSettings(
 type Given = Record<string, unknown>;
 const isMap = (value: unknown): value is Given => Object(value) === value && !Array.isArray(value);
 
-async function settingsInFile(path: string | undefined, mistakes: string[]): Promise<Given> {
+async function readServeSettingsFile(path: string | undefined, mistakes: string[]): Promise<Given> {
   if (!path) return {};
   try {
     const settings: unknown = parse(await readFile(path, 'utf8'));
@@ -97,7 +100,7 @@ async function settingsInFile(path: string | undefined, mistakes: string[]): Pro
 }
 
 /** For example, `SVC_SERVE_UPDATER_IMAGE` sets `updaterImage`. Values other than strings are JSON. */
-function settingsIn(env: NodeJS.ProcessEnv, mistakes: string[]): Given {
+function parseEnvSettings(env: NodeJS.ProcessEnv, mistakes: string[]): Given {
   const settings: Given = {};
   for (const [name, text] of Object.entries(env)) {
     if (!text || !name.startsWith(prefix) || name === fileVariable) continue;
@@ -114,11 +117,11 @@ function settingsIn(env: NodeJS.ProcessEnv, mistakes: string[]): Given {
   return settings;
 }
 
-async function secretIn(path: unknown, name: string, mistakes: string[]): Promise<string | null> {
+async function readSecretFile(path: unknown, name: string, mistakes: string[]): Promise<string | null> {
   if (typeof path !== 'string') return null;
   const text = await readFile(path, 'utf8').catch(() => null);
   if (text === null) mistakes.push(`${name}: ${path} cannot be read`);
-  else if (!secretForm.test(text.trim()))
+  else if (!secretPattern.test(text.trim()))
     mistakes.push(`${name}: ${path} must contain one line of at least 32 ASCII characters without spaces`);
   return text?.trim() ?? null;
 }

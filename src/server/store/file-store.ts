@@ -11,19 +11,19 @@ export interface FileStore extends Store {
 }
 
 /** File system error codes that mean another server was faster. */
-const overtaken = ['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'];
+const raceErrorCodes = ['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'];
 /** Maximum attempts per call. An attempt fails if another server is faster or removes the directory. */
-const attempts = 1_000;
+const maxFileAttempts = 1_000;
 
 /**
  * The text stored under a number is deleted once the number is this far below the current one. Its directory remains.
  */
-const kept = 8;
+const retainedTexts = 8;
 /**
  * A number's directory is removed once the number is this far below the current one. During a single system call of one
  * server, the others never write this many numbers.
  */
-const shells = 256;
+const retainedDirectories = 256;
 
 /**
  * Creates a store for all servers that share the directory, which is created if missing. The store needs neither a lock
@@ -38,17 +38,17 @@ export function fileStore(directory: string): FileStore {
   const folderOf = (key: string) => join(home, fileName(key));
   return {
     directory: home,
-    get: async (key) => (await current(folderOf(key))).text,
+    get: async (key) => (await readCurrent(folderOf(key))).text,
     async set(key, text, { was }) {
       const folder = folderOf(key);
-      for (let left = attempts; left > 0; left--) {
-        const now = await current(folder);
+      for (let left = maxFileAttempts; left > 0; left--) {
+        const now = await readCurrent(folder);
         if (now.text !== was) return false;
         if (text === was) return true;
-        if (now.number === null) await begin(folder);
+        if (now.number === null) await createKeyFolder(folder);
         else if (await isReplaced(folder, now.number, text)) return true;
       }
-      throw new Error(`could not write to ${folder} after ${attempts} attempts`);
+      throw new Error(`could not write to ${folder} after ${maxFileAttempts} attempts`);
     },
   };
 }
@@ -65,8 +65,8 @@ function fileName(key: string): string {
 }
 
 /** Reads the current text and its number. The number is null if the key was never set. */
-async function current(folder: string): Promise<{ number: number | null; text: string | null }> {
-  for (let left = attempts; left > 0; left--) {
+async function readCurrent(folder: string): Promise<{ number: number | null; text: string | null }> {
+  for (let left = maxFileAttempts; left > 0; left--) {
     const numbers = await numbersIn(folder);
     if (numbers === null) return { number: null, text: null };
     const number = numbers.at(-1);
@@ -78,7 +78,7 @@ async function current(folder: string): Promise<{ number: number | null; text: s
     // number's text was removed, so read again.
     if (await stat(join(place, 'none')).catch(unless('ENOENT'))) return { number, text: null };
   }
-  throw new Error(`could not read ${folder} in ${attempts} attempts`);
+  throw new Error(`could not read ${folder} in ${maxFileAttempts} attempts`);
 }
 
 /** Returns the numbers in a folder in ascending order; null if the folder does not exist. */
@@ -93,16 +93,16 @@ async function numbersIn(folder: string): Promise<number[] | null> {
  * Creates a key's folder with number 0 and no text. The folder is completed under a temporary name and then renamed, so
  * that no number is ever used twice.
  */
-async function begin(folder: string): Promise<void> {
+async function createKeyFolder(folder: string): Promise<void> {
   const unfinished = `${folder}.${nonce()}`;
   try {
     await mkdir(join(unfinished, '0'), { recursive: true });
     await writeFile(join(unfinished, '0/none'), '', { flush: true });
-    await moved(unfinished, folder);
+    await tryRename(unfinished, folder);
   } catch (error) {
     // A faster server may have removed the unfinished folder, as this function does below.
     const isThere = await stat(folder).catch(unless('ENOENT'));
-    if (isThere === null || !overtaken.includes(codeOf(error))) throw error;
+    if (isThere === null || !raceErrorCodes.includes(codeOf(error))) throw error;
   }
   const home = dirname(folder);
   await sync(home);
@@ -119,16 +119,16 @@ async function isReplaced(folder: string, number: number, text: string | null): 
     // A number without a text gets the file `none`, because only an empty directory can be replaced by a rename.
     await writeFile(join(draft, text === null ? 'none' : 'text'), text ?? '', { flush: true });
     await sync(draft);
-    if (!(await moved(draft, join(folder, String(number + 1))))) return false;
+    if (!(await tryRename(draft, join(folder, String(number + 1))))) return false;
   } catch (error) {
     // A draft must not remain on a full disk. A faster server may already have removed it.
     await remove(draft).catch(() => {});
-    if (overtaken.includes(codeOf(error))) return false;
+    if (raceErrorCodes.includes(codeOf(error))) return false;
     throw error;
   }
   await sync(folder);
   // If the cleanup fails, the next write repeats it.
-  await tidy(folder, number).catch(() => {});
+  await removeOldNumbers(folder, number).catch(() => {});
   return true;
 }
 
@@ -137,19 +137,20 @@ async function isReplaced(folder: string, number: number, text: string | null): 
  * it is never empty under its number. As long as a number exists, all later numbers therefore exist and are not empty,
  * and no draft can replace them.
  */
-async function tidy(folder: string, last: number): Promise<void> {
+async function removeOldNumbers(folder: string, last: number): Promise<void> {
   for (const number of (await numbersIn(folder)) ?? []) {
-    if (number <= last - shells) await moved(join(folder, String(number)), join(folder, `old-${nonce()}`));
+    if (number <= last - retainedDirectories)
+      await tryRename(join(folder, String(number)), join(folder, `old-${nonce()}`));
   }
   // Includes some earlier numbers, because a server may have been killed before it emptied them.
-  for (let number = last - kept; number > last - kept - 4; number--)
-    await empty(join(folder, String(number)));
+  for (let number = last - retainedTexts; number > last - retainedTexts - 4; number--)
+    await emptyNumber(join(folder, String(number)));
   for (const name of await readdir(folder)) {
     if (name.startsWith('old-')) await remove(join(folder, name));
   }
 }
 
-async function empty(place: string): Promise<void> {
+async function emptyNumber(place: string): Promise<void> {
   const names = (await readdir(place).catch(unless('ENOENT'))) ?? [];
   if (names.length === 1 && names[0] !== 'text') return;
   if (names.length > 0 && !names.includes('none')) await writeFile(join(place, 'gone'), '');
@@ -157,12 +158,12 @@ async function empty(place: string): Promise<void> {
 }
 
 /** Renames a directory. Returns false if it no longer exists, or if the new path exists and is not empty. */
-async function moved(from: string, to: string): Promise<boolean> {
+async function tryRename(from: string, to: string): Promise<boolean> {
   try {
     await rename(from, to);
     return true;
   } catch (error) {
-    if (overtaken.includes(codeOf(error))) return false;
+    if (raceErrorCodes.includes(codeOf(error))) return false;
     throw error;
   }
 }

@@ -4,20 +4,20 @@ import { type Channel, channels } from '../../core/release/channel.ts';
 import { createJsonTextSchema } from '../../core/text/json-text.ts';
 import type { ChannelFile } from '../../provenance/channel-file.ts';
 import type { Run } from '../../wire/status.ts';
-import { callApplication, HostFailure } from '../application/call-application.ts';
+import { ApplicationError, callApplication } from '../application/call-application.ts';
 import type { ServerTiming } from '../contract/timing.ts';
 import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 import {
+  availableReleaseTimesSchema,
   channelFilesSchema,
   type OpenRun,
-  offeredReleaseTimesSchema,
   openRunSchema,
   type PastRun,
   pastRunsSchema,
-  type RolloutFacts,
-  rolloutFactsSchema,
   type ServerProcess,
+  type StagedRollout,
   serverProcessesSchema,
+  stagedRolloutSchema,
   storedAutomaticSettingsSchema,
   storedSkippedReleaseSchema,
 } from './stored-entries.ts';
@@ -26,16 +26,16 @@ const keptRuns = 50;
 const keptServers = 50;
 const keptNotices = 100;
 /** Maximum attempts to write an entry that other servers are also changing. */
-const tries = 20;
+const maxWriteAttempts = 20;
 
 /** All entries except the channel are JSON. */
 const schemas = {
   channel: z.enum(channels),
   skip: createJsonTextSchema(storedSkippedReleaseSchema),
-  offered: createJsonTextSchema(offeredReleaseTimesSchema),
+  offered: createJsonTextSchema(availableReleaseTimesSchema),
   'channel-files': createJsonTextSchema(channelFilesSchema),
   notices: createJsonTextSchema(z.array(z.string())),
-  rollout: createJsonTextSchema(rolloutFactsSchema),
+  rollout: createJsonTextSchema(stagedRolloutSchema),
   automatic: createJsonTextSchema(storedAutomaticSettingsSchema),
   run: createJsonTextSchema(openRunSchema),
   history: createJsonTextSchema(pastRunsSchema),
@@ -43,9 +43,9 @@ const schemas = {
 };
 type Key = keyof typeof schemas;
 type Stored<K extends Key> = z.output<(typeof schemas)[K]>;
-type OfSigners<K extends 'offered' | 'channel-files'> = NonNullable<Stored<K>[Channel]>;
+type EntriesBySigner<K extends 'offered' | 'channel-files'> = NonNullable<Stored<K>[Channel]>;
 
-/** Persistent state in the application's store. All methods throw HostFailure if the store fails. */
+/** Persistent state in the application's store. All methods throw ApplicationError if the store fails. */
 export class StateStore {
   readonly #settings: Pick<ValidatedInstanceOptions, 'store' | 'log'>;
   readonly #timing: ServerTiming;
@@ -71,7 +71,10 @@ export class StateStore {
    * Returns a channel's entries, keyed by signer. In `offered`, an entry is the publication time of the last offered
    * release; in `channel-files`, the last channel file.
    */
-  async ofSigners<K extends 'offered' | 'channel-files'>(key: K, channel: Channel): Promise<OfSigners<K>> {
+  async ofSigners<K extends 'offered' | 'channel-files'>(
+    key: K,
+    channel: Channel,
+  ): Promise<EntriesBySigner<K>> {
     return (await this.read(key))?.[channel] ?? {};
   }
 
@@ -111,7 +114,7 @@ export class StateStore {
    * Returns the instance's random id, which is created once, and the release that an admin requested before it was
    * rolled out to this instance. `asked`, if given, is first stored as that release.
    */
-  async rollout(asked?: string): Promise<RolloutFacts> {
+  async rollout(asked?: string): Promise<StagedRollout> {
     const fresh = { instance: crypto.randomUUID(), asked: null };
     const set = await this.edit('rollout', (now) =>
       asked === undefined ? (now ?? fresh) : { ...(now ?? fresh), asked },
@@ -194,7 +197,7 @@ export class StateStore {
     key: K,
     change: (now: Stored<K> | null) => Stored<K> | null,
   ): Promise<Stored<K> | null> {
-    for (let left = tries; left > 0; left--) {
+    for (let left = maxWriteAttempts; left > 0; left--) {
       const { text, value } = await this.#find(key);
       const wanted = change(value);
       // Nothing is written if the change has no effect. This keeps entries that cannot be parsed, which may be from a
@@ -204,7 +207,10 @@ export class StateStore {
       if (newText === text || (await this.#set(key, newText, text))) return wanted;
       await sleep(Math.random() * 100);
     }
-    throw new HostFailure('store.set', `store.set() returned false in all ${tries} attempts to write ${key}`);
+    throw new ApplicationError(
+      'store.set',
+      `store.set() returned false in all ${maxWriteAttempts} attempts to write ${key}`,
+    );
   }
 
   async #find<K extends Key>(key: K): Promise<{ text: string | null; value: Stored<K> | null }> {

@@ -12,15 +12,15 @@ const runSchema = z.pipe(
 );
 
 /** Server process, identified by its container's id and a random UUID. */
-const bootSchema = z.object({ container: z.string(), word: z.string() });
-export type ServerProcess = z.infer<typeof bootSchema>;
+const serverProcessSchema = z.object({ container: z.string(), word: z.string() });
+export type ServerProcess = z.infer<typeof serverProcessSchema>;
 
 /** Open run, which is shared by all servers of the instance. */
 export const openRunSchema = z.object({
   /** Last state stored before the updater was launched. Later states are only in the updater's log. */
   run: runSchema,
   /** Server process that accepted the run. */
-  server: bootSchema,
+  server: serverProcessSchema,
   /** Id of the updater container; null if none was started or its id could not be written. */
   updater: z.nullable(z.string()),
   /** ISO 8601 time at which the last server that followed this run began to shut down; null if unknown. */
@@ -37,7 +37,7 @@ const pastRunSchema = z.object({
    */
   told: z.boolean(),
   attempts: z.int(),
-  teller: z.nullable(bootSchema),
+  teller: z.nullable(serverProcessSchema),
 });
 /** Finished run, and the state of its `onEnd` notification. */
 export type PastRun = z.infer<typeof pastRunSchema>;
@@ -48,15 +48,15 @@ export const storedSkippedReleaseSchema = z.object({ version: z.string(), since:
 const time = z.iso.datetime();
 /** Publication time of the last offered release, keyed by signer. */
 const bySigner = z.optional(z.record(z.string(), time));
-export const offeredReleaseTimesSchema = z.object({ stable: bySigner, canary: bySigner });
+export const availableReleaseTimesSchema = z.object({ stable: bySigner, canary: bySigner });
 
 /** Last channel file, keyed by signer. */
 const filesBySigner = z.optional(z.record(z.string(), channelFileSchema));
 export const channelFilesSchema = z.object({ stable: filesBySigner, canary: filesBySigner });
 
 /** The instance's random id, and the release that an admin requested before it was rolled out to this instance. */
-export const rolloutFactsSchema = z.object({ instance: z.string(), asked: z.nullable(z.string()) });
-export type RolloutFacts = z.infer<typeof rolloutFactsSchema>;
+export const stagedRolloutSchema = z.object({ instance: z.string(), asked: z.nullable(z.string()) });
+export type StagedRollout = z.infer<typeof stagedRolloutSchema>;
 
 /** Fills in defaults for missing settings. */
 export const storedAutomaticSettingsSchema = z.pipe(
@@ -65,4 +65,4 @@ export const storedAutomaticSettingsSchema = z.pipe(
 );
 
 /** Last server process of each container. */
-export const serverProcessesSchema = z.array(bootSchema);
+export const serverProcessesSchema = z.array(serverProcessSchema);

@@ -72,11 +72,11 @@ export type ScriptedStatus = Omit<
   Status,
   'run' | 'now' | 'releases' | 'updateAvailable' | 'canUpdate' | 'next'
 > & {
-  next: NextPieces | null;
+  next: NextReleaseFields | null;
 };
 
 /** Next release in a script. Omitted fields are unknown. */
-type NextPieces = Pick<NextRelease, 'version' | 'major'> & Partial<NextRelease>;
+type NextReleaseFields = Pick<NextRelease, 'version' | 'major'> & Partial<NextRelease>;
 
 /** Script with the initial state and the course of each update. All fields are optional. */
 export interface Script {

@@ -12,23 +12,23 @@ import type {
   Run,
   Status,
 } from '../../wire/status.ts';
-import { Listeners } from '../application/listeners.ts';
+import { UpdateEventListeners } from '../application/listeners.ts';
 import { emptyPublisherNotice } from '../available-update/publisher-notice.ts';
-import { type AutomaticChoice, applyAutomaticDefaults } from '../contract/automatic-settings.ts';
+import { type AutomaticSettingsChange, applyAutomaticDefaults } from '../contract/automatic-settings.ts';
 import type { CompleteRollbackOrder, CompleteUpdateOrder } from '../contract/instance-updates.ts';
 import { evaluateJobs, filterRunningJobs, findBlockingReason } from '../reasons/find-blocking-reason.ts';
 import {
   createOtherRestorePointReason,
-  createTooLateReason,
+  createTooLateToCancelReason,
   describeRunInProgress,
   noRestorePointReason,
   notRunningReason,
 } from '../reasons/run-reasons.ts';
 import { findSettingsReason } from '../reasons/settings-reason.ts';
 import { createRun, isLaunchState, RunRecord } from '../run/run-record.ts';
-import type { UpdateService } from '../run/update-service.ts';
+import type { UpdateApi } from '../run/update-api.ts';
 import { decideAutomaticUpdate } from '../schedule/decide-automatic-update.ts';
-import { findStepAfterRun } from '../schedule/upgrade-steps.ts';
+import { findStepAfterRun } from '../schedule/upgrade-path-runner.ts';
 import {
   type Disturbance,
   defaultScriptedStatus,
@@ -41,12 +41,12 @@ import {
 import { simulateRun } from './simulate-run.ts';
 
 /** Interval in ms between checks whether a wait is over. */
-const glance = 50;
+const pollIntervalMs = 50;
 
 /** Update service that simulates runs from a script. It rejects requests for the same reasons as the real service. */
-export class ScriptedService implements UpdateService {
+export class ScriptedService implements UpdateApi {
   /** Errors of listeners are ignored, so that the simulation continues. */
-  readonly listeners = new Listeners(() => {});
+  readonly listeners = new UpdateEventListeners(() => {});
   readonly product: Product;
   readonly #script: Script;
   readonly #speed: number;
@@ -81,13 +81,13 @@ export class ScriptedService implements UpdateService {
   /** Resolves when requests get responses again, or when the signal is aborted. */
   async calmed(signal: AbortSignal): Promise<void> {
     while (this.#disturbance === 'silence' && !signal.aborted && !this.#over.signal.aborted)
-      await sleep(glance / this.#speed);
+      await sleep(pollIntervalMs / this.#speed);
   }
 
   begin(): void {
     const { open } = this.#script;
     this.#beganAt = performance.now();
-    const next = whole(this.#pieces.next);
+    const next = completeNextRelease(this.#pieces.next);
     if (next) this.listeners.emit('offer', next);
     if (open) this.#play(open, { to: null, by: null });
   }
@@ -101,7 +101,7 @@ export class ScriptedService implements UpdateService {
   async status({ refresh = false, notes = false } = {}): Promise<Status> {
     if (refresh) this.#change({ checkedAt: new Date().toISOString(), ...this.#script.afterRefresh });
     const { latest, skipped } = this.#pieces;
-    const next = whole(this.#pieces.next);
+    const next = completeNextRelease(this.#pieces.next);
     const reason = this.#reason(this.#jobs());
     return {
       ...this.#pieces,
@@ -128,7 +128,7 @@ export class ScriptedService implements UpdateService {
   }: CompleteUpdateOrder): Promise<{ run: Run } | { reason: Reason }> {
     const { reason, jobs } = this.#admit(order);
     if (reason) return { reason };
-    const next = whole(this.#pieces.next);
+    const next = completeNextRelease(this.#pieces.next);
     const missing = findSettingsReason(next?.version ?? '', next?.settings ?? [], order.settings);
     if (missing) return { reason: missing };
     const upgradePath = allSteps && next && next.upgradePath.length > 1 ? next.upgradePath : [];
@@ -137,8 +137,8 @@ export class ScriptedService implements UpdateService {
     return { run: this.#update({ to, by, upgradePath }, jobs) };
   }
 
-  #update(told: Told, jobs: readonly BlockingJob[] = []): Run {
-    const played = entry(this.#script.runs, this.#countOf('update'), typicalRun());
+  #update(told: PlayedRunOptions, jobs: readonly BlockingJob[] = []): Run {
+    const played = entryOrLast(this.#script.runs, this.#countOf('update'), typicalRun());
     return this.#play(played, told, jobs);
   }
 
@@ -146,13 +146,14 @@ export class ScriptedService implements UpdateService {
   async #goOn(run: Run): Promise<void> {
     const step = findStepAfterRun(run);
     if (step === null) return;
-    const pause = entry(this.#script.pendingSteps, this.#pauses++, { seconds: 1 });
+    const pause = entryOrLast(this.#script.pendingSteps, this.#pauses++, { seconds: 1 });
     const { seconds, lasts, reason = null } = pause;
     const pendingStep = { ...step, reason };
     this.#change({ pendingStep });
     const { signal } = this.#over;
     await sleep((seconds * 1000) / this.#speed, undefined, { signal });
-    while (lasts?.() && this.#pieces.pendingStep === pendingStep) await sleep(glance, undefined, { signal });
+    while (lasts?.() && this.#pieces.pendingStep === pendingStep)
+      await sleep(pollIntervalMs, undefined, { signal });
     if (this.#pieces.pendingStep !== pendingStep) return;
     this.#change({ pendingStep: null });
     this.#update({ to: step.to, by: run.by, upgradePath: run.upgradePath });
@@ -174,7 +175,7 @@ export class ScriptedService implements UpdateService {
     if (to !== confirm) return { reason: createOtherRestorePointReason(to, confirm) };
     const { reason, jobs } = this.#admit(order);
     if (reason && reason.code !== 'up-to-date') return { reason };
-    const played = entry(this.#script.rollbacks, this.#countOf('rollback'), typicalRollback());
+    const played = entryOrLast(this.#script.rollbacks, this.#countOf('rollback'), typicalRollback());
     return { run: this.#play(played, { kind: 'rollback', to, by }, jobs) };
   }
 
@@ -192,7 +193,7 @@ export class ScriptedService implements UpdateService {
       return { run };
     }
     if (!open) return { reason: notRunningReason };
-    if (isTooLateToCancel(open.run)) return { reason: createTooLateReason(open.run, this.product) };
+    if (isTooLateToCancel(open.run)) return { reason: createTooLateToCancelReason(open.run, this.product) };
     open.note({ cancelRequestedBy: by });
     if (isLaunchState(open.run.state)) open.end({ outcome: 'cancelled', message: 'nothing was changed' });
     return { run: open.run };
@@ -209,7 +210,7 @@ export class ScriptedService implements UpdateService {
     return this.status();
   }
 
-  async setAutomatic(choice: AutomaticChoice): Promise<Status> {
+  async setAutomatic(choice: AutomaticSettingsChange): Promise<Status> {
     const settings = applyAutomaticDefaults({ ...this.#pieces.automatic, ...choice });
     const upToDate = { code: 'none', message: '' } as const;
     const offer = { ...this.#pieces, next: null, upToDate, updateAvailable: false };
@@ -246,7 +247,7 @@ export class ScriptedService implements UpdateService {
   #change(pieces: Partial<ScriptedStatus> | undefined): void {
     const before = this.#pieces.next?.version;
     this.#pieces = { ...this.#pieces, ...pieces };
-    const next = whole(this.#pieces.next);
+    const next = completeNextRelease(this.#pieces.next);
     if (next && next.version !== before) this.listeners.emit('offer', next);
   }
 
@@ -280,7 +281,7 @@ export class ScriptedService implements UpdateService {
     });
   }
 
-  #play(played: ScriptedRun, { to, ...told }: Told, jobs: readonly BlockingJob[] = []): Run {
+  #play(played: ScriptedRun, { to, ...told }: PlayedRunOptions, jobs: readonly BlockingJob[] = []): Run {
     const id = `run${this.#runs.length + 1}`;
     const origin = { id, from: this.version, to: to ?? this.#pieces.next?.version ?? null, ...told };
     const state = jobs.length > 0 ? 'waiting' : 'launching';
@@ -297,7 +298,7 @@ export class ScriptedService implements UpdateService {
       const jobs = filterRunningJobs(this.#jobs());
       if (record.run.state !== 'waiting' || jobs.length === 0) break;
       record.prepare('waiting', `waiting for ${jobs.length} running jobs to finish`, { jobs });
-      await sleep(glance / this.#speed, undefined, { signal });
+      await sleep(pollIntervalMs / this.#speed, undefined, { signal });
     }
     const stage = {
       speed: this.#speed,
@@ -340,11 +341,11 @@ export class ScriptedService implements UpdateService {
   }
 }
 
-type Told = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'upgradePath'>>;
+type PlayedRunOptions = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'upgradePath'>>;
 
 /** After the end of the list, the last entry is repeated. */
-const entry = <T>(list: readonly T[] | undefined, at: number, usual: T): T =>
+const entryOrLast = <T>(list: readonly T[] | undefined, at: number, usual: T): T =>
   list?.[Math.min(at, list.length - 1)] ?? usual;
 
-const whole = (next: ScriptedStatus['next']): NextRelease | null =>
+const completeNextRelease = (next: ScriptedStatus['next']): NextRelease | null =>
   next && { downloaded: null, estimatedSeconds: null, upgradePath: [next.version], settings: [], ...next };

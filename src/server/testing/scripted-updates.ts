@@ -1,5 +1,5 @@
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
-import { createHandler } from '../http/handler.ts';
+import { createRequestHandler } from '../http/handler.ts';
 import { createLibraryMethods } from '../http/library-methods.ts';
 import type { Script } from './script.ts';
 import { ScriptedService } from './scripted-service.ts';
@@ -11,7 +11,7 @@ import { ScriptedService } from './scripted-service.ts';
 export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
   const path = script.path ?? '/api/v1/instance/update';
   const service = new ScriptedService(script);
-  const answer = createHandler(service, {
+  const answer = createRequestHandler(service, {
     path,
     authorize: (request) => {
       if (service.disturbance === 'logged-out') return null;

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgressEvent } from '../../core/progress/event.ts';
 import { formatLastLine } from '../../core/progress/run-result.ts';
-import { isGoodOutcome, type PhaseName } from '../../wire/codes.ts';
+import { isSuccessfulOutcome, type PhaseName } from '../../wire/codes.ts';
 import { isTooLateToCancel } from '../../wire/derived/phase-rows.ts';
 import { isLaunchState, type RunRecord } from '../run/run-record.ts';
 import type { Disturbance, ScriptedEnd, ScriptedRun, ScriptedStep } from './script.ts';
 
-interface Stage {
+interface SimulationContext {
   speed: number;
   /** Name of the updater's container. */
   container: string;
@@ -15,9 +15,9 @@ interface Stage {
 }
 
 /** Interval in ms between checks whether a step is over. */
-const glance = 20;
+const pollIntervalMs = 20;
 
-const absent: readonly (Disturbance | undefined)[] = ['closed', 'bad-gateway', 'silence'];
+const downtimeDisturbances: readonly (Disturbance | undefined)[] = ['closed', 'bad-gateway', 'silence'];
 
 /**
  * Simulates a run until it ends or the signal is aborted because the server stops. Another function may also end the
@@ -26,7 +26,7 @@ const absent: readonly (Disturbance | undefined)[] = ['closed', 'bad-gateway', '
 export async function simulateRun(
   { steps, end }: ScriptedRun,
   record: RunRecord,
-  stage: Stage,
+  stage: SimulationContext,
   signal: AbortSignal,
 ): Promise<void> {
   let away = 0;
@@ -34,7 +34,7 @@ export async function simulateRun(
     if (step.disturbed === undefined) stage.disturb(null);
     await playStep(step, record, stage, signal);
     if (record.hasEnded) break;
-    if (absent.includes(step.disturbed)) away += step.seconds;
+    if (downtimeDisturbances.includes(step.disturbed)) away += step.seconds;
     // An updater can be cancelled until it replaces the containers, and stops before its next step.
     if (record.run.cancelRequestedBy !== null && !isTooLateToCancel({ ...record.run, state: step.state })) {
       finish(
@@ -59,7 +59,7 @@ export async function simulateRun(
 async function playStep(
   step: ScriptedStep,
   record: RunRecord,
-  stage: Stage,
+  stage: SimulationContext,
   signal: AbortSignal,
 ): Promise<void> {
   const { state, seconds, says = [state], jobs = [], until = null, disturbed } = step;
@@ -76,14 +76,14 @@ async function playStep(
     await sleep((seconds * 1000) / says.length / stage.speed, undefined, { signal });
     if (record.hasEnded) return;
   }
-  while (step.lasts?.() && !record.hasEnded) await sleep(glance, undefined, { signal });
+  while (step.lasts?.() && !record.hasEnded) await sleep(pollIntervalMs, undefined, { signal });
 }
 
 /** Ends the run with a last log line, like an updater. If no updater is running, no line is added. */
-function finish(end: ScriptedEnd, record: RunRecord, stage: Stage): void {
+function finish(end: ScriptedEnd, record: RunRecord, stage: SimulationContext): void {
   const { from, to, phase } = record.run;
   const { outcome, cause = null, code = null, advice = null } = end;
-  const isGood = isGoodOutcome(outcome);
+  const isGood = isSuccessfulOutcome(outcome);
   const message =
     end.message ?? (isGood ? `${outcome} ${from} → ${to}` : `nothing was changed; ${from} is still running`);
   if (phase === null || outcome === 'crashed') {
@@ -98,7 +98,7 @@ function finish(end: ScriptedEnd, record: RunRecord, stage: Stage): void {
 function say(
   { level, phase, message, ...rest }: Omit<ProgressEvent, 'time' | 'phase'> & { phase: PhaseName | 'done' },
   record: RunRecord,
-  stage: Stage,
+  stage: SimulationContext,
 ): void {
   const line = { time: new Date().toISOString(), level, phase, ...rest, message };
   record.add(line);

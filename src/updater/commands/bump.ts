@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Cancelled } from '../../core/cancellation/cancelled.ts';
+import { CancelledError } from '../../core/cancellation/cancelled.ts';
 import { formatComposeCommand } from '../../core/command-line/compose-command.ts';
 import { describeEdit } from '../../core/compose/draft.ts';
 import {
@@ -13,17 +13,20 @@ import {
 } from '../../core/compose/project-files.ts';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import type { TextFile } from '../../core/files/text-file.ts';
-import { checkFileRights, checkWritable } from '../../core/files/transaction/check-replaceable-files.ts';
+import {
+  checkFilePermissions,
+  requireWritableDirectories,
+} from '../../core/files/transaction/check-replaceable-files.ts';
 import { replaceFiles } from '../../core/files/transaction/replace-files.ts';
 import { Engine } from '../../engine/cli/engine.ts';
 import { planBump } from '../compose/bump/plan-bump.ts';
-import { bumpDirectory, readBumpProject } from '../compose/bump/read-bump-project.ts';
+import { bumpDirectoryOf, readBumpProject } from '../compose/bump/read-bump-project.ts';
 import { formatFileDifference } from '../run/log/difference.ts';
 import type { Log } from '../run/log/run-log.ts';
 import { type CommandLine, missingServiceMessage } from '../run/options/command-line.ts';
 import { addFileSettings } from '../run/options/settings-file.ts';
 import { type BumpOptions, bumpOptionsOf } from '../run/options/update-options.ts';
-import { createPendingError, isHalfDone, readPendingJournal } from '../run/state/journal.ts';
+import { createPendingError, hasMixedVersions, readPendingJournal } from '../run/state/journal.ts';
 import { stateDirectoryOf } from '../run/state/state-directory.ts';
 
 /**
@@ -33,13 +36,13 @@ import { stateDirectoryOf } from '../run/state/state-directory.ts';
 export async function readBumpOptions(line: CommandLine, log: Log): Promise<BumpOptions> {
   const given = bumpOptionsOf(line);
   if (given.services.length > 0 && given.files.length > 0) return given;
-  const options = bumpOptionsOf(await addFileSettings(line, bumpDirectory(given), log));
+  const options = bumpOptionsOf(await addFileSettings(line, bumpDirectoryOf(given), log));
   if (options.services.length === 0) throw new UpdateError('usage', missingServiceMessage);
   return options;
 }
 
 /** Edits version pins in files and checks the edits with compose's own model. Does not use an engine. */
-export async function bump(
+export async function bumpVersionPins(
   line: CommandLine,
   log: Log,
   signal: AbortSignal,
@@ -47,7 +50,7 @@ export async function bump(
   const options = await readBumpOptions(line, log);
   log.enter('plan');
   const project = await readBumpProject(options, log);
-  await refuseUnfinishedUpdate(projectDirectoryOf(project));
+  await requireNoUnfinishedUpdate(projectDirectoryOf(project));
   const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
   try {
     // Docker finds the user's plugins, such as compose, through its configuration directory. That directory is a
@@ -60,7 +63,7 @@ export async function bump(
     );
     const { draft, edits } = await planBump(project, engine, options, log);
     const paths = draft.changes.map(({ path }) => path);
-    for (const warning of await checkFileRights(paths)) log.warn(warning);
+    for (const warning of await checkFilePermissions(paths)) log.warn(warning);
     if (options.dryRun || paths.length === 0) {
       for (const change of draft.changes) {
         for (const line of formatFileDifference(displayPathOf(project, change.path), change, project))
@@ -71,8 +74,8 @@ export async function bump(
       log.info(ending, { outcome: 'unchanged' });
       return 'unchanged';
     }
-    await checkWritable(paths);
-    if (signal.aborted) throw new Cancelled();
+    await requireWritableDirectories(paths);
+    if (signal.aborted) throw new CancelledError();
     log.enter('write');
     const run = randomBytes(4).toString('hex');
     await replaceFiles(draft.changes, {
@@ -108,8 +111,8 @@ function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): 
  * An unfinished update may still restore the files and undo the edits.
  * @throws UpdateError journal-pending
  */
-async function refuseUnfinishedUpdate(directory: string): Promise<void> {
+async function requireNoUnfinishedUpdate(directory: string): Promise<void> {
   const journal = await readPendingJournal(stateDirectoryOf(directory));
-  if (journal === null || !isHalfDone(journal)) return;
+  if (journal === null || !hasMixedVersions(journal)) return;
   throw createPendingError(journal);
 }

@@ -1,12 +1,12 @@
 import { formatRunningVersion } from '../compose/inspect/describe-installation.ts';
 import type { FoundInstance } from '../compose/inspect/find-project/find-instance.ts';
 import { reachedVersionNameOf } from '../compose/plan/version-sentences.ts';
-import { pullAndPrepare } from '../compose/pull/pull-and-prepare.ts';
+import { runPullPhase } from '../compose/pull/run-pull-phase.ts';
 import type { ProjectRunState } from '../compose/recovery/project-run-state.ts';
 import { formatSeconds } from '../run/log/format-values.ts';
 import { logSuccess, type RunOutcome } from '../run/log/run-outcome.ts';
 import type { RunContext } from '../run/run-context.ts';
-import { planUnlocked } from './show-plan.ts';
+import { planWithoutLock } from './show-plan.ts';
 
 /**
  * Pulls all images of an update, after the same checks as the update. Takes no lock, writes no files, and moves no tag
@@ -17,8 +17,8 @@ export async function fetchImages(
   instance: FoundInstance,
   soFar: ProjectRunState,
 ): Promise<RunOutcome> {
-  const { plan, early } = await planUnlocked(context, instance, soFar);
-  const prepared = await pullAndPrepare(context, plan, { early, journal: null });
+  const { plan, early } = await planWithoutLock(context, instance, soFar);
+  const prepared = await runPullPhase(context, plan, { early, journal: null });
   const to = reachedVersionNameOf(prepared);
   const took = formatSeconds(performance.now() - context.beganAt);
   return logSuccess(

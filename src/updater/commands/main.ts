@@ -6,30 +6,30 @@ import { Engine } from '../../engine/cli/engine.ts';
 import { Notifier } from '../../notify/notifier.ts';
 import { updateProject } from '../compose/index.ts';
 import { Cancellation } from '../run/cancellation.ts';
-import { prepareConfig } from '../run/environment/credentials.ts';
+import { writeDockerConfig } from '../run/environment/docker-config.ts';
 import { parseEngineAddress } from '../run/environment/engine-address.ts';
 import { formatVersionLine } from '../run/environment/program-versions.ts';
 import { unknownOutcomeFacts } from '../run/log/outcome-details.ts';
-import { Log, stdoutSink } from '../run/log/run-log.ts';
-import { createOutcome, logFailure, logLastLine } from '../run/log/run-outcome.ts';
+import { createOutputSink, Log } from '../run/log/run-log.ts';
+import { logFailure, logLastLine, toOutcome } from '../run/log/run-outcome.ts';
 import { type CommandLine, parseCommandLine, UsageError } from '../run/options/command-line.ts';
-import { explain } from '../run/options/explain-error-code.ts';
-import { addGivenSettings } from '../run/options/given-settings.ts';
-import type { Command } from '../run/options/option-table.ts';
+import { explainErrorCode } from '../run/options/explain-error-code.ts';
+import type { UpdaterCommand } from '../run/options/option-table.ts';
+import { addSetFileValues } from '../run/options/set-file-values.ts';
 import { logFormatOf, updateOptionsOf } from '../run/options/update-options.ts';
 import { formatUsage } from '../run/options/usage.ts';
-import type { FirstContext, ReportCrash } from '../run/run-context.ts';
+import type { CrashReporter, InitialRunContext } from '../run/run-context.ts';
 import { showStackPlan, updateStack } from '../swarm/index.ts';
-import { bump } from './bump.ts';
+import { bumpVersionPins } from './bump.ts';
 import { fetchImages } from './fetch.ts';
-import { removeRestorePoint } from './remove-restore-point.ts';
+import { removeRestorePoints } from './remove-restore-point.ts';
 import { rollBackProject } from './rollback.ts';
-import { type InstanceCommand, runOnInstance } from './run-on-instance.ts';
+import { type InstanceCommand, runInstanceCommand } from './run-instance-command.ts';
 import { showPlan } from './show-plan.ts';
 import { writeReport } from './write-report.ts';
 
 /** Maximum time in ms that the process waits for notifications before it exits. */
-const graceMs = 2_000;
+const notificationTimeoutMs = 2_000;
 
 /** Server bundle in the same directory. It is separate because no other command needs the server. */
 const serverBundle = new URL('serve.mjs', import.meta.url).href;
@@ -38,16 +38,17 @@ interface ServerBundle {
 }
 
 /** Each command returns its exit code. */
-const commands: Record<Command, (line: CommandLine) => number | Promise<number>> = {
+const commands: Record<UpdaterCommand, (line: CommandLine) => number | Promise<number>> = {
   help: ({ product }) => print(formatUsage(product)),
   version: async ({ product }) => print(await formatVersionLine(product, process.env)),
-  explain: ({ product, code }) => print(explain(code, product)),
-  bump: (line) => withLog(line, async (log, { signal }) => exitCodes[await bump(line, log, signal)]),
+  explain: ({ product, code }) => print(explainErrorCode(code, product)),
+  bump: (line) =>
+    withLog(line, async (log, { signal }) => exitCodes[await bumpVersionPins(line, log, signal)]),
   update: withInstance({ kind: 'run', onProject: updateProject, onStack: updateStack }),
   plan: withInstance({ kind: 'look', onProject: showPlan, onStack: showStackPlan }),
   fetch: withInstance({ kind: 'look', onProject: fetchImages }),
   rollback: withInstance({ kind: 'rollback', onProject: rollBackProject }),
-  'restore-point': withInstance({ kind: 'run', onProject: removeRestorePoint }),
+  'restore-point': withInstance({ kind: 'run', onProject: removeRestorePoints }),
   report: (line) => withEngine(line, writeReport),
   serve: async () => ((await import(serverBundle)) as ServerBundle).serve(process.env),
 };
@@ -58,14 +59,14 @@ process.exitCode = await main(process.argv.slice(2));
 async function main(argv: readonly string[]): Promise<number> {
   let line: CommandLine;
   try {
-    line = await addGivenSettings(parseCommandLine(argv, process.env), process.stdin.isTTY);
+    line = await addSetFileValues(parseCommandLine(argv, process.env), process.stdin.isTTY);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    const log = new Log(stdoutSink(process.env.SVC_UPDATER_LOG === 'json' ? 'json' : 'line'));
+    const log = new Log(createOutputSink(process.env.SVC_UPDATER_LOG === 'json' ? 'json' : 'line'));
     for (const mistake of error.mistakes) log.error(mistake);
     const known = { outcome: 'usage', code: null, message: 'nothing was done', facts: {} } as const;
     const result = { ...known, detail: log.lastError, advice: 'See --help.' };
-    logLastLine(createOutcome(result, exitCodes.usage), log);
+    logLastLine(toOutcome(result, exitCodes.usage), log);
     return exitCodes.usage;
   }
   return commands[line.command](line);
@@ -79,11 +80,11 @@ function print(text: string): number {
 /** Runs a command with a log. Signals cancel the command. */
 async function withLog(
   line: CommandLine,
-  work: (log: Log, cancellation: Cancellation, onCrash: FirstContext['onCrash']) => Promise<number>,
+  work: (log: Log, cancellation: Cancellation, onCrash: InitialRunContext['onCrash']) => Promise<number>,
 ): Promise<number> {
-  const log = new Log(stdoutSink(logFormatOf(line), line.command === 'report' ? 2 : 1));
+  const log = new Log(createOutputSink(logFormatOf(line), line.command === 'report' ? 2 : 1));
   const cancellation = new Cancellation(log);
-  const reportError: ReportCrash = (error) => {
+  const reportError: CrashReporter = (error) => {
     const facts = { ...unknownOutcomeFacts, product: line.product };
     return logFailure(error, log, facts, cancellation.signalNumber).exitCode;
   };
@@ -111,12 +112,15 @@ async function chooseTemporaryDirectory(): Promise<void> {
 }
 
 function withInstance(story: InstanceCommand): (line: CommandLine) => Promise<number> {
-  return (line) => withEngine(line, (context) => runOnInstance(context, story));
+  return (line) => withEngine(line, (context) => runInstanceCommand(context, story));
 }
 
-function withEngine(line: CommandLine, work: (context: FirstContext) => Promise<number>): Promise<number> {
+function withEngine(
+  line: CommandLine,
+  work: (context: InitialRunContext) => Promise<number>,
+): Promise<number> {
   return withLog(line, async (log, cancellation, onCrash) => {
-    const configDirectory = await prepareConfig(
+    const configDirectory = await writeDockerConfig(
       await mkdtemp(join(tmpdir(), 'svc-updater-')),
       process.env,
       log,
@@ -133,7 +137,7 @@ function withEngine(line: CommandLine, work: (context: FirstContext) => Promise<
     const context = { engine, log, cancellation, notifier, ...times, options, line, onCrash };
     const exitCode = await work(context);
     // A pending DNS lookup cannot be cancelled and would delay the process exit.
-    if (!(await notifier.close(graceMs))) process.exit(exitCode);
+    if (!(await notifier.close(notificationTimeoutMs))) process.exit(exitCode);
     return exitCode;
   });
 }

@@ -1,9 +1,9 @@
 import { UpdateError } from '../../core/errors/update-error.ts';
 import type { FoundInstance } from '../compose/inspect/find-project/find-instance.ts';
-import { linkProjectPaths } from '../compose/inspect/project-files/view-project.ts';
+import { linkProjectPaths } from '../compose/inspect/project-files/read-project.ts';
 import type { ProjectRunState } from '../compose/recovery/project-run-state.ts';
 import { discardRestorePoints } from '../data/discard-restore-point.ts';
-import { findRestorePointsDirectory } from '../data/restore-point.ts';
+import { resolveRestorePointsDirectory } from '../data/restore-point.ts';
 import { formatCount } from '../run/log/format-values.ts';
 import type { RunOutcome } from '../run/log/run-outcome.ts';
 import type { RunContext } from '../run/run-context.ts';
@@ -15,7 +15,7 @@ import { removeReserveFiles } from '../run/state/reserve.ts';
  * Removes all restore points of the project. @throws UpdateError journal-pending if an unfinished run has a restore
  * point
  */
-export async function removeRestorePoint(
+export async function removeRestorePoints(
   { engine, log, options }: RunContext,
   { own, paths, place }: FoundInstance,
   soFar: ProjectRunState,
@@ -26,7 +26,7 @@ export async function removeRestorePoint(
   if (pending?.point) throw createPendingError(pending);
   const project = { name: place.name, directory: place.directory, files: [], envFiles: [] };
   await linkProjectPaths(project, paths, log);
-  const directory = findRestorePointsDirectory(options.data.restoreDir, paths, project);
+  const directory = resolveRestorePointsDirectory(options.data.restoreDir, paths, project);
   if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
   const doors = { engine, log, project: place.name, toolsImage: own.imageId };
   const { removed, failures } = await discardRestorePoints(doors, directory, project);

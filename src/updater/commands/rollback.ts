@@ -1,8 +1,8 @@
 import { UpdateError } from '../../core/errors/update-error.ts';
 import { diskFileSystem } from '../../core/files/file-system.ts';
-import { readFileStates, readHash } from '../../core/files/transaction/file-record.ts';
+import { readFileHash, readFileStates } from '../../core/files/transaction/file-record.ts';
 import { listProjectContainers } from '../../engine/containers/project-containers.ts';
-import { awaitQuietProject } from '../compose/concurrent-changes/await-concurrent-compose.ts';
+import { awaitIdleProject } from '../compose/concurrent-changes/await-concurrent-compose.ts';
 import { formatRunningVersion } from '../compose/inspect/describe-installation.ts';
 import {
   type FoundInstance,
@@ -10,30 +10,30 @@ import {
 } from '../compose/inspect/find-project/find-instance.ts';
 import { inspectInstallation } from '../compose/inspect/inspect-installation.ts';
 import type { Installation } from '../compose/inspect/installation.ts';
-import { listProjectPaths } from '../compose/inspect/project-files/view-project.ts';
+import { listProjectPaths } from '../compose/inspect/project-files/read-project.ts';
 import { ComposeRun } from '../compose/loop/compose-run.ts';
-import { checkFiles, checkProject } from '../compose/recovery/check-journal.ts';
+import { checkJournalFiles, checkJournalProject } from '../compose/recovery/check-journal.ts';
 import { relocateFileRecord } from '../compose/recovery/gather-previous-run.ts';
 import { type ProjectRunState, projectOutcomeFactsOf } from '../compose/recovery/project-run-state.ts';
 import { recoverPreviousRun } from '../compose/recovery/recover-previous-run.ts';
-import { beginRollback, checkRestorePoint } from '../compose/rollback/restore-data.ts';
+import { beginRollbackWithData, checkRestorePoint } from '../compose/rollback/restore-data.ts';
 import { saveDataBeforeRollback } from '../compose/save/save-data.ts';
-import { requireRestoreSpace } from '../data/copies/copy-mounts.ts';
-import { type RestorePointRecord, readUsableRecord } from '../data/copies/restore-point-record.ts';
+import { requireSpaceToRestore } from '../data/copies/copy-mounts.ts';
+import { findUsableRestorePoint, type RestorePointRecord } from '../data/copies/restore-point-record.ts';
 import type { PlannedRestorePoint } from '../data/copies/survey-restore-point.ts';
 import type { DataContext } from '../data/data-context.ts';
 import { findRollbackObstacles } from '../data/find-rollback-obstacles.ts';
 import {
   findRestorePoints,
-  findRestorePointsDirectory,
   formatRestorePointTime,
   type RestorePointOwner,
+  resolveRestorePointsDirectory,
   type SavedRestorePoint,
 } from '../data/restore-point.ts';
-import { isHostDirectory } from '../data/selection/choose-mounts.ts';
-import { logPlanned } from '../run/last-lines.ts';
+import { isSharedHostDirectory } from '../data/selection/choose-mounts.ts';
+import { logDryRunResult } from '../run/last-lines.ts';
 import { formatSeconds, joinWithAnd } from '../run/log/format-values.ts';
-import { maskRulesOfSent } from '../run/log/mask-rules.ts';
+import { buildRequestMaskRules } from '../run/log/mask-rules.ts';
 import { logSuccess, type RunOutcome } from '../run/log/run-outcome.ts';
 import type { CommandLine } from '../run/options/command-line.ts';
 import { rollbackOptionsOf } from '../run/options/update-options.ts';
@@ -42,15 +42,15 @@ import { rollBack, runSteps } from '../run/run-steps.ts';
 import {
   createPendingError,
   emptyJournal,
-  isHalfDone,
+  hasMixedVersions,
   Journal,
   type JournalData,
   readPendingJournal,
 } from '../run/state/journal.ts';
 import { takeLock } from '../run/state/lock.ts';
-import { type Changeover, recordOf } from '../run/state/rollout.ts';
+import { containerRecordOf, type Rollout } from '../run/state/rollout.ts';
 import { formatRunName } from '../run/state/run-names.ts';
-import { requireOwnState, stateDirectoryOf } from '../run/state/state-directory.ts';
+import { requireTrustedStateDirectory, stateDirectoryOf } from '../run/state/state-directory.ts';
 
 /** Restores the version, files and data of the last restore point. Without --yes, this is a dry run. */
 export async function rollBackProject(
@@ -61,9 +61,9 @@ export async function rollBackProject(
 ): Promise<RunOutcome> {
   const { yes, discardCurrent } = rollbackOptionsOf(line);
   const { mountedAt } = instance.place;
-  await requireOwnState(mountedAt);
+  await requireTrustedStateDirectory(mountedAt);
   const pending = await readPendingJournal(stateDirectoryOf(mountedAt));
-  if (pending !== null && isHalfDone(pending) && !yes) {
+  if (pending !== null && hasMixedVersions(pending) && !yes) {
     throw createPendingError(pending);
   }
   if (!yes) return showRollback(context, await planRollback(context, instance, soFar, true), discardCurrent);
@@ -85,7 +85,7 @@ export async function rollBackProject(
     containers: found.changeover.containers,
   });
   soFar.journal = journal;
-  if (!discardCurrent) await saveBefore(context, journal, found, soFar);
+  if (!discardCurrent) await saveCurrentData(context, journal, found, soFar);
   return rollBackTo(context, journal, found, discardCurrent);
 }
 
@@ -97,7 +97,7 @@ interface RollbackPlan {
   /** Journal of the run that the rollback undoes. */
   back: JournalData;
   /** Services that the rollback replaces, in their current state. */
-  changeover: Changeover;
+  changeover: Rollout;
   /** Current data, which the rollback replaces. */
   point: PlannedRestorePoint;
 }
@@ -119,7 +119,7 @@ async function planRollback(
   const { own, paths, place: at } = instance;
   if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
   const { containers } = soFar.lock
-    ? await awaitQuietProject(context, at.name, null)
+    ? await awaitIdleProject(context, at.name, null)
     : await listProjectContainers(engine, at.name);
   requireNoUnrelatedContainers(containers, instance, options, null);
   const installation = await inspectInstallation(context, instance, {
@@ -129,21 +129,21 @@ async function planRollback(
   soFar.installation = installation;
   log.enter('plan');
   const { project } = installation;
-  const directory = findRestorePointsDirectory(options.data.restoreDir, paths, project);
-  const newest = await readUsableRecord(directory, project);
-  if (newest === null) throw await noPoint(directory, project);
+  const directory = resolveRestorePointsDirectory(options.data.restoreDir, paths, project);
+  const newest = await findUsableRestorePoint(directory, project);
+  if (newest === null) throw await createNoRestorePointError(directory, project);
   const { record, back, changeover } = newest;
   const { point } = record;
   // The old containers may have had a different password, which may still be valid and must be masked too.
-  log.addMaskRules(() => maskRulesOfSent(back.blueprints.map(({ config }) => ({ body: config }))));
-  checkProject(back, instance, instance.composed);
+  log.addMaskRules(() => buildRequestMaskRules(back.blueprints.map(({ config }) => ({ body: config }))));
+  checkJournalProject(back, instance, instance.composed);
   const files = await Promise.all(back.files.map((each) => relocateFileRecord(each, back)));
-  if (files.length > 0) checkFiles(back, await listProjectPaths(project, paths), at.mountedAt);
+  if (files.length > 0) checkJournalFiles(back, await listProjectPaths(project, paths), at.mountedAt);
   const ids = [...new Set(back.blueprints.map(({ imageId }) => imageId))];
   const images = await engine.inspectImages(ids);
   const reasons = findRollbackObstacles(back, point.services, {
     files: await readFileStates(files),
-    edited: await editedOf(point.fileHashes),
+    edited: await findEditedFiles(point.fileHashes),
     containers,
     images: new Set(ids.filter((_, index) => images[index] !== null)),
   });
@@ -157,10 +157,10 @@ async function planRollback(
   const doors: DataContext = { engine, log, project: project.name, toolsImage: own.imageId, hasLock };
   // Without the lock, nothing may be written, so missing hashes cannot be computed: check only mounts and space.
   if (checksData && (point.hashes !== null || hasLock)) await checkRestorePoint(doors, record);
-  else if (checksData) await requireRestoreSpace(doors, point);
+  else if (checksData) await requireSpaceToRestore(doors, point);
   const { words } = changeover;
   const from = formatRunningVersion(installation);
-  const records = containers.map((each) => recordOf(each, () => false));
+  const records = containers.map((each) => containerRecordOf(each, () => false));
   return {
     ...{ installation, from, record },
     back: { ...back, files },
@@ -173,12 +173,15 @@ async function planRollback(
   };
 }
 
-async function editedOf(hashes: SavedRestorePoint['fileHashes']): Promise<string[]> {
-  const now = await Promise.all(hashes.map(({ path }) => readHash(diskFileSystem, path)));
+async function findEditedFiles(hashes: SavedRestorePoint['fileHashes']): Promise<string[]> {
+  const now = await Promise.all(hashes.map(({ path }) => readFileHash(diskFileSystem, path)));
   return hashes.filter(({ sha256 }, at) => now[at] !== sha256).map(({ path }) => path);
 }
 
-async function noPoint(directory: string, project: RestorePointOwner): Promise<UpdateError> {
+async function createNoRestorePointError(
+  directory: string,
+  project: RestorePointOwner,
+): Promise<UpdateError> {
   const places = await findRestorePoints(directory, project);
   const message =
     places.length === 0
@@ -203,20 +206,20 @@ function showRollback(
     ? ''
     : '; the current data will be saved first, so that it can be recovered manually';
   log.warn(`all data written since then will be replaced${saved}`);
-  for (const { path } of mounts.filter((each) => isHostDirectory(each.path, record.point.directory)))
+  for (const { path } of mounts.filter((each) => isSharedHostDirectory(each.path, record.point.directory)))
     log.warn(`the rollback will replace everything in the host directory ${JSON.stringify(path)}`);
   log.info(`${names} will be unavailable for about ${about} s`);
   if (excluded.length > 0)
     log.info(`not in the restore point and therefore not changed: ${joinWithAnd(excluded)}`);
   const rollback = { from, to: version, at, downtimeSeconds: about, bytes };
-  return logPlanned(log, 'to roll back, run the same command with --yes', { rollback });
+  return logDryRunResult(log, 'to roll back, run the same command with --yes', { rollback });
 }
 
 /**
  * Saves the current data for manual recovery. A rollback that fails or is cancelled before the data is saved changes
  * nothing.
  */
-async function saveBefore(
+async function saveCurrentData(
   context: RunContext,
   journal: Journal,
   found: RollbackPlan,
@@ -255,7 +258,7 @@ async function rollBackTo(
   const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
   context.notifier.start(from, point.version);
   log.enter('save');
-  await beginRollback({ ...context, journal }, { record, back, isChecked: !discardCurrent }, ending);
+  await beginRollbackWithData({ ...context, journal }, { record, back, isChecked: !discardCurrent }, ending);
   await runSteps(new ComposeRun(context, journal), 'rollback', log);
   return logSuccess(log, 'updated', done(), { from, to: point.version });
 }

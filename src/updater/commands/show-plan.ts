@@ -1,26 +1,26 @@
 import { relative } from 'node:path';
-import { parseReference } from '../../core/compose/pins/image-reference.ts';
+import { parseImageReference } from '../../core/compose/pins/image-reference.ts';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import { settingsFileName, stateDirectoryName } from '../../core/names/state-directory-name.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { listProjectContainers } from '../../engine/containers/project-containers.ts';
 import { isUp } from '../../engine/objects/container.ts';
-import { planRun } from '../compose/begin-update.ts';
-import { checkVolumes } from '../compose/checks/check-volumes.ts';
+import { inspectAndPlan } from '../compose/begin-update.ts';
+import { requireNoUnmountedData } from '../compose/checks/check-volumes.ts';
 import { runPreflight } from '../compose/checks/run-preflight.ts';
 import type { FoundInstance } from '../compose/inspect/find-project/find-instance.ts';
-import { isGenerated } from '../compose/inspect/installation.ts';
+import { isGeneratedComposeFile } from '../compose/inspect/installation.ts';
 import { formatSettingsLines } from '../compose/inspect/services/choices.ts';
 import { affectedContainerWarningsOf } from '../compose/plan/affected-containers.ts';
-import { needsImages } from '../compose/plan/files/draft-files.ts';
-import { prepareFiles } from '../compose/prepare/prepare-files.ts';
+import { hasImageDependentChanges } from '../compose/plan/files/draft-file-changes.ts';
+import { preparePlan } from '../compose/prepare/prepare-plan.ts';
 import { findLocalImages } from '../compose/pull/local-tags.ts';
 import type { ProjectRunState } from '../compose/recovery/project-run-state.ts';
 import { dataFactsOf } from '../compose/restore-point/plan-restore-point.ts';
-import { evaluateData, formatProposalLine } from '../data/selection/evaluate-data.ts';
-import { floatingUpdatesOf } from '../plan/check-stale-tags.ts';
+import { evaluateDataSettings, formatDataSettingProposal } from '../data/selection/evaluate-data.ts';
+import { floatingTagUpdatesOf } from '../plan/check-stale-tags.ts';
 import type { ServiceUpdate } from '../plan/release-plan.ts';
-import { logPlannedUpdate } from '../run/last-lines.ts';
+import { logUpdateDryRunResult } from '../run/last-lines.ts';
 import { formatFileDifference } from '../run/log/difference.ts';
 import { joinWithAnd } from '../run/log/format-values.ts';
 import type { RunOutcome } from '../run/log/run-outcome.ts';
@@ -28,7 +28,11 @@ import type { CommandLine } from '../run/options/command-line.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { formatPendingMessage, readPendingJournal } from '../run/state/journal.ts';
 import { findLockHolder, type LockHolder } from '../run/state/lock.ts';
-import { requireFileModes, requireOwnState, stateDirectoryOf } from '../run/state/state-directory.ts';
+import {
+  requireFileModes,
+  requireTrustedStateDirectory,
+  stateDirectoryOf,
+} from '../run/state/state-directory.ts';
 
 /** Logs the effects of `update`. Changes nothing, pulls nothing and takes no lock. */
 export async function showPlan(
@@ -37,12 +41,12 @@ export async function showPlan(
   soFar: ProjectRunState,
   line: CommandLine,
 ): Promise<RunOutcome> {
-  const { plan, early } = await planUnlocked(context, instance, soFar);
+  const { plan, early } = await planWithoutLock(context, instance, soFar);
   const { installation, updates } = plan;
   const { engine, log } = context;
   const proposal = context.options.data.restorePoint
     ? null
-    : formatProposalLine(evaluateData(dataFactsOf(installation, context.options.data)));
+    : formatDataSettingProposal(evaluateDataSettings(dataFactsOf(installation, context.options.data)));
   if (proposal !== null) log.info(proposal);
   // Services from the settings file need no suggestion, because they are already the default.
   if (line.values.has('service')) {
@@ -54,7 +58,7 @@ export async function showPlan(
   for (const { service, to, pull } of updates)
     log.info(`image of ${service}: ${to}${pull ? '' : ' (local image, not pulled)'}`);
 
-  for (const to of new Set(floatingUpdatesOf(plan).map((update) => update.to))) {
+  for (const to of new Set(floatingTagUpdatesOf(plan).map((update) => update.to))) {
     log.info(`whether ${to} points to ${plan.to} can only be determined after the image is pulled`);
   }
   const references = [...new Set(updates.map(({ to }) => to))];
@@ -65,10 +69,10 @@ export async function showPlan(
     log.info(
       `images that are not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
     );
-    if (context.options.proof.archive === null) await requirePublished(engine, absent);
-    if (needsImages(plan)) return logPlannedUpdate(log);
+    if (context.options.proof.archive === null) await requirePublishedImages(engine, absent);
+    if (hasImageDependentChanges(plan)) return logUpdateDryRunResult(log);
   }
-  const prepared = await prepareFiles(engine, plan, {
+  const prepared = await preparePlan(engine, plan, {
     images,
     skipLag: true,
     backup: `${stateDirectoryName}/backup`,
@@ -78,7 +82,8 @@ export async function showPlan(
   const { changes, settings, laterWarnings, alsoMoved, changedServices, newServices, added } = prepared;
   for (const change of changes) {
     const name = relative(installation.project.directory, change.path);
-    const isShipped = installation.kind === 'generated' && isGenerated(change.after, installation.product);
+    const isShipped =
+      installation.kind === 'generated' && isGeneratedComposeFile(change.after, installation.product);
     for (const line of formatFileDifference(name, change, installation.files, {
       isShipped,
       hidden: settings,
@@ -97,16 +102,19 @@ export async function showPlan(
     log.info(`new services in this release that the update will start first: ${added.join(', ')}`);
   if (newServices.length > 0)
     log.info(`new services in this release that the update will not start: ${newServices.join(', ')}`);
-  await checkVolumes(engine, prepared);
+  await requireNoUnmountedData(engine, prepared);
   await runPreflight(context, prepared);
-  return logPlannedUpdate(log);
+  return logUpdateDryRunResult(log);
 }
 
 /** @throws UpdateError pull-unknown if a registry does not have an image that the update would pull */
-export async function requirePublished(engine: Engine, absent: readonly ServiceUpdate[]): Promise<void> {
+export async function requirePublishedImages(
+  engine: Engine,
+  absent: readonly ServiceUpdate[],
+): Promise<void> {
   const references = [...new Set(absent.flatMap(({ to, pull }) => (pull ? [to] : [])))];
   const answers = references.map(async (reference) => {
-    const { repository = '', tag = null, digest = null } = parseReference(reference) ?? {};
+    const { repository = '', tag = null, digest = null } = parseImageReference(reference) ?? {};
     return tag === null || digest !== null ? null : engine.findRemoteDigest({ repository, tag });
   });
   const at = (await Promise.all(answers)).indexOf('none');
@@ -114,16 +122,16 @@ export async function requirePublished(engine: Engine, absent: readonly ServiceU
 }
 
 /** Plans `update` without taking the lock. If an update is already running, only logs a warning. */
-export async function planUnlocked(
+export async function planWithoutLock(
   context: RunContext,
   instance: FoundInstance,
   soFar: ProjectRunState,
-): ReturnType<typeof planRun> {
+): ReturnType<typeof inspectAndPlan> {
   const { engine, log } = context;
   const { mountedAt, name } = instance.place;
   await requireFileModes(mountedAt);
-  await requireOwnState(mountedAt);
-  const holder = await runningHolder(engine, mountedAt);
+  await requireTrustedStateDirectory(mountedAt);
+  const holder = await findRunningLockHolder(engine, mountedAt);
   const pending = await readPendingJournal(stateDirectoryOf(mountedAt));
   // While an update holds the lock, its journal looks like that of an interrupted update.
   if (pending && !holder)
@@ -138,13 +146,13 @@ export async function planUnlocked(
   };
   const found = await listProjectContainers(engine, name);
   const before = { ...found, earlier: pending };
-  const planned = await planRun(holder ? withoutData : context, instance, soFar, before);
+  const planned = await inspectAndPlan(holder ? withoutData : context, instance, soFar, before);
   await planned.checked;
   return planned;
 }
 
 /** Returns the running container that holds the lock; null if there is no lock or its holder was killed. */
-async function runningHolder(engine: Engine, directory: string): Promise<LockHolder | null> {
+async function findRunningLockHolder(engine: Engine, directory: string): Promise<LockHolder | null> {
   const holder = await findLockHolder(directory);
   if (holder === null) return null;
   const [container] = await engine.inspectContainers([holder.containerId]);

@@ -1,36 +1,36 @@
 import { UpdateError } from '../../core/errors/update-error.ts';
-import { formatLine } from '../../core/progress/log-line.ts';
+import { formatEventLine } from '../../core/progress/log-line.ts';
 import { escapeUnprintable } from '../../core/text/plain-text.ts';
 import { findInstance } from '../compose/inspect/find-project/find-instance.ts';
-import { collectReportVersions, createReportArchive, reportParts } from '../report/report-parts.ts';
+import { collectReportVersions, createReportArchive, reportFileCreators } from '../report/report-parts.ts';
 import { unknownOutcomeFacts } from '../run/log/outcome-details.ts';
 import { Log } from '../run/log/run-log.ts';
 import { logFailure } from '../run/log/run-outcome.ts';
-import type { FirstContext } from '../run/run-context.ts';
+import type { InitialRunContext } from '../run/run-context.ts';
 import { showStackPlan } from '../swarm/index.ts';
-import { runOnInstance } from './run-on-instance.ts';
+import { runInstanceCommand } from './run-instance-command.ts';
 import { showPlan } from './show-plan.ts';
 
 /**
  * Writes an archive for an issue to standard output, and a list of its files to standard error (docs/contract.md 1.12).
  */
-export async function writeReport(given: FirstContext): Promise<number> {
+export async function writeReport(given: InitialRunContext): Promise<number> {
   if (process.stdout.isTTY)
     throw new UpdateError(
       'usage',
       'the archive cannot be written to a terminal: redirect the output (report > report.tar.gz)',
     );
   const plan: string[] = [];
-  const log = new Log((event) => plan.push(formatLine(event)));
+  const log = new Log((event) => plan.push(formatEventLine(event)));
   const context = { ...given, log };
   const { product, stack } = given.options;
   const quiet = { ...given, log: new Log(() => {}) };
   const instance = stack.name === null ? await findInstance(quiet).catch(() => null) : null;
-  await runOnInstance(context, { kind: 'look', onProject: showPlan, onStack: showStackPlan }).catch((error) =>
-    logFailure(error, log, unknownOutcomeFacts),
+  await runInstanceCommand(context, { kind: 'look', onProject: showPlan, onStack: showStackPlan }).catch(
+    (error) => logFailure(error, log, unknownOutcomeFacts),
   );
   const texts = new Map([['versions.txt', await collectReportVersions(context).catch(reasonOf)]]);
-  for (const [name, part] of Object.entries(reportParts)) {
+  for (const [name, part] of Object.entries(reportFileCreators)) {
     const missing = 'not available: no compose project was found (see plan.txt)';
     texts.set(name, instance === null ? missing : await part(context, instance).catch(reasonOf));
   }

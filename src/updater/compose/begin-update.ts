@@ -2,27 +2,27 @@ import type { ComposeModel } from '../../engine/cli/compose.ts';
 import type { ProjectContainers } from '../../engine/containers/project-containers.ts';
 import type { Container } from '../../engine/objects/container.ts';
 import { listDatabaseHosts } from '../data/selection/find-external-databases.ts';
-import { changesTag } from '../plan/release-plan.ts';
-import { requestOf } from '../run/options/update-options.ts';
+import { hasTagChange } from '../plan/release-plan.ts';
+import { deferRejection } from '../run/defer-rejection.ts';
+import { storedRequestOf } from '../run/options/update-options.ts';
 import { readExpectedDigests } from '../run/release/expected-digests.ts';
 import { readRecalls } from '../run/release/recalls.ts';
 import type { RunContext } from '../run/run-context.ts';
-import { startEarly } from '../run/start-early.ts';
-import { countStart, emptyJournal, isPending, Journal, type JournalData } from '../run/state/journal.ts';
-import { recordOf } from '../run/state/rollout.ts';
+import { attemptFieldsOf, emptyJournal, isPending, Journal, type JournalData } from '../run/state/journal.ts';
+import { containerRecordOf } from '../run/state/rollout.ts';
 import { formatRunName } from '../run/state/run-names.ts';
 import { createInterruptionTest } from '../run/state/was-interrupted.ts';
-import { checkHost } from './checks/check-host.ts';
-import { awaitQuietProject } from './concurrent-changes/await-concurrent-compose.ts';
+import { requireRestartableContainers } from './checks/require-restartable-containers.ts';
+import { awaitIdleProject } from './concurrent-changes/await-concurrent-compose.ts';
 import { describeInstallation } from './inspect/describe-installation.ts';
 import { type FoundInstance, requireNoUnrelatedContainers } from './inspect/find-project/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect-installation.ts';
 import { ComposeRun } from './loop/compose-run.ts';
-import { updatesOf } from './plan/plan-update.ts';
+import { listPlannedUpdates } from './plan/plan-update.ts';
 import type { Plan } from './plan/prepared-plan.ts';
 import { makePlan } from './prepare/make-plan.ts';
-import { checkSpace } from './pull/check-space.ts';
-import { EarlyPull } from './pull/early-pull.ts';
+import { BackgroundPull } from './pull/background-pull.ts';
+import { checkDiskSpace } from './pull/check-disk-space.ts';
 import { readPreviousTags } from './pull/local-tags.ts';
 import {
   type LockedInstance,
@@ -40,17 +40,17 @@ export async function beginUpdate(
   soFar: ProjectRunState,
   earlier: JournalData | null,
 ): Promise<ComposeRun> {
-  const found = await awaitQuietProject(context, instance.place.name, earlier);
-  const earlyPull = new EarlyPull(context);
+  const found = await awaitIdleProject(context, instance.place.name, earlier);
+  const earlyPull = new BackgroundPull(context);
   try {
     const before = { ...found, earlier, earlyPull };
-    const { plan, early, checked } = await planRun(context, instance, soFar, before);
+    const { plan, early, checked } = await inspectAndPlan(context, instance, soFar, before);
     if (plan.point !== null && instance.own.restartPolicy === 'no')
       context.log.warn(
         "the updater's container has no restart policy: if the updater crashes after stopping services, they stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
       );
     // A run without tag changes may stop no container. The `pull` step then decides whether to wait for the host check.
-    if (plan.updates.some(changesTag)) await checked;
+    if (plan.updates.some(hasTagChange)) await checked;
     const journal = await beginJournal(context, { instance, lock }, plan, before);
     soFar.journal = journal;
     const preparation = { plan, early, checked, earlyPull, earlier, debris: found.debris };
@@ -62,20 +62,20 @@ export async function beginUpdate(
 }
 
 /** Input of planning: the project's containers, the previous run's journal, and the background pull. */
-interface LookBefore extends ProjectContainers {
+interface PlanningInput extends ProjectContainers {
   earlier: JournalData | null;
-  earlyPull?: EarlyPull;
+  earlyPull?: BackgroundPull;
 }
 
 /**
  * Runs the `inspect` and `plan` phases, the only phases of the `plan` command. The returned promise `checked` is the
  * host check, which must succeed before the first container is stopped.
  */
-export async function planRun(
+export async function inspectAndPlan(
   context: RunContext,
   instance: FoundInstance,
   soFar: ProjectRunState,
-  { containers, leftovers, earlier, earlyPull }: LookBefore,
+  { containers, leftovers, earlier, earlyPull }: PlanningInput,
 ): Promise<{ plan: Plan; early: Promise<ComposeModel | null>; checked: Promise<void> }> {
   requireNoUnrelatedContainers(containers, instance, context.options, earlier);
   const expected = await readExpectedDigests(context.options, instance.platform);
@@ -85,15 +85,15 @@ export async function planRun(
     containers,
     wasInterrupted: createInterruptionTest(earlier, leftovers),
     onRead: (read) => {
-      const updates = updatesOf(read, context.options);
-      fits = startEarly(checkSpace(context, read, updates, expected));
+      const updates = listPlannedUpdates(read, context.options);
+      fits = deferRejection(checkDiskSpace(context, read, updates, expected));
       earlyPull?.begin(read, updates, fits);
     },
   });
   soFar.installation = installation;
   context.log.addMaskRules(() => ({ hosts: listDatabaseHosts(installation.containers) }));
   describeInstallation(installation, context.log);
-  const checked = startEarly(checkHost(context, instance, installation));
+  const checked = deferRejection(requireRestartableContainers(context, instance, installation));
   context.log.enter('plan');
   const { plan, early } = await makePlan(context, instance, { installation, expected, recalls });
   await fits;
@@ -104,7 +104,7 @@ async function beginJournal(
   { engine, options, startedAt }: RunContext,
   { instance: { own }, lock }: LockedInstance,
   { installation, updates, from }: Plan,
-  before: { earlier: JournalData | null; leftovers: readonly Container[]; earlyPull: EarlyPull },
+  before: { earlier: JournalData | null; leftovers: readonly Container[]; earlyPull: BackgroundPull },
 ): Promise<Journal> {
   const { earlier, leftovers, earlyPull } = before;
   const interrupted = createInterruptionTest(earlier, leftovers);
@@ -114,15 +114,15 @@ async function beginJournal(
     ...emptyJournal,
     run: formatRunName(startedAt),
     containerId: own.id,
-    ...(isAgain ? countStart(earlier) : { attempt: 1 }),
+    ...(isAgain ? attemptFieldsOf(earlier) : { attempt: 1 }),
     project: installation.project,
-    ...requestOf(options),
+    ...storedRequestOf(options),
     from,
     tags: await readPreviousTags(
       engine,
       updates.flatMap(({ to }) => (isNew.has(to) ? [] : [to])),
     ),
-    containers: installation.containers.map((container) => recordOf(container, interrupted)),
+    containers: installation.containers.map((container) => containerRecordOf(container, interrupted)),
   });
   await journal.write();
   return journal;

@@ -3,7 +3,7 @@ import type { DataContext, RestorePointLocation } from './data-context.ts';
 import {
   findRestorePoints,
   formatRestorePoint,
-  isUsed,
+  isUsedRestorePoint,
   readRestorePoint,
   removeRestorePointDirectory,
 } from './restore-point.ts';
@@ -20,7 +20,7 @@ export async function discardRestorePoint(
   await removeRestorePointDirectory(place);
 }
 
-interface Discarded {
+interface DiscardResult {
   removed: number;
   /** Restore points that could not be removed. A warning has been logged for each of them. */
   failures: { directory: string; error: UpdateError }[];
@@ -32,11 +32,11 @@ export async function discardRestorePoints(
   directory: string,
   project: Owner,
   which: { except?: readonly string[]; onlyUsed?: boolean } = {},
-): Promise<Discarded> {
+): Promise<DiscardResult> {
   const places = await findRestorePoints(directory, project);
-  const discarded: Discarded = { removed: 0, failures: [] };
+  const discarded: DiscardResult = { removed: 0, failures: [] };
   for (const place of places.filter((each) => !which.except?.includes(each.directory))) {
-    if (which.onlyUsed && !(await isUsed(place))) continue;
+    if (which.onlyUsed && !(await isUsedRestorePoint(place))) continue;
     try {
       const point = await readRestorePoint(place);
       await discardRestorePoint(doors, place);

@@ -6,7 +6,7 @@ import { composeLabels } from '../../engine/objects/labels.ts';
 import type { JournalData } from '../run/state/journal-schema.ts';
 
 /** Current files, containers and images, to be compared with their state after the update. */
-interface Now {
+interface CurrentInstallation {
   files: readonly { path: string; state: FileState }[];
   /** Compose and env files that changed after the update. */
   edited: readonly string[];
@@ -24,7 +24,7 @@ interface Now {
 export function findRollbackObstacles(
   { changeover, blueprints }: JournalData,
   services: readonly string[],
-  now: Now,
+  now: CurrentInstallation,
 ): string[] {
   const lasting = (changeover?.moved ?? []).filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);
   const containersOf = (service: string) => now.containers.filter((each) => serviceOf(each) === service);

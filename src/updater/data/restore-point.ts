@@ -14,7 +14,7 @@ import {
 import { type HostPaths, isWithin } from '../../core/mounts/host-paths.ts';
 import { journalSchema } from '../run/state/journal-schema.ts';
 import { formatRunName, runNamePattern } from '../run/state/run-names.ts';
-import { requireRootOwned, restorePointsPath } from '../run/state/state-directory.ts';
+import { requireRootOwnedPath, restorePointsDirectoryOf } from '../run/state/state-directory.ts';
 import { storedFieldSchemas } from '../run/state/stored-fields.ts';
 import type { RestorePointLocation } from './data-context.ts';
 import { runProgram } from './helper-program/rsync.ts';
@@ -25,7 +25,7 @@ const relative = text.check(z.refine((path) => !/(?:^|\/)\.\.?(?:\/|$)|^\/|\0/.t
 const absolute = like(/^\/(?!.*\/\.{0,2}(?:\/|$))[^\0]+$/s);
 const count = z.int().check(z.nonnegative());
 
-const savedMount = z.strictObject({
+const savedMountSchema = z.strictObject({
   /** First covered service that has this mount. The helper container of this service gets the mount. */
   service: text,
   /** Service and path, for messages: `db:/var/lib/postgresql/data`. */
@@ -47,9 +47,9 @@ const savedMount = z.strictObject({
   /** Whether the copy includes attributes named `user.rsync.%…`; absent in older records, whose copies lack them. */
   hasRsyncAttributes: z.exactOptional(z.boolean()),
 });
-export type SavedMount = z.infer<typeof savedMount>;
+export type SavedMount = z.infer<typeof savedMountSchema>;
 
-const pointSchema = z.strictObject({
+const restorePointRecordSchema = z.strictObject({
   format: z.literal(2),
   /**
    * `update`: the data before an update. `current`: the data that a rollback replaced, saved for manual recovery; no
@@ -72,7 +72,7 @@ const pointSchema = z.strictObject({
   services: list(text),
   /** Services that hold a queue or cache only in memory. They are restarted after a rollback. */
   inMemory: list(text),
-  mounts: list(savedMount),
+  mounts: list(savedMountSchema),
   /** Hash of each mount's copy; null until the hashes have been computed. */
   hashes: z.nullable(list(storedFieldSchemas.hash)),
   /** Image ids of the covered services. Tags protect these images while the restore point exists. */
@@ -89,7 +89,7 @@ const pointSchema = z.strictObject({
 });
 
 /** Record of a restore point. The restore point's directory also contains the copies of the data. */
-export interface SavedRestorePoint extends z.infer<typeof pointSchema> {}
+export interface SavedRestorePoint extends z.infer<typeof restorePointRecordSchema> {}
 
 const recordName = 'point.json';
 /**
@@ -103,12 +103,12 @@ const usedName = 'used';
  * @param restoreDir path inside this container; null for the default
  * @throws UpdateError outside-mounts
  */
-export function findRestorePointsDirectory(
+export function resolveRestorePointsDirectory(
   restoreDir: string | null,
   paths: HostPaths,
   project: { directory: string },
 ): string {
-  if (restoreDir === null) return restorePointsPath(project.directory);
+  if (restoreDir === null) return restorePointsDirectoryOf(project.directory);
   const host = paths.toHost(restoreDir);
   if (host !== null) return host;
   const message = `the directory ${restoreDir} (--restore-dir) is not mounted from the host into this container`;
@@ -124,18 +124,18 @@ export interface RestorePointOwner {
  * Returns the prefix for a project's restore points in this directory: the project's name and a hash of its directory,
  * because several projects may share a restore directory. Empty in the default directory.
  */
-function prefixIn(directory: string, project: RestorePointOwner): string {
-  if (directory === restorePointsPath(project.directory)) return '';
+function restorePointPrefixOf(directory: string, project: RestorePointOwner): string {
+  if (directory === restorePointsDirectoryOf(project.directory)) return '';
   const hash = createHash('sha256').update(project.directory).digest('hex').slice(0, 12);
   return `${project.name}-${hash}-`;
 }
 
-export const restorePointLocation = (
+export const restorePointLocationOf = (
   directory: string,
   project: { directory: string },
 ): RestorePointLocation => ({
   directory,
-  isElsewhere: !isWithin(directory, restorePointsPath(project.directory)),
+  isElsewhere: !isWithin(directory, restorePointsDirectoryOf(project.directory)),
 });
 
 /** Only root can access the new directory. @throws UpdateError save-failed, unexpected-file */
@@ -145,14 +145,14 @@ export async function createRestorePointDirectory(
   at: number,
 ): Promise<RestorePointLocation> {
   try {
-    await mkdir(directory, { mode: 0o700 }).catch(unlessThere);
+    await mkdir(directory, { mode: 0o700 }).catch(ignoreExistingDirectory);
     // If another run has already created this directory in the same second, try the next second.
     for (let second = 0; ; second++) {
-      const name = `${prefixIn(directory, project)}${formatRunName(at + second * 1000)}`;
-      const place = restorePointLocation(join(directory, name), project);
-      const isNew = await mkdir(place.directory, { mode: 0o700 }).then(() => true, unlessThere);
+      const name = `${restorePointPrefixOf(directory, project)}${formatRunName(at + second * 1000)}`;
+      const place = restorePointLocationOf(join(directory, name), project);
+      const isNew = await mkdir(place.directory, { mode: 0o700 }).then(() => true, ignoreExistingDirectory);
       if (!isNew) continue;
-      await refuseForeignPlace(place);
+      await requireRootOwnedLocation(place);
       await diskFileSystem.sync(directory);
       return place;
     }
@@ -163,7 +163,7 @@ export async function createRestorePointDirectory(
   }
 }
 
-function unlessThere(error: NodeJS.ErrnoException): false {
+function ignoreExistingDirectory(error: NodeJS.ErrnoException): false {
   if (error.code !== 'EEXIST') throw error;
   return false;
 }
@@ -186,9 +186,9 @@ export async function writeRestorePoint(
 const checksumOf = (point: unknown): string =>
   createHash('sha256').update(JSON.stringify(point)).digest('hex');
 
-async function refuseForeignPlace({ directory, isElsewhere }: RestorePointLocation): Promise<void> {
-  if (!isElsewhere) await requireRootOwned(dirname(directory));
-  await requireRootOwned(directory);
+async function requireRootOwnedLocation({ directory, isElsewhere }: RestorePointLocation): Promise<void> {
+  if (!isElsewhere) await requireRootOwnedPath(dirname(directory));
+  await requireRootOwnedPath(directory);
 }
 
 /**
@@ -197,14 +197,14 @@ async function refuseForeignPlace({ directory, isElsewhere }: RestorePointLocati
  */
 export async function readRestorePoint(place: RestorePointLocation): Promise<SavedRestorePoint | null> {
   const path = join(place.directory, recordName);
-  const record = await textOf(place, path).catch((cause) => {
+  const record = await readRecordText(place, path).catch((cause) => {
     if (cause instanceof UpdateError) throw cause;
     const message = `${path} cannot be read: ${(cause as Error).message}`;
     throw new UpdateError('restore-point-unreadable', message, { cause });
   });
   if (record === null) return null;
-  const found = intactPoint(record);
-  const { data: point } = pointSchema.safeParse(found);
+  const found = parseIntactRecord(record);
+  const { data: point } = restorePointRecordSchema.safeParse(found);
   if (point) return point;
   if (![undefined, 2].includes(Object(found).format))
     throw new UpdateError(
@@ -218,9 +218,9 @@ export async function readRestorePoint(place: RestorePointLocation): Promise<Sav
   );
 }
 
-async function textOf(place: RestorePointLocation, path: string): Promise<string | null> {
-  await refuseForeignPlace(place);
-  await requireRootOwned(path);
+async function readRecordText(place: RestorePointLocation, path: string): Promise<string | null> {
+  await requireRootOwnedLocation(place);
+  await requireRootOwnedPath(path);
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch((error) => {
     if (isMissingFileError(error)) return null;
     throw error;
@@ -228,7 +228,7 @@ async function textOf(place: RestorePointLocation, path: string): Promise<string
   if (file === null) return null;
   try {
     // Also check the opened file, because another file may have replaced the checked one.
-    await requireRootOwned(path, await file.stat());
+    await requireRootOwnedPath(path, await file.stat());
     return await file.readFile('utf8');
   } finally {
     await file.close();
@@ -236,7 +236,7 @@ async function textOf(place: RestorePointLocation, path: string): Promise<string
 }
 
 /** Parses a record; null if it is not JSON or does not match its checksum. */
-function intactPoint(record: string): unknown {
+function parseIntactRecord(record: string): unknown {
   try {
     const { sha256, point } = JSON.parse(record);
     return sha256 === checksumOf(point) ? point : null;
@@ -246,15 +246,16 @@ function intactPoint(record: string): unknown {
 }
 
 /** Whether the copy of the data is complete. Its hashes may not have been computed yet. */
-export const isComplete = (point: SavedRestorePoint): point is SavedRestorePoint & { at: string } =>
-  point.at !== null;
+export const isCompleteRestorePoint = (
+  point: SavedRestorePoint,
+): point is SavedRestorePoint & { at: string } => point.at !== null;
 
 /** Lists the project's restore points, newest first. Ignores restore points of other projects in the same directory. */
 export async function findRestorePoints(
   directory: string,
   project: RestorePointOwner,
 ): Promise<RestorePointLocation[]> {
-  const prefix = prefixIn(directory, project);
+  const prefix = restorePointPrefixOf(directory, project);
   const names: string[] = await readdir(directory).catch((error) => {
     if (isMissingFileError(error)) return [];
     throw error;
@@ -263,8 +264,8 @@ export async function findRestorePoints(
     .filter((name) => name.startsWith(prefix) && runNamePattern.test(name.slice(prefix.length)))
     .toSorted()
     .toReversed()
-    .map((name) => restorePointLocation(join(directory, name), project));
-  const own = await Promise.all(places.map((place) => isOf(place, project)));
+    .map((name) => restorePointLocationOf(join(directory, name), project));
+  const own = await Promise.all(places.map((place) => isOfProject(place, project)));
   return places.filter((_, at) => own[at]);
 }
 
@@ -272,7 +273,7 @@ export async function findRestorePoints(
  * Compares the project in the record, because two projects may share a compose directory. A restore point whose record
  * is missing or unreadable counts as the project's own.
  */
-async function isOf(place: RestorePointLocation, project: RestorePointOwner): Promise<boolean> {
+async function isOfProject(place: RestorePointLocation, project: RestorePointOwner): Promise<boolean> {
   const point = await readRestorePoint(place).catch(() => null);
   return point === null || (point.project === project.name && point.directory === project.directory);
 }
@@ -287,12 +288,12 @@ export async function removeRestorePointDirectory({ directory }: RestorePointLoc
   throw new UpdateError('write-failed', `${directory} cannot be removed: ${errors.at(-1)}`);
 }
 
-export const markUsed = ({ directory }: RestorePointLocation): Promise<void> =>
+export const markRestorePointUsed = ({ directory }: RestorePointLocation): Promise<void> =>
   replaceFileSafely(diskFileSystem, join(directory, usedName), '', { mode: 0o600 });
-export const isUsed = ({ directory }: RestorePointLocation): Promise<boolean> =>
+export const isUsedRestorePoint = ({ directory }: RestorePointLocation): Promise<boolean> =>
   isExistingPath(join(directory, usedName));
 
-export const loggedFieldsOf = ({ at, version, bytes, downtimeSeconds }: SavedRestorePoint) => ({
+export const restorePointLogFieldsOf = ({ at, version, bytes, downtimeSeconds }: SavedRestorePoint) => ({
   at,
   version,
   bytes,
@@ -300,7 +301,7 @@ export const loggedFieldsOf = ({ at, version, bytes, downtimeSeconds }: SavedRes
 });
 
 /** Returns the directory name of a restore point in lower case, as used in labels and tags. */
-export const restorePointName = ({ directory }: RestorePointLocation): string =>
+export const restorePointNameOf = ({ directory }: RestorePointLocation): string =>
   basename(directory).toLowerCase();
 
 /** Describes a restore point: `the restore point of v1.4.2, saved at 2026-11-21 10:42:15 UTC`. */

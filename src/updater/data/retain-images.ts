@@ -2,7 +2,7 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import { createHelperContainer, removeHelperContainers } from '../../engine/containers/helper-container.ts';
 import { rejectionCodes, tolerateErrors } from '../../engine/http/engine-error.ts';
 import type { RestorePointLocation } from './data-context.ts';
-import { restorePointName } from './restore-point.ts';
+import { restorePointNameOf } from './restore-point.ts';
 
 /**
  * Label of containers that protect the images of a restore point: docker does not prune an image that a container uses,
@@ -10,13 +10,13 @@ import { restorePointName } from './restore-point.ts';
  */
 const holderLabel = 'svc-updater.restore-point';
 
-const ownerOf = (project: string, place: RestorePointLocation): string =>
-  `${project}/${restorePointName(place)}`;
+const retainingLabelValueOf = (project: string, place: RestorePointLocation): string =>
+  `${project}/${restorePointNameOf(place)}`;
 
 /** Returns the label and value of containers that are removed together with a restore point. */
 export const retainingLabelOf = (project: string, place: RestorePointLocation) => ({
   label: holderLabel,
-  madeFor: ownerOf(project, place),
+  madeFor: retainingLabelValueOf(project, place),
 });
 
 /**
@@ -24,8 +24,8 @@ export const retainingLabelOf = (project: string, place: RestorePointLocation) =
  * any image whose own tag has moved to another image.
  */
 export const retainedTagPrefix = 'svc-updater-restore-point:';
-const tagsOf = (project: string, place: RestorePointLocation): string =>
-  `${retainedTagPrefix}${project}-${restorePointName(place).slice(-16)}-`;
+const retainedTagsPrefixOf = (project: string, place: RestorePointLocation): string =>
+  `${retainedTagPrefix}${project}-${restorePointNameOf(place).slice(-16)}-`;
 
 /** Protects images while a rollback may need them. Missing images are ignored, because they are reported elsewhere. */
 export async function retainImages(
@@ -37,11 +37,13 @@ export async function retainImages(
   // Keep existing tags: if such a tag is the last name of its image, removing the tag would remove the image.
   for (const id of new Set(imageIds)) {
     const short = id.replace('sha256:', '').slice(0, 12);
-    await engine.tagImage(id, `${tagsOf(project, place)}${short}`).catch(tolerateErrors('not-found'));
+    await engine
+      .tagImage(id, `${retainedTagsPrefixOf(project, place)}${short}`)
+      .catch(tolerateErrors('not-found'));
   }
-  await removeHelperContainers(engine, ownerOf(project, place), holderLabel);
+  await removeHelperContainers(engine, retainingLabelValueOf(project, place), holderLabel);
   for (const id of new Set(imageIds))
-    await createHelperContainer(engine, id, ownerOf(project, place), { label: holderLabel });
+    await createHelperContainer(engine, id, retainingLabelValueOf(project, place), { label: holderLabel });
 }
 
 export async function removeRetainedImages(
@@ -49,8 +51,8 @@ export async function removeRetainedImages(
   project: string,
   place: RestorePointLocation,
 ): Promise<void> {
-  await removeHelperContainers(engine, ownerOf(project, place), holderLabel);
+  await removeHelperContainers(engine, retainingLabelValueOf(project, place), holderLabel);
   // If the image has another tag, only this tag is removed.
-  for (const tag of await engine.listTags(tagsOf(project, place)))
+  for (const tag of await engine.listTags(retainedTagsPrefixOf(project, place)))
     await engine.removeImage(tag, { keepsParents: true }).catch(tolerateErrors(...rejectionCodes));
 }

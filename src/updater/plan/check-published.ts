@@ -1,10 +1,10 @@
-import { formatTagAdvice, formatTagLocations } from '../../core/compose/pins/pin.ts';
+import { formatManualTagAdvice, formatTagLocations } from '../../core/compose/pins/pin.ts';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import { countVersionNumbers } from '../../core/release/compare-versions.ts';
-import { isNumbered, parsePinTag, suffixOf } from '../../core/release/pin-tag.ts';
+import { isNumberedTag, parsePinTag, tagSuffixOf } from '../../core/release/pin-tag.ts';
 import { listPossibleTags } from '../../core/release/plan-tag-update.ts';
 import { joinWithAnd } from '../run/log/format-values.ts';
-import { changesTag, type ReleasePlan, type ServiceUpdate } from './release-plan.ts';
+import { hasTagChange, type ReleasePlan, type ServiceUpdate } from './release-plan.ts';
 import type { TagLookup } from './tag-lookup.ts';
 
 /**
@@ -12,7 +12,7 @@ import type { TagLookup } from './tag-lookup.ts';
  * target has too few numbers for a pin, the error lists the tags of full versions.
  * @throws UpdateError pin-unsupported, with the available tags
  */
-export async function checkPublished(plan: ReleasePlan, lookUp: TagLookup): Promise<void> {
+export async function checkPublishedTags(plan: ReleasePlan, lookUp: TagLookup): Promise<void> {
   const { release, updates } = plan;
   if (release === null) return;
   // App and worker often have the same image. A missing tag is only reported for the first service.
@@ -21,39 +21,41 @@ export async function checkPublished(plan: ReleasePlan, lookUp: TagLookup): Prom
     const { pin, tag, pull, isShort } = update;
     const { repository } = pin.reference;
     // The pull finds out whether other tags exist, and also these tags if the registry does not respond to the lookup.
-    const mayBeMissing = parsePinTag(tag).kind === 'part' || /\d/.test(suffixOf(pin.tag));
-    const isChecked = changesTag(update) && mayBeMissing && pull;
+    const mayBeMissing = parsePinTag(tag).kind === 'part' || /\d/.test(tagSuffixOf(pin.tag));
+    const isChecked = hasTagChange(update) && mayBeMissing && pull;
     if (!isShort && (!isChecked || (await lookUp(repository, tag)) !== 'none')) continue;
     const forms = listPossibleTags(pin.tag, release).filter((each) => each !== pin.tag.text);
     const digests = await Promise.all(forms.map((each) => lookUp(repository, each)));
     const published = forms.filter((_, at) => digests[at] !== null && digests[at] !== 'none');
-    throw isShort ? unclear(plan, update, release.version, published) : unpublished(plan, update, published);
+    throw isShort
+      ? createUnclearTargetError(plan, update, release.version, published)
+      : createUnpublishedTagError(plan, update, published);
   }
 }
 
 /** @param published tags of the target that the registry has */
-function unpublished(
+function createUnpublishedTagError(
   { to, updates }: ReleasePlan,
   { pin, tag }: ServiceUpdate,
   published: readonly string[],
 ): UpdateError {
   // A tag with fewer numbers than the pin is not suggested, because it may point to a different release.
-  const own = published.find((each) => numbersIn(each) >= numbersIn(pin.tag.text));
-  const pins = updates.filter(changesTag).map((update) => update.pin);
+  const own = published.find((each) => countTagNumbers(each) >= countTagNumbers(pin.tag.text));
+  const pins = updates.filter(hasTagChange).map((update) => update.pin);
   const others = own ? `; ${to} is published as ${joinWithAnd(published)}` : '';
   const advice = own
-    ? `Manually set the tag to ${own} (${formatTagLocations(pins)}), ${formatTagAdvice(pin)}.`
+    ? `Manually set the tag to ${own} (${formatTagLocations(pins)}), ${formatManualTagAdvice(pin)}.`
     : 'Check that the release is published, then run {command} again.';
   const message = `${pin.reference.repository} has no tag ${tag}${others}`;
   return new UpdateError('pin-unsupported', message, { advice });
 }
 
-function numbersIn(text: string): number {
+function countTagNumbers(text: string): number {
   const tag = parsePinTag(text);
-  return isNumbered(tag) ? countVersionNumbers(tag.version) : 0;
+  return isNumberedTag(tag) ? countVersionNumbers(tag.version) : 0;
 }
 
-function unclear(
+function createUnclearTargetError(
   { to }: ReleasePlan,
   { pin }: ServiceUpdate,
   version: string,

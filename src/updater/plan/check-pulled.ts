@@ -1,6 +1,6 @@
 import { parsePinTag } from '../../core/release/pin-tag.ts';
 import type { Image } from '../../engine/objects/container.ts';
-import { checkRecalled, type Recalls } from '../run/release/recalls.ts';
+import { checkForRecall, type Recalls } from '../run/release/recalls.ts';
 import { checkRequiredRelease, type RunningApp } from './check-required-release.ts';
 import { checkStaleTags } from './check-stale-tags.ts';
 import type { ReleasePlan } from './release-plan.ts';
@@ -13,14 +13,14 @@ import type { TagLookup } from './tag-lookup.ts';
  * @param lookUp null to skip the check for stale tags: before a pull, and for images of an archive
  * @throws UpdateError recalled, tag-lags, upgrade-step
  */
-export async function checkPulled(
+export async function checkPulledImages(
   plan: ReleasePlan & { recalls: Recalls | null },
   images: ReadonlyMap<string, Image>,
   { version, running, lookUp }: { version: string | null; running: RunningApp; lookUp: TagLookup | null },
 ): Promise<string[]> {
   const { app, recalls } = plan;
   // The version in a release tag was already checked for a recall before the pull.
-  const recalled = parsePinTag(app.tag).kind === 'release' ? [] : checkRecalled(recalls, version);
+  const recalled = parsePinTag(app.tag).kind === 'release' ? [] : checkForRecall(recalls, version);
   const stale = lookUp === null ? [] : await checkStaleTags(plan, images, lookUp);
   return [...recalled, ...stale, ...checkRequiredRelease(plan, images.get(app.to), running)];
 }

@@ -57,11 +57,11 @@ export function checkRequiredRelease(
       advice: 'The release has an incorrect label. Report this to the publisher.',
     });
   }
-  const advice = adviceTo(plan, step.tag, nextTag(step));
+  const advice = formatUpgradeAdvice(plan, step.tag, nextTag(step));
   throw new UpdateError('upgrade-step', message, { advice, requiredRelease: step.tag });
 }
 
-function adviceTo(
+function formatUpgradeAdvice(
   { app: { pin }, updates, target, to }: ReleasePlan,
   step: string,
   next: TagUpdateResult,

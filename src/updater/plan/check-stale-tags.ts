@@ -1,6 +1,6 @@
 import { formatTagLocations } from '../../core/compose/pins/pin.ts';
 import { UpdateError } from '../../core/errors/update-error.ts';
-import { compareSharedNumbers, countVersionNumbers } from '../../core/release/compare-versions.ts';
+import { compareSharedVersionNumbers, countVersionNumbers } from '../../core/release/compare-versions.ts';
 import { parsePinTag } from '../../core/release/pin-tag.ts';
 import { listCompleteVersionTags } from '../../core/release/plan-tag-update.ts';
 import type { Image } from '../../engine/objects/container.ts';
@@ -11,7 +11,7 @@ import type { TagLookup } from './tag-lookup.ts';
  * Updates with tags that may point to a release other than the target. A worker's tag such as `edge` is not checked,
  * because the worker may have its own versions.
  */
-export const floatingUpdatesOf = ({ release, updates, app }: ReleasePlan): ServiceUpdate[] =>
+export const floatingTagUpdatesOf = ({ release, updates, app }: ReleasePlan): ServiceUpdate[] =>
   release ? updates.filter((update) => mayBeStale(update, app, release.version)) : [];
 
 function mayBeStale(update: ServiceUpdate, app: ServiceUpdate, version: string): boolean {
@@ -43,7 +43,7 @@ export async function checkStaleTags(
   images: ReadonlyMap<string, Image>,
   lookUp: TagLookup,
 ): Promise<string[]> {
-  const updates = floatingUpdatesOf(plan);
+  const updates = floatingTagUpdatesOf(plan);
   // App and worker often have the same image, which is checked only once.
   const byReference = new Map(updates.map((update) => [update.to, update]));
   const findings = await Promise.all(
@@ -68,7 +68,7 @@ async function compareWithTarget(
   const version = labelledVersionOf(update, image);
   if (image === undefined || release === null) return null;
   // A version newer than the target only causes a warning, which is logged at the end of the run.
-  if (version !== null && compareSharedNumbers(version, release.version) >= 0) return null;
+  if (version !== null && compareSharedVersionNumbers(version, release.version) >= 0) return null;
   // The label with the older version may be inherited from the base image. If so, the registry has the same image under
   // a tag of the target.
   const older = version && `${to} points to ${prefix}${version}, not to ${plan.to}`;

@@ -1,16 +1,16 @@
 import type { Pin } from '../../core/compose/pins/pin.ts';
 import {
-  createNewerPinError,
-  createNotPinnedToError,
-  createOtherVariantError,
+  createDowngradeError,
+  createPinMismatchError,
   createUnversionedPinError,
   createUnversionedTargetError,
-  isPinnedTo,
+  createVariantMismatchError,
+  isPinnedToFloatingTag,
 } from '../../core/compose/pins/target-errors.ts';
 import { UpdateError } from '../../core/errors/update-error.ts';
 import type { Product } from '../../core/names/product.ts';
-import { compareSharedNumbers } from '../../core/release/compare-versions.ts';
-import { isNumbered, type PinTag, parseVersionLabel } from '../../core/release/pin-tag.ts';
+import { compareSharedVersionNumbers } from '../../core/release/compare-versions.ts';
+import { isNumberedTag, type PinTag, parseVersionLabel } from '../../core/release/pin-tag.ts';
 import type { TagUpdateResult } from '../../core/release/plan-tag-update.ts';
 import type { PlannedTarget, ReleaseTarget, Target } from '../../core/release/target.ts';
 import type { Image } from '../../engine/objects/container.ts';
@@ -80,7 +80,7 @@ export function planRelease<I extends InstalledRelease>(
   const { runningVersion } = installation;
   const { from } = pinned;
   const prefix = installation.prefix ?? (asked?.kind === 'release' && asked.tag.startsWith('v') ? 'v' : '');
-  const target = plannedTarget(installation, pinned, asked, prefix);
+  const target = planTarget(installation, pinned, asked, prefix);
   const release = target?.kind === 'release' ? target : null;
   const [app, ...workers] = pinned.services.map((each) => planService(each, pinned, target)) as [
     ServiceUpdate,
@@ -89,9 +89,9 @@ export function planRelease<I extends InstalledRelease>(
   const updates = [app, ...workers];
   const to = release ? `${prefix}${release.version}` : (target?.tag ?? app.tag);
   const warnings =
-    asked?.kind === 'word' ? [] : updates.flatMap((update) => keptTagWarning(update, app, target));
+    asked?.kind === 'word' ? [] : updates.flatMap((update) => warnAboutKeptTag(update, app, target));
   // A downgrade is rejected, because migrations only run forward.
-  if (release && runningVersion && compareSharedNumbers(release.version, runningVersion) < 0) {
+  if (release && runningVersion && compareSharedVersionNumbers(release.version, runningVersion) < 0) {
     const message = `${to} is older than the running version ${prefix}${runningVersion}`;
     throw new UpdateError('downgrade', message);
   }
@@ -102,7 +102,7 @@ export function planRelease<I extends InstalledRelease>(
  * Returns the requested target with the prefix of the product's versions. Fails if a release is pinned and no target is
  * requested.
  */
-function plannedTarget(
+function planTarget(
   { product }: InstalledRelease,
   { services, defaultTarget }: PinnedServices,
   asked: Target | null,
@@ -114,13 +114,14 @@ function plannedTarget(
   if (asked?.kind === 'release')
     return { ...asked, tag: `${asked.lead ?? ''}${prefix}${asked.version}${asked.suffix ?? ''}` };
   if (asked?.kind === 'unversioned') throw createUnversionedTargetError(pins, asked.tag);
-  if (asked?.kind === 'word' && !isPinnedTo(app, asked.tag)) throw createNotPinnedToError(app, asked.tag);
+  if (asked?.kind === 'word' && !isPinnedToFloatingTag(app, asked.tag))
+    throw createPinMismatchError(app, asked.tag);
   const pinned = pins.find(({ tag }) => tag.kind === 'release');
   if (pinned?.tag.kind !== 'release') return defaultTarget;
   const message = `${pinned.service} is pinned to ${pinned.tag.text} by ${pinned.place.description}`;
   const advice = `Specify the release with --target ${pinned.tag.prefix}X.Y.Z.`;
   // Only this product has a `canary` tag, which the general advice mentions.
-  throw new UpdateError('no-target', message, isOfProduct(pinned, product) ? {} : { advice });
+  throw new UpdateError('no-target', message, isProductPin(pinned, product) ? {} : { advice });
 }
 
 function planService(
@@ -140,9 +141,9 @@ function planService(
     case 'short':
       return { ...update, isShort: true };
     case 'older':
-      throw createNewerPinError(pin, target);
+      throw createDowngradeError(pin, target);
     case 'variant':
-      throw createOtherVariantError(pin, target);
+      throw createVariantMismatchError(pin, target);
     case 'unversioned':
       throw createUnversionedPinError(
         pin,
@@ -153,7 +154,7 @@ function planService(
 }
 
 /** Warns about a tag that the update neither changes nor compares with the target. The app's tag is always compared. */
-function keptTagWarning(
+function warnAboutKeptTag(
   { service, pin, tag, to }: ServiceUpdate,
   app: ServiceUpdate,
   target: PlannedTarget | null,
@@ -168,11 +169,11 @@ function keptTagWarning(
 }
 
 /** The versions of this updater's product always have the prefix `v`, whatever the image labels contain. */
-export const isOfProduct = ({ reference }: Pick<Pin, 'reference'>, { name }: Product): boolean =>
+export const isProductPin = ({ reference }: Pick<Pin, 'reference'>, { name }: Product): boolean =>
   reference.repository.split('/').at(-1) === name;
 
 /** False for a floating tag: only its image changes. */
-export const changesTag = ({ pin, tag }: ServiceUpdate): boolean => tag !== pin.tag.text;
+export const hasTagChange = ({ pin, tag }: ServiceUpdate): boolean => tag !== pin.tag.text;
 
 /** Version in the label of a pulled image; null if there is no label or the label is not trusted. */
 export const labelledVersionOf = ({ trustsLabel }: ServiceUpdate, image: Image | undefined): string | null =>
@@ -184,7 +185,7 @@ export const labelledVersionOf = ({ trustsLabel }: ServiceUpdate, image: Image |
  */
 export function hasInheritedVersion(tag: PinTag, labels: Readonly<Record<string, string>>): boolean {
   const version = parseVersionLabel(labels[versionLabel]);
-  return isNumbered(tag) && version !== null && compareSharedNumbers(version, tag.version) !== 0;
+  return isNumberedTag(tag) && version !== null && compareSharedVersionNumbers(version, tag.version) !== 0;
 }
 
 /**
@@ -197,7 +198,7 @@ export function requireNoDowngrade(
   pulled: string | null,
   running: string | null,
 ): void {
-  if (!pulled || !running || compareSharedNumbers(pulled, running) >= 0) return;
+  if (!pulled || !running || compareSharedVersionNumbers(pulled, running) >= 0) return;
   const message = `${to} points to ${prefix}${pulled}, which is older than the running version ${prefix}${running}`;
   throw new UpdateError('downgrade', message);
 }

@@ -6,28 +6,28 @@ import { archiveTrailer, createArchiveEntry } from '../../core/files/archive-hea
 import { readTextFile } from '../../core/files/text-file.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import { listProjectContainers } from '../../engine/containers/project-containers.ts';
-import { imageLabelPrefix, toolLabels } from '../../engine/objects/labels.ts';
-import { lastRunningContainerOf } from '../compose/inspect/explain-missing-app.ts';
+import { imageLabelPrefix, internalLabelPrefixes } from '../../engine/objects/labels.ts';
+import { lastRunningContainerOf } from '../compose/inspect/create-missing-app-error.ts';
 import type { FoundInstance } from '../compose/inspect/find-project/find-instance.ts';
 import { parseProjectLabels } from '../compose/inspect/find-project/labelled-project.ts';
-import { linkProjectPaths, viewProject } from '../compose/inspect/project-files/view-project.ts';
-import { readProgramVersions, version } from '../run/environment/program-versions.ts';
-import { maskRulesOfSent } from '../run/log/mask-rules.ts';
+import { linkProjectPaths, readProject } from '../compose/inspect/project-files/read-project.ts';
+import { requireCompatiblePrograms, updaterVersion } from '../run/environment/program-versions.ts';
+import { buildRequestMaskRules } from '../run/log/mask-rules.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { readJournal } from '../run/state/journal.ts';
-import { logFileName, requireOwnEntry, stateDirectoryOf } from '../run/state/state-directory.ts';
+import { logFileName, requireTrustedEntry, stateDirectoryOf } from '../run/state/state-directory.ts';
 import { maskModelValues } from './mask-model-values.ts';
 
-type Part = (context: RunContext, instance: FoundInstance) => Promise<string>;
+type ReportFileCreator = (context: RunContext, instance: FoundInstance) => Promise<string>;
 
 /**
  * Functions that create a report's files, keyed by file name (docs/contract.md 1.12). Each function may fail, and adds
  * its file's secrets to the log's mask rules.
  */
-export const reportParts: Readonly<Record<string, Part>> = {
+export const reportFileCreators: Readonly<Record<string, ReportFileCreator>> = {
   [logFileName]: async (_, { place: { mountedAt } }) => {
-    await requireOwnEntry(mountedAt);
-    await requireOwnEntry(mountedAt, logFileName);
+    await requireTrustedEntry(mountedAt);
+    await requireTrustedEntry(mountedAt, logFileName);
     return (await readTextFile(join(stateDirectoryOf(mountedAt), logFileName))).text;
   },
 
@@ -35,7 +35,7 @@ export const reportParts: Readonly<Record<string, Part>> = {
     const journal = await readJournal(stateDirectoryOf(place.mountedAt));
     if (journal === null) throw new Error('there is no journal');
     if ('unreadable' in journal) throw new Error(`the journal is not valid: ${journal.mistake}`);
-    log.addMaskRules(() => maskRulesOfSent(journal.blueprints.map(({ config }) => ({ body: config }))));
+    log.addMaskRules(() => buildRequestMaskRules(journal.blueprints.map(({ config }) => ({ body: config }))));
     const { format, run, containerId, attempt, project, target, services, from, state, ...rest } = journal;
     const { started, point, leftAlone, tags, files, containers, changeover } = rest;
     const facts = { format, run, containerId, attempt, project, target, services, from, state, started };
@@ -49,13 +49,13 @@ export const reportParts: Readonly<Record<string, Part>> = {
     const project = parseProjectLabels(telling, { place, containers });
     await linkProjectPaths(project, paths, log);
     const about = { containers, services: [] };
-    const { model } = await viewProject(new Compose(engine, project), paths, about, log);
+    const { model } = await readProject(new Compose(engine, project), paths, about, log);
     return JSON.stringify(maskModelValues(model), null, 2);
   },
 
   'labels.txt': async ({ engine, options }, { place }) => {
     const { containers, leftovers } = await listProjectContainers(engine, place.name);
-    const shown = [...toolLabels, imageLabelPrefix, `${options.product.labelPrefix}.`];
+    const shown = [...internalLabelPrefixes, imageLabelPrefix, `${options.product.labelPrefix}.`];
     const labelsOf = (labels: Readonly<Record<string, string>> = {}) =>
       Object.entries(labels).map(
         ([key, value]) => `  ${key}=${shown.some((start) => key.startsWith(start)) ? value : '***'}`,
@@ -87,9 +87,9 @@ export function createReportArchive(texts: ReadonlyMap<string, string>): Buffer 
 /** Contains only versions that can be read without an instance. */
 export async function collectReportVersions({ engine, options }: RunContext): Promise<string> {
   const facts = engine.getFacts();
-  const { cli, compose } = await readProgramVersions(engine, facts);
+  const { cli, compose } = await requireCompatiblePrograms(engine, facts);
   const { version: engineVersion, platform, api } = await facts;
-  const own = `${options.product.name}-updater ${version}\ndocker CLI ${cli}\ncompose ${compose}`;
+  const own = `${options.product.name}-updater ${updaterVersion}\ndocker CLI ${cli}\ncompose ${compose}`;
   const apis = `API ${api?.oldest} to ${api?.newest}`;
   return `${own}\nengine ${engineVersion} (${platform}), ${apis}\nkernel Linux ${release()}`;
 }

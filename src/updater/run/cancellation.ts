@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { Cancelled } from '../../core/cancellation/cancelled.ts';
+import { CancelledError } from '../../core/cancellation/cancelled.ts';
 import type { Log } from './log/run-log.ts';
 
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;
@@ -16,7 +16,7 @@ export class Cancellation {
       process.on(name, () => {
         if (this.#received === null) this.onSignal();
         this.#received ??= name;
-        if (this.#stage === 'open') this.#controller.abort(new Cancelled());
+        if (this.#stage === 'open') this.#controller.abort(new CancelledError());
         if (this.#stage === 'too-late') {
           log.warn(
             `${name} was received too late: containers are already being replaced, so the update continues`,

@@ -12,7 +12,7 @@ type TimedLog = Pick<RunContext, 'log' | 'beganAt'>;
  * @param runs sentence with the running version: `app runs v1.5.0 already`
  * @param to target version of the plan
  */
-export function logUnchanged({ log, beganAt }: TimedLog, runs: string, to: string): RunOutcome {
+export function logUnchangedOutcome({ log, beganAt }: TimedLog, runs: string, to: string): RunOutcome {
   const took = formatSeconds(performance.now() - beganAt);
   return logSuccess(log, 'unchanged', `unchanged: ${runs}; nothing to do (${took})`, { to });
 }
@@ -22,7 +22,7 @@ export function logUnchanged({ log, beganAt }: TimedLog, runs: string, to: strin
  * @param reached new version; for a floating tag, followed by the version label of the image
  * @param next rest of the line: each service's version if needed, and the next action for the user
  */
-export function logUpdated(
+export function logUpdatedOutcome(
   { log, beganAt }: TimedLog,
   facts: { from: string; to: string; images: readonly string[] },
   { reached, next }: { reached: string; next: string },
@@ -35,12 +35,12 @@ export function logUpdated(
   });
 }
 
-export function logPlanned(log: Log, next: string, fields?: LogFields): RunOutcome {
+export function logDryRunResult(log: Log, next: string, fields?: LogFields): RunOutcome {
   log.enter('done');
   const message = `planned: nothing was changed; ${next}`;
   log.info(message, fields);
   return { outcome: 'unchanged', exitCode: exitCodes.unchanged, message };
 }
 
-export const logPlannedUpdate = (log: Log): RunOutcome =>
-  logPlanned(log, 'to update, run the same command without "plan"');
+export const logUpdateDryRunResult = (log: Log): RunOutcome =>
+  logDryRunResult(log, 'to update, run the same command without "plan"');

@@ -20,11 +20,11 @@ export interface RunContext {
 export type EngineContext = Pick<RunContext, 'engine' | 'log'>;
 
 /** Logs an uncaught exception immediately and returns the exit code of the process. */
-export type ReportCrash = (error: unknown) => number;
+export type CrashReporter = (error: unknown) => number;
 
 /** Context of a command until the compose project and its settings file are found. */
-export interface FirstContext extends RunContext {
+export interface InitialRunContext extends RunContext {
   line: CommandLine;
   /** Replaces the report of an uncaught exception with a more specific report. */
-  onCrash(report: ReportCrash): void;
+  onCrash(report: CrashReporter): void;
 }

@@ -4,7 +4,7 @@ import type { Log } from './log/run-log.ts';
 import type { RunOutcome } from './log/run-outcome.ts';
 import type { EngineContext } from './run-context.ts';
 
-export type Goal = 'update' | 'rollback';
+export type RunGoal = 'update' | 'rollback';
 
 /** The goal is reached. */
 interface Done {
@@ -20,18 +20,18 @@ interface Blocked {
 export type NextStep<Step> = Step | Done | Blocked;
 
 /** The operations of a run that differ between a compose project and a stack (docs/design.md, "The loop"). */
-export interface Driver<View, Step extends { kind: string }> {
+export interface RunDriver<View, Step extends { kind: string }> {
   /** Inspects only the part of the current state that is relevant to the goal. */
-  look(goal: Goal): Promise<View>;
+  look(goal: RunGoal): Promise<View>;
   /** Must depend only on the view and the goal. */
-  next(view: View, goal: Goal): NextStep<Step>;
+  next(view: View, goal: RunGoal): NextStep<Step>;
   /** Before changing anything, the step must write to the journal the data that a later run needs. */
   execute(step: Step, view: View): Promise<void>;
   /** The signal that aborts waits in the current state of the run (docs/contract.md 5.13, 5.14). */
-  signalFor(goal: Goal): AbortSignal;
+  signalFor(goal: RunGoal): AbortSignal;
 }
 
-export interface DrivenRun<View, Step extends { kind: string }> extends Driver<View, Step> {
+export interface DrivenRun<View, Step extends { kind: string }> extends RunDriver<View, Step> {
   /**
    * Switches to a rollback after an error, including when the run is resumed after a kill. Returns a function that
    * creates the error to throw after the rollback.
@@ -43,7 +43,7 @@ export interface DrivenRun<View, Step extends { kind: string }> extends Driver<V
 }
 
 /** Thrown by an operation that may succeed if it is retried. */
-export class TryAgain extends Error {
+export class RetryableError extends Error {
   /** Name of the operation, by which its tries are counted. */
   readonly what: string;
   /** Error to throw after the last try. */
@@ -68,25 +68,25 @@ export class TryAgain extends Error {
 const pauseMs = 500;
 
 /** Publishes each step before its execution, so that tests can interrupt the run there. */
-const told = channel('svc-updater.step');
+const stepChannel = channel('svc-updater.step');
 let current: string | null = null;
 
 /** Name of the step that was started last, such as `verify`; null before the first step. */
-export const currentStep = (): string | null => current;
+export const getCurrentStepName = (): string | null => current;
 
 export async function runSteps<View, Step extends { kind: string }>(
-  driver: Driver<View, Step>,
-  goal: Goal,
+  driver: RunDriver<View, Step>,
+  goal: RunGoal,
   log: Log,
 ): Promise<void> {
-  const patience = patienceOf(log, () => driver.signalFor(goal));
+  const patience = createRetryHandler(log, () => driver.signalFor(goal));
   for (;;) {
     const view = await driver.look(goal);
     const step = driver.next(view, goal);
     if (isDone(step)) return;
     if (isBlocked(step)) throw step.why;
     current = step.kind;
-    told.publish({ goal, kind: step.kind });
+    stepChannel.publish({ goal, kind: step.kind });
     await driver.execute(step, view).catch(patience);
   }
 }
@@ -95,7 +95,7 @@ export async function runSteps<View, Step extends { kind: string }>(
  * Updates to the new version. If the update fails, rolls back.
  * @throws the final error of the run, after the rollback
  */
-export async function runToGoal<View, Step extends { kind: string }>(
+export async function updateOrRollBack<View, Step extends { kind: string }>(
   run: DrivenRun<View, Step>,
   log: Log,
 ): Promise<RunOutcome> {
@@ -122,7 +122,7 @@ export async function rollBack<View, Step extends { kind: string }>(
 
 /** Retries work that is not a step of the loop. */
 export async function retryUntilDone<T>({ engine, log }: EngineContext, work: () => Promise<T>): Promise<T> {
-  const patience = patienceOf(log, () => engine.aborted);
+  const patience = createRetryHandler(log, () => engine.aborted);
   for (;;) {
     const result = await work().then(
       (value) => ({ value }),
@@ -136,10 +136,10 @@ export async function retryUntilDone<T>({ engine, log }: EngineContext, work: ()
  * Creates an error handler that waits before each retry, longer each time.
  * @throws the failure after the last try
  */
-function patienceOf(log: Log, signalNow: () => AbortSignal): (error: unknown) => Promise<void> {
+function createRetryHandler(log: Log, signalNow: () => AbortSignal): (error: unknown) => Promise<void> {
   const counts = new Map<string, number>();
   return async (error) => {
-    if (!(error instanceof TryAgain)) throw error;
+    if (!(error instanceof RetryableError)) throw error;
     const { what, failure, sentence, tries } = error;
     const count = (counts.get(what) ?? 0) + 1;
     counts.set(what, count);

@@ -1,9 +1,9 @@
 import type { Log } from './log/run-log.ts';
 import type { RunOutcome } from './log/run-outcome.ts';
-import { type DrivenRun, runToGoal } from './run-steps.ts';
+import { type DrivenRun, updateOrRollBack } from './run-steps.ts';
 
 /** Result of recovering an unfinished previous run. */
-export type PreviousRun<Left, R> =
+export type RecoveryResult<Left, R> =
   /** Nothing is left to recover. `left` is the state in the previous journal. */
   | { kind: 'settled'; left: Left }
   /** The previous update must be resumed. */
@@ -11,18 +11,18 @@ export type PreviousRun<Left, R> =
   /** The recovery has produced the outcome of this run. */
   | { kind: 'ended'; ending: RunOutcome };
 
-export interface UpdateSite<Left, View, Step extends { kind: string }> {
-  settle(): Promise<PreviousRun<Left, DrivenRun<View, Step>>>;
+export interface UpdatableInstance<Left, View, Step extends { kind: string }> {
+  settle(): Promise<RecoveryResult<Left, DrivenRun<View, Step>>>;
   /** Inspects the instance, plans the update and starts the journal. Returns an outcome if nothing must be updated. */
   begin(left: Left): Promise<DrivenRun<View, Step> | RunOutcome>;
 }
 
 export async function runUpdate<Left, View, Step extends { kind: string }>(
-  site: UpdateSite<Left, View, Step>,
+  site: UpdatableInstance<Left, View, Step>,
   log: Log,
 ): Promise<RunOutcome> {
   const earlier = await site.settle();
   if (earlier.kind === 'ended') return earlier.ending;
   const run = earlier.kind === 'resume' ? earlier.run : await site.begin(earlier.left);
-  return 'outcome' in run ? run : runToGoal(run, log);
+  return 'outcome' in run ? run : updateOrRollBack(run, log);
 }

@@ -4,35 +4,35 @@ import { UpdateError } from '../../core/errors/update-error.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { swarmLabels } from '../../engine/objects/labels.ts';
 import { listServices, readSwarmMembership, removeConfig } from '../../engine/swarm/swarm-requests.ts';
-import { logUnchanged } from '../run/last-lines.ts';
+import { logUnchangedOutcome } from '../run/last-lines.ts';
 import { unknownOutcomeFacts } from '../run/log/outcome-details.ts';
 import type { RunOutcome } from '../run/log/run-outcome.ts';
-import { requestOf } from '../run/options/update-options.ts';
-import type { FirstContext, RunContext } from '../run/run-context.ts';
-import { runToEnd } from '../run/run-to-outcome.ts';
+import { storedRequestOf } from '../run/options/update-options.ts';
+import { runAndLogOutcome } from '../run/run-and-log-outcome.ts';
+import type { InitialRunContext, RunContext } from '../run/run-context.ts';
 import { runUpdate } from '../run/run-update.ts';
 import { formatRunName } from '../run/state/run-names.ts';
-import { isUpToDate } from './plan/is-up-to-date.ts';
+import { isStackUpToDate } from './plan/is-stack-up-to-date.ts';
 import { planServiceUpdates } from './plan/plan-service-updates.ts';
-import { planStack } from './plan/plan-stack.ts';
-import { type RecordData, StackRecord } from './record/stack-record.ts';
-import { recoverStack, type StackRunState, type StackStart } from './recover-stack.ts';
+import { planStackUpdate } from './plan/plan-stack.ts';
+import { StackRecord, type StackRecordData } from './record/stack-record.ts';
+import { recoverStackRun, type StackRunState, type StackUpdateStart } from './recover-stack.ts';
 import { formatServiceVersions } from './rollout/finish-updated-stack.ts';
 import { StackRun } from './rollout/stack-run.ts';
-import { hashesOf } from './rollout/write-stack-files.ts';
-import { checkServices, listStacksWithApp } from './services/choose-stack.ts';
+import { fileHashesOf } from './rollout/write-stack-files.ts';
+import { listStacksWithApp, requireUpdatableServices } from './services/choose-stack.ts';
 
 export { showStackPlan } from './show-stack-plan.ts';
 
 /** Returns the exit code. The last log line and the record report the same outcome. */
-export async function updateStack(given: FirstContext): Promise<number> {
+export async function updateStack(given: InitialRunContext): Promise<number> {
   const { options, engine, log } = given;
   const facts = { ...unknownOutcomeFacts, product: options.product };
   const soFar: StackRunState = { found: null, facts, record: null, run: null };
-  return runToEnd(given, {
+  return runAndLogOutcome(given, {
     work: () =>
       runUpdate(
-        { settle: () => recoverStack(given, soFar), begin: (start) => beginStack(start, soFar) },
+        { settle: () => recoverStackRun(given, soFar), begin: (start) => beginStack(start, soFar) },
         log,
       ),
     facts: () => ({ ...soFar.facts, touched: soFar.run?.isReplacing ?? false }),
@@ -44,35 +44,35 @@ export async function updateStack(given: FirstContext): Promise<number> {
 
 /** Plans the update and creates its record. If there is nothing to update, returns the outcome instead of a run. */
 async function beginStack(
-  { found, ended, inherits }: StackStart,
+  { found, ended, inherits }: StackUpdateStart,
   soFar: StackRunState,
 ): Promise<StackRun | RunOutcome> {
   const { context, chosen, who } = found;
   const { engine, log, options } = context;
-  checkServices(chosen, found, { isOurs: inherits === 'halfway' });
+  requireUpdatableServices(chosen, found, { isOurs: inherits === 'halfway' });
   log.enter('plan');
   const plan = planServiceUpdates(chosen, found.tasks, options);
   const { from, to } = plan;
   soFar.facts = { ...soFar.facts, version: from };
-  const planned = await planStack(found, ended, { plan, inherits });
+  const planned = await planStackUpdate(found, ended, { plan, inherits });
   const { stopFirst, moves, files } = planned;
   for (const warning of planned.warnings) log.warn(warning);
-  if (await isUpToDate(found, planned)) {
+  if (await isStackUpToDate(found, planned)) {
     // Nothing is left to recover from an interrupted run, so its record is removed.
     if (ended !== null && ended.labels.state.at !== 'ended') await removeConfig(engine, ended.config);
-    return logUnchanged(context, formatServiceVersions({ stack: chosen.name, to, moves }), to);
+    return logUnchangedOutcome(context, formatServiceVersions({ stack: chosen.name, to, moves }), to);
   }
-  const data: RecordData = {
+  const data: StackRecordData = {
     format: 2,
     run: formatRunName(context.startedAt),
     stack: chosen.name,
-    target: requestOf(options).target,
+    target: storedRequestOf(options).target,
     from,
     to,
     stopFirst,
     moves,
     tasks: found.tasks.map(({ id }) => id),
-    files: files === null ? [] : hashesOf(files.draft),
+    files: files === null ? [] : fileHashesOf(files.draft),
   };
   soFar.record?.release();
   soFar.record = await StackRecord.make(engine, data, who, ended);
@@ -97,7 +97,7 @@ async function close(engine: Engine, { found, record }: StackRunState, ending: R
  * Checks whether to update a stack instead of a compose project. Queries the engine only if no project was found.
  * @param error error from the search for a compose project
  */
-export async function isStackInstead({ engine, options }: RunContext, error: unknown): Promise<boolean> {
+export async function shouldUpdateStack({ engine, options }: RunContext, error: unknown): Promise<boolean> {
   const isNone = error instanceof UpdateError && ['not-compose', 'not-mounted'].includes(error.code);
   if (!isNone || options.project !== null || options.container !== null) return false;
   try {

@@ -1,17 +1,23 @@
 import { isUp } from '../../engine/objects/container.ts';
 import type { OutcomeFacts } from '../run/log/outcome-details.ts';
 import { logLastLine } from '../run/log/run-outcome.ts';
-import type { FirstContext, RunContext } from '../run/run-context.ts';
+import type { InitialRunContext, RunContext } from '../run/run-context.ts';
 import { runSteps } from '../run/run-steps.ts';
-import type { PreviousRun } from '../run/run-update.ts';
-import { endingOfState, openOf } from '../run/state/run-state.ts';
-import { type FoundStack, inspectStack, observeStack } from './plan/inspect-stack.ts';
+import type { RecoveryResult } from '../run/run-update.ts';
+import { openStateOf, runOutcomeOf } from '../run/state/run-state.ts';
+import { type FoundStack, fetchStackState, inspectStack } from './plan/inspect-stack.ts';
 import { removePullServices } from './pull/pull-stack.ts';
-import { type Inheritance, inheritanceOf, planStackRecovery } from './record/plan-stack-recovery.ts';
-import { awaitLeaseEnd, type FoundRecord, phaseOf, readRecord, StackRecord } from './record/stack-record.ts';
+import { type InheritedSpecs, inheritedSpecsOf, planStackRecovery } from './record/plan-stack-recovery.ts';
+import {
+  awaitInactiveHolder,
+  type FoundStackRecord,
+  readStackRecord,
+  recordedPhaseOf,
+  StackRecord,
+} from './record/stack-record.ts';
 import { StackRun } from './rollout/stack-run.ts';
 import { restoreStackFiles } from './rollout/write-stack-files.ts';
-import { maskRulesOfUpdates } from './services/service-mask-rules.ts';
+import { serviceUpdateMaskRulesOf } from './services/service-mask-rules.ts';
 
 /** State of a run so far, for its last log line and its cleanup. */
 export interface StackRunState {
@@ -23,33 +29,33 @@ export interface StackRunState {
   run: StackRun | null;
 }
 
-export interface StackStart {
+export interface StackUpdateStart {
   found: FoundStack;
   /** Record of the previous run, which this run's record replaces. */
-  ended: FoundRecord | null;
-  inherits: Inheritance;
+  ended: FoundStackRecord | null;
+  inherits: InheritedSpecs;
 }
 
 /** Finds the stack, and resumes or undoes the previous run if necessary. */
-export async function recoverStack(
-  given: FirstContext,
+export async function recoverStackRun(
+  given: InitialRunContext,
   soFar: StackRunState,
-): Promise<PreviousRun<StackStart, StackRun>> {
+): Promise<RecoveryResult<StackUpdateStart, StackRun>> {
   const first = await inspectStack(given);
   soFar.found = first;
   const { context, who, directory } = first;
   const { engine, log, cancellation, options } = context;
-  const ended = await endedOrDead(context, first, await readRecord(engine, first.chosen.name));
-  const found = { ...first, ...(await observeStack(context)) };
+  const ended = await awaitPreviousRun(context, first, await readStackRecord(engine, first.chosen.name));
+  const found = { ...first, ...(await fetchStackState(context)) };
   const { chosen } = found;
   soFar.facts = { ...soFar.facts, services: [chosen.app, ...chosen.workers].map(({ name }) => name) };
-  const settled = (left: Partial<StackStart> = {}) =>
+  const settled = (left: Partial<StackUpdateStart> = {}) =>
     ({ kind: 'settled', left: { found, ended, inherits: 'nothing', ...left } }) as const;
   const step = planStackRecovery(ended, { holder: who.holder, services: chosen.services }, options);
   if (ended === null || step.kind === 'none') return settled();
   const { data, labels } = ended;
-  log.addMaskRules(() => maskRulesOfUpdates(data.moves));
-  const story = storyOf(ended);
+  log.addMaskRules(() => serviceUpdateMaskRulesOf(data.moves));
+  const story = describePreviousRun(ended);
   switch (step.kind) {
     case 'repeat':
       return { kind: 'ended', ending: logLastLine({ ...step.ending, exitCode: 0 }, log) };
@@ -86,18 +92,18 @@ export async function recoverStack(
       // Keeps the previous run's record until this run replaces it. If this run is killed before that, the next run
       // sees that the rollback is complete.
       return settled({
-        found: { ...found, ...(await observeStack(context)) },
-        ended: await readRecord(engine, data.stack),
-        inherits: inheritanceOf(data),
+        found: { ...found, ...(await fetchStackState(context)) },
+        ended: await readStackRecord(engine, data.stack),
+        inherits: inheritedSpecsOf(data),
       });
     }
   }
 }
 
-function storyOf({ data, labels }: FoundRecord): string {
+function describePreviousRun({ data, labels }: FoundStackRecord): string {
   const name = `the run ${data.run} (${data.from} → ${data.to})`;
-  const ending = endingOfState(labels.state);
-  const during = openOf(labels.state) === null ? '' : ` during the ${phaseOf(labels)} phase`;
+  const ending = runOutcomeOf(labels.state);
+  const during = openStateOf(labels.state) === null ? '' : ` during the ${recordedPhaseOf(labels)} phase`;
   return ending
     ? `${name} ended with the outcome ${ending.outcome}${during}`
     : `${name} was interrupted${during}`;
@@ -107,11 +113,11 @@ function storyOf({ data, labels }: FoundRecord): string {
  * Returns the previous run's record once that run has ended or is considered dead; null if there is no record.
  * @throws UpdateError update-running, stack-busy
  */
-async function endedOrDead(
+async function awaitPreviousRun(
   { engine, log }: RunContext,
   { who }: FoundStack,
-  found: FoundRecord | null,
-): Promise<FoundRecord | null> {
+  found: FoundStackRecord | null,
+): Promise<FoundStackRecord | null> {
   if (found === null) return found;
   const { state, run, holder, container, node } = found.labels;
   if (state.at === 'ended' || holder === who.holder || container === who.container) return found;
@@ -121,5 +127,5 @@ async function endedOrDead(
     if (!other || !isUp(other)) return found;
   }
   log.info(`the run ${run} has locked the stack; waiting up to 45 s to see whether it is still active`);
-  return awaitLeaseEnd(engine, found);
+  return awaitInactiveHolder(engine, found);
 }

@@ -1,55 +1,55 @@
 import { relative } from 'node:path';
-import { logPlannedUpdate } from '../run/last-lines.ts';
+import { logUpdateDryRunResult } from '../run/last-lines.ts';
 import { formatFileDifference } from '../run/log/difference.ts';
 import { joinWithAnd } from '../run/log/format-values.ts';
-import type { FirstContext } from '../run/run-context.ts';
+import type { InitialRunContext } from '../run/run-context.ts';
 import { inspectStack } from './plan/inspect-stack.ts';
 import { planServiceUpdates } from './plan/plan-service-updates.ts';
-import { describeServiceUpdate, planStack } from './plan/plan-stack.ts';
+import { describeServiceUpdate, planStackUpdate } from './plan/plan-stack.ts';
 import { planStackRecovery } from './record/plan-stack-recovery.ts';
-import { phaseOf, readRecord } from './record/stack-record.ts';
-import { checkServices, nodesFor } from './services/choose-stack.ts';
-import { findOverriddenSettings, isActive, isSideBySide } from './services/specs.ts';
+import { readStackRecord, recordedPhaseOf } from './record/stack-record.ts';
+import { listEligibleNodes, requireUpdatableServices } from './services/choose-stack.ts';
+import { describeOverriddenSettings, hasOverlappingTasks, isActiveNode } from './services/specs.ts';
 
 /**
  * Logs the changes that `update` would make, and returns the exit code. Changes nothing, pulls no images and takes no
  * lock.
  */
-export async function showStackPlan(given: FirstContext): Promise<number> {
+export async function showStackPlan(given: InitialRunContext): Promise<number> {
   const found = await inspectStack(given);
   const { context, chosen, nodes } = found;
   const { log, engine } = context;
-  const earlier = await readRecord(engine, chosen.name);
+  const earlier = await readStackRecord(engine, chosen.name);
   const isOpen = earlier !== null && earlier.labels.state.at !== 'ended';
   if (isOpen)
     log.warn(
-      `the run ${earlier.data.run} is in progress or was interrupted during the ${phaseOf(earlier.labels)} phase; the next update resumes or undoes it first`,
+      `the run ${earlier.data.run} is in progress or was interrupted during the ${recordedPhaseOf(earlier.labels)} phase; the next update resumes or undoes it first`,
     );
-  checkServices(chosen, found, { isOurs: isOpen });
+  requireUpdatableServices(chosen, found, { isOurs: isOpen });
   log.enter('plan');
   const own = { holder: found.who.holder, services: chosen.services };
   const step = planStackRecovery(earlier, own, context.options);
   const inherits = 'inherits' in step ? step.inherits : 'nothing';
   const plan = planServiceUpdates(chosen, found.tasks, context.options);
   const { from, to } = plan;
-  const { stopFirst, moves, files, warnings } = await planStack(found, earlier, { plan, inherits });
+  const { stopFirst, moves, files, warnings } = await planStackUpdate(found, earlier, { plan, inherits });
   log.info(`${from} → ${to}`);
   for (const move of moves) {
     log.info(describeServiceUpdate(chosen.name, move));
-    const aside = findOverriddenSettings(move.wanted);
+    const aside = describeOverriddenSettings(move.wanted);
     if (aside.length > 0)
       log.info(
         `while ${move.name} is being updated, ${joinWithAnd(aside)}; the original settings will be restored afterwards`,
       );
-    const together = move.role === 'app' && isSideBySide(move.wanted) && !stopFirst;
+    const together = move.role === 'app' && hasOverlappingTasks(move.wanted) && !stopFirst;
     if (together)
       log.info(
         `old and new tasks of ${move.name} will briefly run at the same time; use --stop-first to prevent this`,
       );
   }
-  const may = nodesFor(chosen, nodes);
+  const may = listEligibleNodes(chosen, nodes);
   log.info(
-    `images are pulled on ${joinWithAnd(may.filter(isActive).map(({ name }) => name))} before services are changed`,
+    `images are pulled on ${joinWithAnd(may.filter(isActiveNode).map(({ name }) => name))} before services are changed`,
   );
   if (files !== null) {
     const { directory, draft } = files;
@@ -59,5 +59,5 @@ export async function showStackPlan(given: FirstContext): Promise<number> {
     if (draft.changes.length === 0) log.info('no file changes');
   }
   for (const warning of warnings) log.warn(warning);
-  return logPlannedUpdate(log).exitCode;
+  return logUpdateDryRunResult(log).exitCode;
 }

@@ -3,7 +3,7 @@ import { flattenChildren, type VNode, type VNodeChild } from './vnode.ts';
 const svgTags = new Set(['svg', 'path', 'circle']);
 
 /** The VNode from which each DOM node was last drawn. */
-const made = new WeakMap<Node, VNode>();
+const drawnVNodes = new WeakMap<Node, VNode>();
 
 /**
  * Reuses the nodes that match the new description. They keep their focus, selection and scroll position, nothing
@@ -13,9 +13,9 @@ export function patchChildren(parent: Node, children: readonly VNodeChild[]): vo
   const wanted = flattenChildren(children);
   const old = new Set<Node>(parent.childNodes);
   const nodes = wanted.map((child) => {
-    const kept = [...old].find((node) => fits(node, child));
+    const kept = [...old].find((node) => isReusableNode(node, child));
     if (kept) old.delete(kept);
-    return kept ?? create(child);
+    return kept ?? createNode(child);
   });
   for (const node of old) parent.removeChild(node);
   let place = parent.firstChild;
@@ -25,26 +25,26 @@ export function patchChildren(parent: Node, children: readonly VNodeChild[]): vo
     const child = wanted[index];
     if (typeof child === 'string') {
       if (node.nodeValue !== child) node.nodeValue = child;
-    } else if (child) dress(node as Element, child);
+    } else if (child) patchElement(node as Element, child);
   }
 }
 
-function fits(node: Node, child: VNode | string): boolean {
+function isReusableNode(node: Node, child: VNode | string): boolean {
   if (typeof child === 'string') return node.nodeType === Node.TEXT_NODE;
-  const before = made.get(node);
+  const before = drawnVNodes.get(node);
   return before?.tag === child.tag && before.key === child.key;
 }
 
-function create(child: VNode | string): Node {
+function createNode(child: VNode | string): Node {
   if (typeof child === 'string') return document.createTextNode(child);
   return svgTags.has(child.tag)
     ? document.createElementNS('http://www.w3.org/2000/svg', child.tag)
     : document.createElement(child.tag);
 }
 
-function dress(element: Element, wanted: VNode): void {
-  const before = made.get(element)?.attributes ?? {};
-  made.set(element, wanted);
+function patchElement(element: Element, wanted: VNode): void {
+  const before = drawnVNodes.get(element)?.attributes ?? {};
+  drawnVNodes.set(element, wanted);
   for (const name of Object.keys({ ...before, ...wanted.attributes })) {
     const value = wanted.attributes[name] ?? false;
     const text = value === true ? '' : String(value);

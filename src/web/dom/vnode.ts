@@ -1,5 +1,5 @@
-type Value = string | number | boolean | null | undefined | ((event: Event) => void);
-type Attributes = Readonly<Record<string, Value>>;
+type AttributeValue = string | number | boolean | null | undefined | ((event: Event) => void);
+type Attributes = Readonly<Record<string, AttributeValue>>;
 
 export interface VNode {
   tag: string;

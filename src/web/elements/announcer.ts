@@ -1,14 +1,14 @@
 /** Delay in ms of a polite announcement. A newer announcement within this time replaces it. */
-const gathered = 2_000;
+const announcementDelayMs = 2_000;
 
 /**
  * Announces the state of a dialog to screen readers (docs/contract.md 10.8). Of several announcements within two
  * seconds, only the last is made; urgent announcements are made immediately. The live regions are inside the dialog,
  * because everything outside of it is inert.
  */
-export class Announcer {
-  readonly polite = region('status', 'polite');
-  readonly urgent = region('alert', 'assertive');
+export class ScreenReaderAnnouncer {
+  readonly polite = createLiveRegion('status', 'polite');
+  readonly urgent = createLiveRegion('alert', 'assertive');
   #said = '';
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -21,7 +21,7 @@ export class Announcer {
       this.urgent.textContent = '';
       this.#timer = setTimeout(() => {
         this.polite.textContent = text;
-      }, gathered);
+      }, announcementDelayMs);
     }
   }
 
@@ -34,7 +34,7 @@ export class Announcer {
   }
 }
 
-function region(role: string, ariaLive: string): HTMLElement {
+function createLiveRegion(role: string, ariaLive: string): HTMLElement {
   const hidden = { className: 'hidden', role, ariaLive, ariaAtomic: 'true' };
   return Object.assign(document.createElement('div'), hidden);
 }

@@ -1,5 +1,5 @@
 import type { ButtonRequest, Presentation } from '../../presentation/presentation-parts.ts';
-import type { UpdateOrderBody } from '../../wire/api-client/update-api-client.ts';
+import type { UpdateRequestBody } from '../../wire/api-client/update-api-client.ts';
 import { findMissingSettings } from '../../wire/derived/missing-settings.ts';
 import type { Run } from '../../wire/status.ts';
 import { copyText } from '../dom/copy-text.ts';
@@ -9,16 +9,16 @@ import type { PageState } from '../model/page-state.ts';
 import { formatRunReport } from '../model/run-report.ts';
 import { findPendingStep, findReloadRunId, findRunInProgress, isRollbackRun } from '../model/selectors.ts';
 import { storeReloadHandover } from '../model/storage.ts';
-import { texts } from '../texts.ts';
-import type { DialogContext, LocalState } from '../views/components.ts';
+import { getTexts } from '../texts.ts';
+import type { DialogContext, DialogState } from '../views/components.ts';
 import { applyConfirmation, renderDialogContent } from '../views/dialog-content.ts';
 import { renderHistorySection } from '../views/history-section.ts';
-import { Announcer } from './announcer.ts';
+import { ScreenReaderAnnouncer } from './announcer.ts';
 import { dialogStyleSheet } from './styles.ts';
 import { endpointsPathOf, UpdateElement } from './update-element.ts';
 
 /** Time in ms that the user has to read the result before the page reloads. */
-const reading = 2_000;
+const reloadDelayMs = 2_000;
 
 /**
  * `<svc-update-dialog>`: starts an update and shows its progress. The notice opens the dialog with `open()`. The
@@ -26,10 +26,10 @@ const reading = 2_000;
  */
 export class SvcUpdateDialog extends UpdateElement {
   readonly #dialog = document.createElement('dialog');
-  readonly #announcer = new Announcer();
+  readonly #announcer = new ScreenReaderAnnouncer();
   readonly #content = document.createElement('div');
   #opener: HTMLElement | null = null;
-  #local: LocalState = {};
+  #local: DialogState = {};
   #key = '';
   #timer: ReturnType<typeof setTimeout> | undefined;
   #reloadTimer: ReturnType<typeof setTimeout> | undefined;
@@ -120,7 +120,7 @@ export class SvcUpdateDialog extends UpdateElement {
     const shown = applyConfirmation(presentation, context);
     const { heading, announcement = heading, isUrgent = false } = shown;
     patchChildren(this.#content, [
-      renderDialogContent(shown, { closing: closingLabel(state), close: () => this.close() }, context),
+      renderDialogContent(shown, { closing: closeLabelOf(state), close: () => this.close() }, context),
       renderHistorySection(state, context),
     ]);
     this.#key = key;
@@ -152,7 +152,7 @@ export class SvcUpdateDialog extends UpdateElement {
     if (reportedRun && this.#isFirst(`lines ${reportedRun.id}`)) void store.lines.of(reportedRun.id);
     const run = findReloadRunId(store.state);
     if (run !== null && this.#isFirst(`reload ${run}`))
-      this.#reloadTimer = setTimeout(() => this.#reload(run), reading);
+      this.#reloadTimer = setTimeout(() => this.#reload(run), reloadDelayMs);
   }
 
   #isFirst(what: string): boolean {
@@ -171,7 +171,7 @@ export class SvcUpdateDialog extends UpdateElement {
     } else this.#set({ isReloadPrevented: true });
   }
 
-  #set(change: LocalState): void {
+  #set(change: DialogState): void {
     this.#local = { ...this.#local, ...change };
     this.draw();
   }
@@ -229,7 +229,7 @@ export class SvcUpdateDialog extends UpdateElement {
   }
 
   /** Starts an update if all required new settings have a value. */
-  #start(order: UpdateOrderBody): void {
+  #start(order: UpdateRequestBody): void {
     const { values } = this.#local;
     const listed = this.store.state.status?.next?.settings ?? [];
     const [lacking] = findMissingSettings(listed, values);
@@ -260,8 +260,8 @@ export class SvcUpdateDialog extends UpdateElement {
   }
 }
 
-function closingLabel(state: PageState): string {
-  const t = texts();
+function closeLabelOf(state: PageState): string {
+  const t = getTexts();
   if (!state.isUpdating && !findPendingStep(state)) return t.close;
   return isRollbackRun(findRunInProgress(state)) ? t.closeDuringRollback : t.closeDuringUpdate;
 }

@@ -1,6 +1,6 @@
 import { findRunInProgress } from '../model/selectors.ts';
 import type { PageStore } from '../store/page-store.ts';
-import { wordingAt } from '../texts.ts';
+import { getWording } from '../texts.ts';
 import { formatTabTitle } from '../views/tab-title.ts';
 
 /** Page that contains the elements. Updates are reported to its scripts as events, and in the tab title. */
@@ -70,7 +70,7 @@ export class EmbeddingPage {
     clearTimeout(this.#timer);
     const { state, dismissed } = this.store;
     const isWanted = ![...this.#elements].some((element) => element.hasAttribute('keep-title'));
-    const t = wordingAt(null);
+    const t = getWording(null);
     const page = { now: performance.now(), dismissed: dismissed.all() };
     const arrived = this.arrived === null ? null : t.titleUpdated(this.arrived, t.product);
     this.#setTitle(isWanted ? (formatTabTitle(state, page, t) ?? arrived) : null);

@@ -3,7 +3,7 @@ import { patchChildren } from '../dom/patch-children.ts';
 import { h, type VNode } from '../dom/vnode.ts';
 import { buildNoticeView, type NoticePill, type NoticeView } from '../model/notice-view.ts';
 import { type ReloadHandover, takeReloadHandover } from '../model/storage.ts';
-import { texts } from '../texts.ts';
+import { getTexts } from '../texts.ts';
 import { openUpdateDialog } from './dialog.ts';
 import { noticeStyleSheet } from './styles.ts';
 import { Toast } from './toast.ts';
@@ -44,9 +44,9 @@ export class SvcUpdateNotice extends UpdateElement {
     const pageVersion = this.getAttribute('version') || this.#firstVersion;
     const { isDialogOpen } = store;
     const page = { isAdmin, pageVersion, dismissed: store.dismissed.all(), isDialogOpen };
-    const view = buildNoticeView(state, page, texts());
+    const view = buildNoticeView(state, page, getTexts());
     patchChildren(this.#bar, [
-      versionNode(view, () => this.openDialog()),
+      renderVersion(view, () => this.openDialog()),
       view.pill && this.#pill(view.pill, view.isButton),
     ]);
     this.#news = view.news;
@@ -88,8 +88,8 @@ export class SvcUpdateNotice extends UpdateElement {
   }
 }
 
-function versionNode({ version, isButton }: NoticeView, open: () => void): VNode | null {
-  const { openDialog, product } = texts();
+function renderVersion({ version, isButton }: NoticeView, open: () => void): VNode | null {
+  const { openDialog, product } = getTexts();
   if (version === null) return null;
   if (!isButton) return h('span', { key: 'text', class: 'version' }, version);
   const label = openDialog(product, version);

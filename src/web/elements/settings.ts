@@ -5,7 +5,7 @@ import type { RequestResult } from '../../wire/api-client/request-result.ts';
 import type { Automatic, Status } from '../../wire/status.ts';
 import { patchChildren } from '../dom/patch-children.ts';
 import { h } from '../dom/vnode.ts';
-import { createAutomaticChoice, type SettingsDraft, savedSettingsOf } from '../model/settings-draft.ts';
+import { createAutomaticSettingsBody, type SettingsDraft, savedSettingsOf } from '../model/settings-draft.ts';
 import { renderAutomaticFieldset, renderChannelFields } from '../views/settings-form.ts';
 import { formStyleSheet } from './styles.ts';
 import { UpdateElement } from './update-element.ts';
@@ -63,7 +63,7 @@ export class SvcUpdateSettings extends UpdateElement {
       ),
     ]);
     for (const input of this.#form.querySelectorAll('input'))
-      fill(input, chosen[input.name as keyof SettingsDraft]);
+      fillInput(input, chosen[input.name as keyof SettingsDraft]);
   }
 
   #change({ name, type, value, checked }: HTMLInputElement): void {
@@ -108,7 +108,8 @@ export class SvcUpdateSettings extends UpdateElement {
   /** Sends the automatic update settings first. If the server rejects them, the channel is not saved either. */
   async #ask(status: Status, draft: SettingsDraft): Promise<RequestResult<Status | UserStatus>> {
     const { channel = status.channel } = draft;
-    const answer = this.automaticOf(status) && (await this.store.setAutomatic(createAutomaticChoice(draft)));
+    const answer =
+      this.automaticOf(status) && (await this.store.setAutomatic(createAutomaticSettingsBody(draft)));
     if (answer && (answer.kind !== 'ok' || channel === status.channel)) return answer;
     return this.store.setChannel(channel);
   }
@@ -130,7 +131,7 @@ export class SvcUpdateChannel extends SvcUpdateSettings {
   }
 }
 
-function fill(input: HTMLInputElement, chosen: SettingsDraft[keyof SettingsDraft]): void {
+function fillInput(input: HTMLInputElement, chosen: SettingsDraft[keyof SettingsDraft]): void {
   const { type, value } = input;
   if (type === 'radio') input.checked = value === chosen;
   else if (type === 'checkbox')

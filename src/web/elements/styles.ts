@@ -1,12 +1,12 @@
-const Sheet =
+const StyleSheetClass =
   globalThis.CSSStyleSheet ??
   class {
     replaceSync() {}
   };
 
 /** Constructed style sheets are allowed by every content security policy. */
-function sheet(css: string): CSSStyleSheet {
-  const made = new Sheet();
+function createStyleSheet(css: string): CSSStyleSheet {
+  const made = new StyleSheetClass();
   made.replaceSync(css);
   return made;
 }
@@ -15,7 +15,7 @@ function sheet(css: string): CSSStyleSheet {
  * Styles of all elements. A page can override the colors, spacing, radius and fonts with custom properties. Its
  * `color-scheme` selects light or dark colors. Sizes are in em, because users may double the text size.
  */
-export const baseStyleSheet = sheet(`
+export const baseStyleSheet = createStyleSheet(`
 :host {
   --accent: var(--svc-update-accent, light-dark(#3550e0, #93a4ff));
   --on-accent: var(--svc-update-on-accent, light-dark(#fff, #0d1330));
@@ -71,7 +71,7 @@ p.bad { color: var(--bad) }
 @media (forced-colors: active) { .b, .pill { border: 1px solid ButtonText } .b.primary { border-width: 2px } }
 `);
 
-export const dialogStyleSheet = sheet(`
+export const dialogStyleSheet = createStyleSheet(`
 :host { display: contents }
 dialog { width: min(34.3em, 100% - 24px); max-width: none; max-height: min(52em, 100dvh - 24px); padding: 0; margin: auto; overflow: hidden; color: var(--text); background: var(--surface); border: 1px solid var(--line); border-radius: calc(var(--radius) * 2); box-shadow: 0 1px 2px #0001, 0 16px 48px -12px #0005 }
 dialog[open] { display: flex; flex-direction: column }
@@ -155,7 +155,7 @@ textarea { width: 100%; min-height: 10em; padding: 10px 12px; color: inherit; ba
 }
 `);
 
-export const noticeStyleSheet = sheet(`
+export const noticeStyleSheet = createStyleSheet(`
 :host { display: inline-flex; flex-wrap: wrap; align-items: center; gap: 4px }
 :host([hidden]) { display: none }
 .version { border: 0; background: none; padding: 4px 8px; border-radius: 6px; color: var(--muted); font-size: .93em }
@@ -172,7 +172,7 @@ button.pill:hover { border-color: currentColor }
 .toast .row { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; justify-content: space-between }
 `);
 
-export const formStyleSheet = sheet(`
+export const formStyleSheet = createStyleSheet(`
 :host { display: block; max-width: 40em }
 :host([hidden]) { display: none }
 form { display: grid; grid-template-columns: minmax(0, 1fr); gap: 12px; overflow-wrap: anywhere }

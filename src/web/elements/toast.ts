@@ -1,7 +1,7 @@
 import {
   createWarningBox,
   findReleasePageUrl,
-  listOutdatedServers,
+  listOutdatedBuildServers,
 } from '../../presentation/present-result.ts';
 import { createPageLink } from '../../presentation/presentation-parts.ts';
 import { joinFacts, type Wording } from '../../presentation/wording.ts';
@@ -26,7 +26,7 @@ export class Toast {
   show(status: Status, { queued, news }: { queued: number; news: Run | null }, t: Wording): void {
     const link = createPageLink(findReleasePageUrl(status, status.version), t.releaseNotes);
     const { run, version, reason } = status;
-    const outdated = listOutdatedServers(status);
+    const outdated = listOutdatedBuildServers(status);
     const queuedJobs =
       (reason?.jobs ?? []).length > 0 ? t.queuedJobsRunning(queued) : t.queuedJobsFinished(queued);
     const warnings = createWarningBox(removeBuildServerWarnings(run?.warnings ?? [], outdated), t);

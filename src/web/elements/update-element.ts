@@ -2,20 +2,21 @@ import type { Wording } from '../../presentation/wording.ts';
 import { computeServerTime } from '../model/server-clock.ts';
 import { PageStore } from '../store/page-store.ts';
 import { attributes } from '../tags.ts';
-import { onTexts, wordingAt } from '../texts.ts';
+import { addTextsListener, getWording } from '../texts.ts';
 import { EmbeddingPage } from './embedding-page.ts';
 import { baseStyleSheet } from './styles.ts';
 
-const usualBase = '/api/v1/instance/update';
+const defaultEndpointsPath = '/api/v1/instance/update';
 
-export const endpointsPathOf = (base: string | null): string => (base || usualBase).replace(/\/+$/, '');
+export const endpointsPathOf = (base: string | null): string =>
+  (base || defaultEndpointsPath).replace(/\/+$/, '');
 
-const hostPages = new Map<string, EmbeddingPage>();
+const embeddingPages = new Map<string, EmbeddingPage>();
 
 /** Elements with the same address share one page object and one store. */
-function hostPageFor(address: string): EmbeddingPage {
-  const hostPage = hostPages.get(address) ?? new EmbeddingPage(new PageStore(address));
-  hostPages.set(address, hostPage);
+function getEmbeddingPage(address: string): EmbeddingPage {
+  const hostPage = embeddingPages.get(address) ?? new EmbeddingPage(new PageStore(address));
+  embeddingPages.set(address, hostPage);
   return hostPage;
 }
 
@@ -23,10 +24,10 @@ function hostPageFor(address: string): EmbeddingPage {
  * The fallback is for a server that renders pages. It has no `HTMLElement` and imports this module without creating
  * elements.
  */
-const Base = globalThis.HTMLElement ?? class {};
+const ElementBase = globalThis.HTMLElement ?? class {};
 
 /** Base class of the elements. It redraws the shadow root after each change of the store or the texts. */
-export abstract class UpdateElement extends Base {
+export abstract class UpdateElement extends ElementBase {
   static readonly observedAttributes = Object.keys(attributes);
   readonly shadow: ShadowRoot;
   #hostPage: EmbeddingPage | null = null;
@@ -46,7 +47,7 @@ export abstract class UpdateElement extends Base {
   }
 
   protected get hostPage(): EmbeddingPage {
-    this.#hostPage ??= hostPageFor(this.address);
+    this.#hostPage ??= getEmbeddingPage(this.address);
     return this.#hostPage;
   }
 
@@ -56,13 +57,13 @@ export abstract class UpdateElement extends Base {
 
   /** Returns the texts, in which times are relative to the server's current time. */
   protected get wording(): Wording {
-    return wordingAt(computeServerTime(this.store.state.clock, performance.now()));
+    return getWording(computeServerTime(this.store.state.clock, performance.now()));
   }
 
   connectedCallback(): void {
     if (this.#stops.length > 0) return;
     const draw = () => this.draw();
-    this.#stops = [this.store.listen(draw), onTexts(draw)];
+    this.#stops = [this.store.listen(draw), addTextsListener(draw)];
     this.hostPage.join(this);
     this.draw();
   }

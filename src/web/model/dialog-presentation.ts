@@ -10,7 +10,7 @@ import {
 } from '../../presentation/presentation-parts.ts';
 import { formatElapsedTime, joinFacts, type Wording } from '../../presentation/wording.ts';
 import type { Problem } from '../../wire/api-client/parse-responses.ts';
-import { canBeUnavailable } from '../../wire/derived/phase-rows.ts';
+import { canProductBeUnavailable } from '../../wire/derived/phase-rows.ts';
 import type { Run } from '../../wire/status.ts';
 import { isRunInProgress, type PageState, type RollbackRequestState } from './page-state.ts';
 import { findPendingStep, findPendingStepPosition, findRunInProgress, isUneventfulRun } from './selectors.ts';
@@ -27,9 +27,9 @@ interface PageContext extends Omit<StatusContext, 'history'> {
 }
 
 /** Minimum duration in ms of an unexpected outage before the dialog shows it. */
-const blip = 2_000;
+const minOutageMs = 2_000;
 /** Time in ms that a proxy may need to find the new container. Until then, it may respond with its own page. */
-const pageGrace = 10_000;
+const otherPageToleranceMs = 10_000;
 
 /** The first case that applies is selected (docs/contract.md 10.2). */
 export function selectDialogPresentation(state: PageState, context: PageContext, t: Wording): Presentation {
@@ -38,8 +38,8 @@ export function selectDialogPresentation(state: PageState, context: PageContext,
   const open = findRunInProgress(state);
 
   if (state.loggedOut)
-    return reloadView('logged-out', t.loggedOut, open ? t.loggedOutDuringUpdate : t.loggedOutAbout, t);
-  const outage = outageView(state, open, now, t);
+    return createReloadView('logged-out', t.loggedOut, open ? t.loggedOutDuringUpdate : t.loggedOutAbout, t);
+  const outage = createOutageView(state, open, now, t);
   if (outage) return outage;
   if (state.isWatchedUnknown && watched && !dismissed.has(watched.id))
     return presentUnknownRun(watched, version, t);
@@ -52,28 +52,28 @@ export function selectDialogPresentation(state: PageState, context: PageContext,
     );
   if (start?.kind === 'pressed')
     return {
-      ...plainView('starting', start.isRollback ? t.startingRollback : t.startingUpdate, start.to),
+      ...createPlainView('starting', start.isRollback ? t.startingRollback : t.startingUpdate, start.to),
       ...(start.isRollback && { title: t.headingRollback(t.product) }),
     };
-  if (start?.kind === 'not-started') return notStartedView(start.problem, context, t);
-  if (state.rollback) return rollbackView(state.rollback, state, now, t);
+  if (start?.kind === 'not-started') return createNotStartedView(start.problem, context, t);
+  if (state.rollback) return createRollbackView(state.rollback, state, now, t);
   if (status === null)
     return version === null
-      ? plainView('asking', t.connecting(t.product), t.connectingAbout)
-      : plainView('users-only', t.adminsOnly(t.product), t.youAreRunning(version));
+      ? createPlainView('asking', t.connecting(t.product), t.connectingAbout)
+      : createPlainView('users-only', t.adminsOnly(t.product), t.youAreRunning(version));
   const step = findPendingStep(state);
   if (step) {
     const place = findPendingStepPosition(state, step);
     return presentPendingStep(step, { ...runContext, version: version ?? '', place }, t);
   }
-  const ended = undismissedEnd(state, dismissed);
+  const ended = findUndismissedRun(state, dismissed);
   if (!ended) return presentStatus(status, { ...context, history }, t);
   const result = presentResult(ended, { status, version }, t);
   const isReloading = result.kind === 'updated' && !context.isReloadPrevented;
   return isReloading ? { ...result, parts: [...result.parts, createMutedText(t.reloading)] } : result;
 }
 
-const plainView = (kind: string, heading: string, about: string | null): Presentation => ({
+const createPlainView = (kind: string, heading: string, about: string | null): Presentation => ({
   kind,
   heading,
   about,
@@ -81,37 +81,37 @@ const plainView = (kind: string, heading: string, about: string | null): Present
   actions: [],
 });
 
-const reloadView = (kind: string, heading: string, about: string, t: Wording): Presentation => ({
-  ...plainView(kind, heading, about),
+const createReloadView = (kind: string, heading: string, about: string, t: Wording): Presentation => ({
+  ...createPlainView(kind, heading, about),
   announcement: `${heading}. ${about}`,
   isUrgent: true,
   actions: [createButton('reload', t.reload, { kind: 'reload' }, 'primary')],
 });
 
-function outageView(state: PageState, open: Run | null, now: number, t: Wording): Presentation | null {
+function createOutageView(state: PageState, open: Run | null, now: number, t: Wording): Presentation | null {
   const { outage } = state;
   if (outage === null) return null;
   const outageMs = Math.max(0, now - outage.since);
   const isOn = open !== null || state.isUpdating || findPendingStep(state) !== null;
-  if (outage.pageSince !== null && now - outage.pageSince >= pageGrace)
-    return reloadView('other-page', t.otherPage, isOn ? t.otherPageDuringUpdate : t.otherPageAbout, t);
-  if (open && canBeUnavailable(open)) return presentRestart(open, outageMs, t);
-  if (outageMs < blip && state.answeredAt !== null) return null;
+  if (outage.pageSince !== null && now - outage.pageSince >= otherPageToleranceMs)
+    return createReloadView('other-page', t.otherPage, isOn ? t.otherPageDuringUpdate : t.otherPageAbout, t);
+  if (open && canProductBeUnavailable(open)) return presentRestart(open, outageMs, t);
+  if (outageMs < minOutageMs && state.answeredAt !== null) return null;
   const about = (isOn ? t.noAnswerDuringUpdate : t.noAnswerFor)(t.duration(outageMs));
   return {
-    ...plainView('no-answer', t.noAnswer(t.product), about),
+    ...createPlainView('no-answer', t.noAnswer(t.product), about),
     ...(isOn && { title: t.headingUpdating(t.product) }),
     outage: formatElapsedTime(outageMs),
     ticks: true,
   };
 }
 
-function notStartedView(problem: Problem | null, context: PageContext, t: Wording): Presentation {
+function createNotStartedView(problem: Problem | null, context: PageContext, t: Wording): Presentation {
   const why = problem === null ? t.connectionLost : t.sentence(problem.detail);
   const code = problem && joinFacts(problem.title, t.httpStatus(problem.status));
   const label = context.isChecking ? t.checking : t.checkAgain;
   return {
-    ...plainView('not-started', t.notStarted, null),
+    ...createPlainView('not-started', t.notStarted, null),
     announcement: `${t.notStarted}. ${why}`,
     isUrgent: true,
     parts: [createMessageBox('bad', why, [], { code })],
@@ -119,7 +119,7 @@ function notStartedView(problem: Problem | null, context: PageContext, t: Wordin
   };
 }
 
-function rollbackView(
+function createRollbackView(
   rollback: RollbackRequestState,
   state: PageState,
   now: number,
@@ -133,7 +133,7 @@ function rollbackView(
         formatElapsedTime(now - rollback.since),
       );
       return {
-        ...plainView('rollback-asking', t.checkingRestorePoint, about),
+        ...createPlainView('rollback-asking', t.checkingRestorePoint, about),
         title: t.headingRollback(t.product),
         ticks: true,
         actions: [createButton('close', t.close, { kind: 'close' })],
@@ -150,7 +150,10 @@ function rollbackView(
  * Finds the completed run whose result has not been dismissed yet. A successful update is only shown if this page has
  * seen it in progress.
  */
-const undismissedEnd = ({ watched, status }: PageState, dismissed: ReadonlySet<string>): Run | undefined =>
+const findUndismissedRun = (
+  { watched, status }: PageState,
+  dismissed: ReadonlySet<string>,
+): Run | undefined =>
   [watched, status?.run].find(
     (run): run is Run =>
       !!run &&

@@ -1,9 +1,12 @@
 import type { Texts } from '../../presentation/english.ts';
 import { isSameVersion, resultKindOf } from '../../presentation/present-result.ts';
-import { createLatestUpdateOrder } from '../../presentation/present-status.ts';
+import { createLatestUpdateRequest } from '../../presentation/present-status.ts';
 import { joinFacts } from '../../presentation/wording.ts';
 import { automaticCaller } from '../../wire/codes.ts';
-import { findUpgradePathPosition, type PathPosition } from '../../wire/derived/upgrade-path-position.ts';
+import {
+  findUpgradePathPosition,
+  type UpgradePathPosition,
+} from '../../wire/derived/upgrade-path-position.ts';
 import type { Run } from '../../wire/status.ts';
 import type { PageState } from './page-state.ts';
 import {
@@ -50,7 +53,7 @@ export function buildNoticeView(state: PageState, surroundings: NoticeContext, t
     version: version ?? surroundings.pageVersion,
     isButton,
     pill: pillOf(state, surroundings, isButton, t),
-    news: isButton ? newsOf(state, surroundings) : null,
+    news: isButton ? findAnnouncedRun(state, surroundings) : null,
   };
 }
 
@@ -65,7 +68,7 @@ function pillOf(
   const pendingStep = findPendingStep(state);
   if (run !== null || state.isUpdating || pendingStep) {
     const place = pendingStep ? findPendingStepPosition(state, pendingStep) : findUpgradePathPosition(run);
-    return { kind: 'updating', label: updatingText(run, isAdmin ? place : null, isAdmin, t) };
+    return { kind: 'updating', label: formatUpdatingLabel(run, isAdmin ? place : null, isAdmin, t) };
   }
   const isOld =
     pageVersion !== null &&
@@ -85,7 +88,7 @@ function pillOf(
     !isUneventfulRun(last)
   )
     return { kind: 'failed', label: isRollbackRun(last) ? t.rollbackFailed : t.updateFailed, isBad: true };
-  const to = next && skipped === null ? createLatestUpdateOrder(status).target : null;
+  const to = next && skipped === null ? createLatestUpdateRequest(status).target : null;
   if (recalled) {
     const label = joinFacts(t.recalled(status.version), to && t.updateTo(to));
     return { kind: 'recalled', label, isBad: true, title: recalled.why };
@@ -95,7 +98,12 @@ function pillOf(
   return to === null ? null : { kind: 'available', label: t.updateTo(to) };
 }
 
-function updatingText(run: Run | null, place: PathPosition | null, isAdmin: boolean, t: Texts): string {
+function formatUpdatingLabel(
+  run: Run | null,
+  place: UpgradePathPosition | null,
+  isAdmin: boolean,
+  t: Texts,
+): string {
   if (place) return t.updatingStep(place.at + 1, place.versions.length);
   const percent = isAdmin ? (run?.percent ?? null) : null;
   if (isRollbackRun(run)) return percent === null ? t.rollingBack : t.rollingBackPercent(percent);
@@ -106,7 +114,10 @@ function updatingText(run: Run | null, place: PathPosition | null, isAdmin: bool
  * Finds the automatic update to announce. A page of an older version announces none, because it suggests a reload
  * first.
  */
-function newsOf({ status, version }: PageState, { pageVersion, dismissed }: NoticeContext): Run | null {
+function findAnnouncedRun(
+  { status, version }: PageState,
+  { pageVersion, dismissed }: NoticeContext,
+): Run | null {
   const run = status?.run;
   const isNew = run?.by === automaticCaller && run.outcome === 'updated' && !dismissed.has(run.id);
   return isNew && version !== null && isSameVersion(pageVersion ?? version, version) ? run : null;

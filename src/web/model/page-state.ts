@@ -1,4 +1,4 @@
-import { escapeUnprintable, mapTexts } from '../../core/text/plain-text.ts';
+import { escapeUnprintable, mapJsonStrings } from '../../core/text/plain-text.ts';
 import { isAdminStatus, type Problem, type UserStatus } from '../../wire/api-client/parse-responses.ts';
 import type { FailedResult } from '../../wire/api-client/request-result.ts';
 import type { RunFollowEvent } from '../../wire/api-client/run-follow-events.ts';
@@ -6,15 +6,15 @@ import type { BlockingJob, Reason, RollbackOffer, Run, Status, ToldRun } from '.
 import { advanceServerClock, type ServerClock } from './server-clock.ts';
 
 /** Value of `performance.now()` in milliseconds. */
-type Moment = number;
+type PageTimeMs = number;
 
 interface Outage {
-  since: Moment;
+  since: PageTimeMs;
   /**
    * Time of the first 2xx response that was not sent by the server but, for example, by a proxy; null if there was
    * none.
    */
-  pageSince: Moment | null;
+  pageSince: PageTimeMs | null;
 }
 
 export type StartRequestState =
@@ -24,7 +24,7 @@ export type StartRequestState =
   | { kind: 'not-started'; problem: Problem | null };
 
 export type RollbackRequestState =
-  | { kind: 'asking'; to: string; since: Moment }
+  | { kind: 'asking'; to: string; since: PageTimeMs }
   | { kind: 'offer'; offer: RollbackOffer }
   /** The server rejected the rollback or the preceding check. `problem` is null if the connection was lost. */
   | { kind: 'refused'; to: string; problem: Problem | null };
@@ -38,14 +38,14 @@ export interface PageState {
   isUpdating: boolean;
   /** Running version in the previous response. */
   versionBefore: string | null;
-  answeredAt: Moment | null;
+  answeredAt: PageTimeMs | null;
   clock: ServerClock | null;
   loggedOut: boolean;
   outage: Outage | null;
   /** Latest known state of the last run that this page has seen in progress. */
   watched: Run | null;
   /** Time at which the page received the result of the watched run. */
-  watchedEndedAt: Moment | null;
+  watchedEndedAt: PageTimeMs | null;
   /** Whether the server has no record of the watched run. */
   isWatchedUnknown: boolean;
   start: StartRequestState | null;
@@ -91,36 +91,36 @@ export type PageAction =
   | { kind: 'acknowledged' }
   | { kind: 'closed' };
 
-export function reducePageState(state: PageState, action: PageAction, at: Moment): PageState {
+export function reducePageState(state: PageState, action: PageAction, at: PageTimeMs): PageState {
   const answered = { ...state, loggedOut: false, outage: null };
   switch (action.kind) {
     case 'status':
-      return withStatus(answered, clean(action.status), at);
+      return applyStatus(answered, escapeTexts(action.status), at);
     case 'run':
-      return withToldRun(answered, clean(action.run), at);
+      return applyServerRun(answered, escapeTexts(action.run), at);
     case 'heard':
       return answered;
     case 'unheard':
-      return withRefusal(state, action.refused, at);
+      return applyFailedRequest(state, action.refused, at);
     case 'unknown':
       return { ...answered, isWatchedUnknown: true };
     case 'history':
-      return withHistory({ ...answered, history: clean(action.runs) }, at);
+      return applyHistory({ ...answered, history: escapeTexts(action.runs) }, at);
     case 'pressed':
       return { ...state, start: action, rollback: null };
     case 'in-the-way':
       return {
         ...state,
         start: null,
-        status: state.status && { ...state.status, canUpdate: false, reason: clean(action.reason) },
-        queued: queuedIn(action.reason.jobs),
+        status: state.status && { ...state.status, canUpdate: false, reason: escapeTexts(action.reason) },
+        queued: countQueuedJobs(action.reason.jobs),
       };
     case 'not-started':
-      return { ...state, start: clean(action) };
+      return { ...state, start: escapeTexts(action) };
     case 'cancel-refused':
-      return { ...state, cancelProblem: clean(action.problem) };
+      return { ...state, cancelProblem: escapeTexts(action.problem) };
     case 'rollback':
-      return { ...state, start: null, rollback: clean(action.rollback) };
+      return { ...state, start: null, rollback: escapeTexts(action.rollback) };
     case 'acknowledged':
       return { ...state, start: null, rollback: null, cancelProblem: null };
     case 'closed':
@@ -138,10 +138,10 @@ export function reducePageState(state: PageState, action: PageAction, at: Moment
  * Escapes characters in the server's texts that could hide or reverse other text. Line breaks and tabs remain, because
  * release notes need them.
  */
-const clean = <T>(value: T): T =>
-  mapTexts(value, (text) => text.replace(/(?:(?!\r\n)[^\n\t])+/g, (piece) => escapeUnprintable(piece)));
+const escapeTexts = <T>(value: T): T =>
+  mapJsonStrings(value, (text) => text.replace(/(?:(?!\r\n)[^\n\t])+/g, (piece) => escapeUnprintable(piece)));
 
-function withStatus(state: PageState, status: Status | UserStatus, at: Moment): PageState {
+function applyStatus(state: PageState, status: Status | UserStatus, at: PageTimeMs): PageState {
   const { version } = status;
   const common = { ...state, version, versionBefore: state.version, answeredAt: at };
   if (!isAdminStatus(status)) return { ...common, status: null, isUpdating: status.updating };
@@ -155,23 +155,23 @@ function withStatus(state: PageState, status: Status | UserStatus, at: Moment): 
     queued:
       isRunInProgress(status.run) || state.watched?.outcome === 'updated'
         ? state.queued
-        : queuedIn(status.reason?.jobs),
+        : countQueuedJobs(status.reason?.jobs),
   };
   if (status.run === null) return next;
   // The next step of an upgrade path may start and end between two requests. It is accepted although the page has never
   // seen it in progress.
-  return withRun(next, status.run, at, state.status?.pendingStep?.to === status.run.to);
+  return applyRun(next, status.run, at, state.status?.pendingStep?.to === status.run.to);
 }
 
 /** While a start or rollback request is pending, no button may send another request. */
 export const isStartPending = ({ start }: PageState): boolean => start?.kind === 'pressed';
 export const isRunInProgress = (run: Run | null | undefined): run is Run & { outcome: null } =>
   run?.outcome === null;
-const queuedIn = (jobs: readonly BlockingJob[] = []): number =>
+const countQueuedJobs = (jobs: readonly BlockingJob[] = []): number =>
   jobs.filter(({ state }) => state === 'queued').length;
 
-function withToldRun(state: PageState, run: ToldRun, at: Moment): PageState {
-  const next = withRun({ ...state, clock: advanceServerClock(run.now, at, state.clock) }, run, at);
+function applyServerRun(state: PageState, run: ToldRun, at: PageTimeMs): PageState {
+  const next = applyRun({ ...state, clock: advanceServerClock(run.now, at, state.clock) }, run, at);
   const hasBeenUpdated = isRunInProgress(state.watched) && next.watched?.outcome === 'updated';
   // The old version is outdated. The new version is set now, before the server reports it.
   return hasBeenUpdated ? { ...next, version: run.to ?? next.version } : next;
@@ -180,7 +180,7 @@ function withToldRun(state: PageState, run: ToldRun, at: Moment): PageState {
 /**
  * @param isAwaited whether the page expected this run. It is then accepted even if the page never saw it in progress.
  */
-function withRun(state: PageState, run: Run, at: Moment, isAwaited = false): PageState {
+function applyRun(state: PageState, run: Run, at: PageTimeMs, isAwaited = false): PageState {
   const { watched, status, start } = state;
   const isOn = isRunInProgress(run);
   const seen = { ...state, watched: run, isWatchedUnknown: false, isUpdating: isOn };
@@ -202,13 +202,13 @@ function withRun(state: PageState, run: Run, at: Moment, isAwaited = false): Pag
   };
 }
 
-function withHistory(state: PageState, at: Moment): PageState {
+function applyHistory(state: PageState, at: PageTimeMs): PageState {
   const { watched, history } = state;
   const found = history?.find(({ id }) => id === watched?.id);
-  return found && !isRunInProgress(found) && isRunInProgress(watched) ? withRun(state, found, at) : state;
+  return found && !isRunInProgress(found) && isRunInProgress(watched) ? applyRun(state, found, at) : state;
 }
 
-function withRefusal(state: PageState, refused: FailedResult, at: Moment): PageState {
+function applyFailedRequest(state: PageState, refused: FailedResult, at: PageTimeMs): PageState {
   if (refused.kind === 'logged-out') return { ...state, loggedOut: true, outage: null };
   // A problem document shows that the server is available.
   if (refused.kind === 'problem') return { ...state, loggedOut: false, outage: null };

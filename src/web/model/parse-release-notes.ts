@@ -11,9 +11,9 @@ export type NotesBlock =
   | { kind: 'code'; lines: string[] };
 
 /** Maximum nesting depth of emphasis and links. Deeper marks are shown as text. */
-const deepest = 4;
+const maxNestingDepth = 4;
 /** Maximum length of emphasis in characters. The limit keeps parsing fast for lines with many marks. */
-const farthest = 1000;
+const maxEmphasisLength = 1000;
 
 /**
  * Parses release notes: headings, lists, paragraphs and code, with emphasis, inline code and https links. Everything
@@ -47,35 +47,35 @@ function addLine(blocks: NotesBlock[], line: string, isApart: boolean): boolean 
   if (/^[-*_][-*_ ]+$/.test(text) && text.replaceAll(' ', '').length > 2) return true;
   const heading = /^#{1,6}[ \t]+(.*)$/.exec(text)?.[1];
   if (heading !== undefined) {
-    blocks.push({ kind: 'heading', inside: readInline(heading.replace(/[ \t]#+$/, '')) });
+    blocks.push({ kind: 'heading', inside: parseInline(heading.replace(/[ \t]#+$/, '')) });
     return true;
   }
   const last = blocks.at(-1);
   const [, mark = '', item] = /^([-*+]|\d{1,9}[.)])[ \t]+(.*)$/.exec(text) ?? [];
   if (item !== undefined) {
     const ordered = /^\d/.test(mark);
-    if (last?.kind === 'list' && last.ordered === ordered) last.items.push(readInline(item));
+    if (last?.kind === 'list' && last.ordered === ordered) last.items.push(parseInline(item));
     else {
       const start = Number.parseInt(mark, 10) || 1;
-      blocks.push({ kind: 'list', ordered, start, items: [readInline(item)] });
+      blocks.push({ kind: 'list', ordered, start, items: [parseInline(item)] });
     }
     return false;
   }
-  const more = (before: NotesInline[]) => before.push({ kind: 'text', text: ' ' }, ...readInline(text));
+  const more = (before: NotesInline[]) => before.push({ kind: 'text', text: ' ' }, ...parseInline(text));
   if (!isApart && last?.kind === 'paragraph') more(last.inside);
   else if (last?.kind === 'list' && (!isApart || /^(?: {2}|\t)/.test(line))) more(last.items.at(-1) ?? []);
-  else blocks.push({ kind: 'paragraph', inside: readInline(text) });
+  else blocks.push({ kind: 'paragraph', inside: parseInline(text) });
   return false;
 }
 
 // Each alternative starts with a mark, and the length of the text after it is limited. This keeps parsing fast.
-const marks =
+const inlineMarkPattern =
   /\\([!-/:-@[-`{-~])|(`+)|(!?\[[^[\]\n]{0,500}\])\(([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500})?)\)|(\*\*|__|\*|_)|(https:\/\/[^\s<>"'`]{1,2000})/g;
 
 /** A link within a link becomes plain text. */
-function readInline(line: string, depth = 0, isInLink = false): NotesInline[] {
+function parseInline(line: string, depth = 0, isInLink = false): NotesInline[] {
   const found: NotesInline[] = [];
-  const pattern = new RegExp(marks);
+  const pattern = new RegExp(inlineMarkPattern);
   let text = '';
   let at = 0;
   const flush = () => {
@@ -94,19 +94,19 @@ function readInline(line: string, depth = 0, isInLink = false): NotesInline[] {
         at = end + ticks.length;
       }
     } else if (label !== undefined) {
-      const href = label.startsWith('!') || depth >= deepest ? null : httpsUrl(target);
+      const href = label.startsWith('!') || depth >= maxNestingDepth ? null : parseHttpsUrl(target);
       if (href !== null)
-        piece = { kind: 'link', href, inside: readInline(label.slice(1, -1), depth + 1, true) };
+        piece = { kind: 'link', href, inside: parseInline(label.slice(1, -1), depth + 1, true) };
     } else if (emphasis !== undefined) {
-      const end = depth < deepest ? closing(line, emphasis, at, match.index) : -1;
+      const end = depth < maxNestingDepth ? findEmphasisEnd(line, emphasis, at, match.index) : -1;
       if (end >= 0) {
         const kind = emphasis.length === 2 ? 'strong' : 'em';
-        piece = { kind, inside: readInline(line.slice(at, end), depth + 1, isInLink) };
+        piece = { kind, inside: parseInline(line.slice(at, end), depth + 1, isInLink) };
         at = end + emphasis.length;
       }
     } else if (escaped === undefined) {
       const [shown = ''] = /^.*[^.,:;!?)*_]/.exec(address) ?? [];
-      const href = httpsUrl(shown);
+      const href = parseHttpsUrl(shown);
       if (href !== null) {
         const inside: NotesInline = { kind: 'text', text: shown };
         piece = isInLink ? inside : { kind: 'link', href, inside: [inside] };
@@ -125,12 +125,12 @@ function readInline(line: string, depth = 0, isInLink = false): NotesInline[] {
 }
 
 /** Finds the end of the emphasized text that starts at `from`; -1 if it is not emphasis or has no end. */
-function closing(line: string, mark: string, from: number, begin: number): number {
+function findEmphasisEnd(line: string, mark: string, from: number, begin: number): number {
   const isWord = (char: string | undefined) => char !== undefined && /[\p{L}\p{N}]/u.test(char);
   // Not emphasis: the marks in `snake_case` and ` * `.
   if (/^\s?$/.test(line.charAt(from)) || (mark.startsWith('_') && isWord(line[begin - 1]))) return -1;
   let end = line.indexOf(mark, from + 1);
-  for (; end >= 0 && end - from <= farthest; end = line.indexOf(mark, end + 1)) {
+  for (; end >= 0 && end - from <= maxEmphasisLength; end = line.indexOf(mark, end + 1)) {
     const isDouble = mark.length === 1 && (line[end + 1] === mark || line[end - 1] === mark);
     const after = line[end + mark.length];
     if (!isDouble && !/\s/.test(line.charAt(end - 1)) && !(mark.startsWith('_') && isWord(after))) return end;
@@ -142,7 +142,7 @@ function closing(line: string, mark: string, from: number, begin: number): numbe
  * Null if the address does not use https, or contains a user name, which can mislead:
  * `https://github.com@evil.example`.
  */
-function httpsUrl(text: string): string | null {
+function parseHttpsUrl(text: string): string | null {
   const url = /^https:\/\//i.test(text) ? URL.parse(text) : null;
   return url === null || url.username + url.password !== '' ? null : url.href;
 }
@@ -160,7 +160,7 @@ export function truncateBlocks(blocks: readonly NotesBlock[], lines: number): No
     if (left <= 0) return kept;
     if (block.kind === 'list') {
       let count = 0;
-      while (count < block.items.length && left > 0) left -= linesOf(block.items[count++] ?? []);
+      while (count < block.items.length && left > 0) left -= lineCountOf(block.items[count++] ?? []);
       kept.push({ ...block, items: block.items.slice(0, count) });
       if (count < block.items.length) return kept;
     } else if (block.kind === 'code') {
@@ -169,14 +169,14 @@ export function truncateBlocks(blocks: readonly NotesBlock[], lines: number): No
       if (left < 0) return kept;
     } else {
       kept.push(block);
-      left -= linesOf(block.inside);
+      left -= lineCountOf(block.inside);
     }
   }
   return null;
 }
 
-const linesOf = (inside: readonly NotesInline[]): number =>
-  Math.max(1, Math.ceil(textOf(inside).length / lineLength));
+const lineCountOf = (inside: readonly NotesInline[]): number =>
+  Math.max(1, Math.ceil(plainTextOf(inside).length / lineLength));
 
-const textOf = (inside: readonly NotesInline[]): string =>
-  inside.map((piece) => ('inside' in piece ? textOf(piece.inside) : piece.text)).join('');
+const plainTextOf = (inside: readonly NotesInline[]): string =>
+  inside.map((piece) => ('inside' in piece ? plainTextOf(piece.inside) : piece.text)).join('');

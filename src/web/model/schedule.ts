@@ -1,5 +1,5 @@
 /** Polling interval in ms while the page is idle. */
-const calmPause = 60_000;
+const idlePollIntervalMs = 60_000;
 /** Polling interval in ms until the first response, during a run, and while a dialog is open. */
 export const shortPollIntervalMs = 5_000;
 
@@ -31,7 +31,7 @@ interface RequestSchedule {
  * connections to a server. Therefore, only a visible tab with an open dialog opens an event stream, and it does not
  * poll while the stream is open.
  */
-export function scheduleRequests(situation: PollingConditions): RequestSchedule {
+export function planRequests(situation: PollingConditions): RequestSchedule {
   const { isLookedAt, isDialogOpen, hasAnswer, openRun, isAsking, askedAt, isDue } = situation;
   if (!isLookedAt) return { askAt: null, follow: null };
   const follow = isDialogOpen && openRun ? openRun : null;
@@ -39,5 +39,5 @@ export function scheduleRequests(situation: PollingConditions): RequestSchedule 
   if (isDue || askedAt === null) return { askAt: 0, follow };
   if (follow !== null) return { askAt: null, follow };
   const isClose = isDialogOpen || openRun !== null || !hasAnswer;
-  return { askAt: askedAt + (isClose ? shortPollIntervalMs : calmPause), follow };
+  return { askAt: askedAt + (isClose ? shortPollIntervalMs : idlePollIntervalMs), follow };
 }

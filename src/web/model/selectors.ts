@@ -1,8 +1,8 @@
 import { automaticCaller } from '../../wire/codes.ts';
 import {
-  findExpectedStep,
+  findExpectedPendingStep,
   findUpgradePathPosition,
-  type PathPosition,
+  type UpgradePathPosition,
 } from '../../wire/derived/upgrade-path-position.ts';
 import type { PendingStep, Run } from '../../wire/status.ts';
 import { isRunInProgress, type PageState } from './page-state.ts';
@@ -21,11 +21,11 @@ export function findReloadRunId(state: PageState): string | null {
   const { watched, watchedEndedAt, answeredAt } = state;
   if (watched?.outcome !== 'updated' || watchedEndedAt === null || findPendingStep(state)) return null;
   const isAnswered = answeredAt !== null && answeredAt > watchedEndedAt;
-  return isAnswered && isEndKnown(state, watched) ? watched.id : null;
+  return isAnswered && isResultKnown(state, watched) ? watched.id : null;
 }
 
 /** A server without the run's result may still be the old server, which would serve the old page. */
-const isEndKnown = ({ status }: PageState, { id }: Run): boolean =>
+const isResultKnown = ({ status }: PageState, { id }: Run): boolean =>
   status !== null && (status.run?.id !== id || status.run.outcome !== null);
 
 /**
@@ -38,14 +38,14 @@ export function findPendingStep(state: PageState): PendingStep | null {
   const isTold =
     watched === null ||
     watchedEndedAt === null ||
-    (answeredAt !== null && answeredAt >= watchedEndedAt && isEndKnown(state, watched));
-  return isTold ? (status?.pendingStep ?? null) : findExpectedStep(watched);
+    (answeredAt !== null && answeredAt >= watchedEndedAt && isResultKnown(state, watched));
+  return isTold ? (status?.pendingStep ?? null) : findExpectedPendingStep(watched);
 }
 
 export const findPendingStepPosition = (
   { status, watched }: PageState,
   { to }: PendingStep,
-): PathPosition | null =>
+): UpgradePathPosition | null =>
   [status?.run, watched].map(findUpgradePathPosition).find((place) => place?.versions[place.at + 1] === to) ??
   null;
 

@@ -19,7 +19,7 @@ export function savedSettingsOf({ channel, automatic }: Status): SettingsDraft {
 }
 
 /** Contains only the changed settings. The server validates them. */
-export function createAutomaticChoice({ channel: _, age, ...rest }: SettingsDraft): AutomaticChoice {
+export function createAutomaticSettingsBody({ channel: _, age, ...rest }: SettingsDraft): AutomaticChoice {
   const hours = age === undefined ? {} : { minAgeHours: Math.round(Number(age) * 24) };
   return { ...rest, ...hours };
 }

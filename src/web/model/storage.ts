@@ -2,7 +2,7 @@
 type GetStorage = () => Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 /** Null if the stored JSON is missing or unreadable. */
-function read(storage: GetStorage, key: string): unknown {
+function readStoredJson(storage: GetStorage, key: string): unknown {
   try {
     return JSON.parse(storage().getItem(key) ?? 'null');
   } catch {
@@ -10,7 +10,7 @@ function read(storage: GetStorage, key: string): unknown {
   }
 }
 
-function write(storage: GetStorage, key: string, value: object | null): void {
+function writeStoredJson(storage: GetStorage, key: string, value: object | null): void {
   try {
     if (value === null) storage().removeItem(key);
     else storage().setItem(key, JSON.stringify(value));
@@ -21,7 +21,7 @@ function write(storage: GetStorage, key: string, value: object | null): void {
 
 const dismissedKey = 'svc-update-closed';
 /** Maximum number of stored ids. The history contains no more runs. */
-const keptRuns = 50;
+const maxDismissedRuns = 50;
 
 /**
  * Ids of the runs whose results were dismissed in this browser. Without storage, only the current page remembers them.
@@ -41,11 +41,15 @@ export class DismissedRunStorage {
 
   add(id: string): void {
     this.#own.add(id);
-    write(this.#storage, dismissedKey, [...this.#read().filter((one) => one !== id), id].slice(-keptRuns));
+    writeStoredJson(
+      this.#storage,
+      dismissedKey,
+      [...this.#read().filter((one) => one !== id), id].slice(-maxDismissedRuns),
+    );
   }
 
   #read(): string[] {
-    const ids = read(this.#storage, dismissedKey);
+    const ids = readStoredJson(this.#storage, dismissedKey);
     return Array.isArray(ids) ? ids.filter((id) => typeof id === 'string') : [];
   }
 }
@@ -61,11 +65,11 @@ const handoverKey = 'svc-update-farewell';
 
 /** @param storage returns `sessionStorage`, which belongs to the tab */
 export const storeReloadHandover = (storage: GetStorage, handover: ReloadHandover): void =>
-  write(storage, handoverKey, handover);
+  writeStoredJson(storage, handoverKey, handover);
 
 /** Reads and deletes the data that was stored before the reload; null if there is none. */
 export function takeReloadHandover(storage: GetStorage): ReloadHandover | null {
-  const { run, queued } = (read(storage, handoverKey) ?? {}) as Partial<ReloadHandover>;
-  write(storage, handoverKey, null);
+  const { run, queued } = (readStoredJson(storage, handoverKey) ?? {}) as Partial<ReloadHandover>;
+  writeStoredJson(storage, handoverKey, null);
   return typeof run === 'string' ? { run, queued: typeof queued === 'number' ? queued : 0 } : null;
 }

@@ -1,12 +1,12 @@
 import { followRun } from '../../wire/api-client/run-follow-events.ts';
 import type { UpdateApiClient } from '../../wire/api-client/update-api-client.ts';
-import { formatLogLine, reportedLineCount } from '../model/run-report.ts';
+import { formatLogLine, maxReportedLines } from '../model/run-report.ts';
 
 /** Timeout in ms for requesting log lines. It is short because a user who pressed a button may be waiting. */
-const deadline = 3_000;
+const requestTimeoutMs = 3_000;
 
 /** Last log lines of a run. If the page has read too few lines of the event stream, it requests the lines again. */
-export class LogLines {
+export class RunLogLines {
   readonly #reader: UpdateApiClient;
   #run = '';
   #lines: readonly string[] = [];
@@ -18,20 +18,20 @@ export class LogLines {
   add(run: string, line: unknown): void {
     const text = formatLogLine(line);
     if (text === null) return;
-    this.#lines = [...(this.#run === run ? this.#lines : []), text].slice(-reportedLineCount);
+    this.#lines = [...(this.#run === run ? this.#lines : []), text].slice(-maxReportedLines);
     this.#run = run;
   }
 
   async of(run: string): Promise<readonly string[]> {
-    if (this.#run !== run || this.#lines.length < reportedLineCount) {
+    if (this.#run !== run || this.#lines.length < maxReportedLines) {
       let lines: string[] = [];
       // After event 0, the server sends all lines that it still has.
-      const following = { run, after: `${run}:0`, signal: AbortSignal.timeout(deadline) };
+      const following = { run, after: `${run}:0`, signal: AbortSignal.timeout(requestTimeoutMs) };
       for await (const news of followRun(this.#reader, following)) {
         if (news.kind === 'line') lines = lines.concat(formatLogLine(news.line) ?? []);
         if (news.kind === 'unheard') break;
       }
-      if (lines.length > 0) [this.#run, this.#lines] = [run, lines.slice(-reportedLineCount)];
+      if (lines.length > 0) [this.#run, this.#lines] = [run, lines.slice(-maxReportedLines)];
     }
     return this.#run === run ? this.#lines : [];
   }

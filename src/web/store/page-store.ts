@@ -5,7 +5,7 @@ import {
   type AutomaticChoice,
   type RollbackOrder,
   UpdateApiClient,
-  type UpdateOrderBody,
+  type UpdateRequestBody,
 } from '../../wire/api-client/update-api-client.ts';
 import type { Status, ToldRun } from '../../wire/status.ts';
 import {
@@ -15,21 +15,21 @@ import {
   type RollbackRequestState,
   reducePageState,
 } from '../model/page-state.ts';
-import { scheduleRequests, shortPollIntervalMs } from '../model/schedule.ts';
+import { planRequests, shortPollIntervalMs } from '../model/schedule.ts';
 import { findPendingStep, findRunInProgress } from '../model/selectors.ts';
 import { DismissedRunStorage } from '../model/storage.ts';
-import { LogLines } from './log-lines.ts';
+import { RunLogLines } from './log-lines.ts';
 
 /** Time in ms after which a missing run counts as unknown. A new server process may need this long to find its run. */
-const unknownAfter = 5_000;
+const missingRunToleranceMs = 5_000;
 
-const rollbackRefused =
+const createRejectedRollback =
   (to: string) =>
   (problem: Problem | null): PageAction => ({ kind: 'rollback', rollback: { kind: 'refused', to, problem } });
 
 /** State and requests shared by all elements with the same address. */
 export class PageStore {
-  readonly lines: LogLines;
+  readonly lines: RunLogLines;
   readonly dismissed = new DismissedRunStorage(() => localStorage);
   readonly #reader: UpdateApiClient;
   readonly #listeners = new Set<() => void>();
@@ -50,7 +50,7 @@ export class PageStore {
 
   constructor(address: string) {
     this.#reader = new UpdateApiClient({ address });
-    this.lines = new LogLines(this.#reader);
+    this.lines = new RunLogLines(this.#reader);
     addEventListener('online', () => this.askNow());
     // A page restored from the back/forward cache shows an outdated state.
     addEventListener('pageshow', ({ persisted }) => persisted && this.askNow());
@@ -110,7 +110,7 @@ export class PageStore {
    * @param end id of the run that is being retried; its result is dismissed once the server has started or refused the
    * update
    */
-  async start(order: UpdateOrderBody, end: string | null = null): Promise<void> {
+  async start(order: UpdateRequestBody, end: string | null = null): Promise<void> {
     this.#dispatch({ kind: 'pressed', to: order.target });
     const answer = await this.#reader.start(order);
     const refusal =
@@ -136,14 +136,14 @@ export class PageStore {
     if (answer.kind === 'ok')
       this.#dispatch({ kind: 'rollback', rollback: { kind: 'offer', offer: answer.value } });
     else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
-    else this.#dispatch(rollbackRefused(to)(answer.kind === 'problem' ? answer.problem : null));
+    else this.#dispatch(createRejectedRollback(to)(answer.kind === 'problem' ? answer.problem : null));
   }
 
   /** Until the response arrives, the dialog has no start button. */
   async rollback(order: RollbackOrder): Promise<void> {
     const { confirm: to } = order;
     this.#dispatch({ kind: 'pressed', to, isRollback: true });
-    await this.#begun(await this.#reader.rollback(order), rollbackRefused(to));
+    await this.#begun(await this.#reader.rollback(order), createRejectedRollback(to));
   }
 
   /**
@@ -226,7 +226,7 @@ export class PageStore {
   #schedule(): void {
     clearTimeout(this.#timer);
     const run = findRunInProgress(this.#state);
-    const { askAt, follow } = scheduleRequests({
+    const { askAt, follow } = planRequests({
       isLookedAt: this.#listeners.size > 0 && document.visibilityState !== 'hidden',
       isDialogOpen: this.isDialogOpen,
       hasAnswer: this.#state.answeredAt !== null || this.#state.loggedOut,
@@ -275,7 +275,7 @@ export class PageStore {
     await this.#readHistory();
     if (this.#state.watched?.outcome !== null) return;
     this.#missingSince ??= performance.now();
-    if (performance.now() - this.#missingSince >= unknownAfter - shortPollIntervalMs / 2)
+    if (performance.now() - this.#missingSince >= missingRunToleranceMs - shortPollIntervalMs / 2)
       this.#dispatch({ kind: 'unknown' });
   }
 

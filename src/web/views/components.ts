@@ -5,22 +5,22 @@ import type {
   UserAction,
 } from '../../presentation/presentation-parts.ts';
 import type { Wording } from '../../presentation/wording.ts';
-import type { RowOfRun } from '../../wire/derived/phase-rows.ts';
+import type { RunPhaseRow } from '../../wire/derived/phase-rows.ts';
 import { h, type VNode, type VNodeChild } from '../dom/vnode.ts';
 
 export interface DialogContext {
   readonly t: Wording;
-  readonly local: LocalState;
+  readonly local: DialogState;
   readonly press: (request: ButtonRequest) => void;
   /** Copies the text of the element before the pressed button. */
   readonly copy: (event: Event, id: string) => void;
-  readonly set: (change: LocalState) => void;
+  readonly set: (change: DialogState) => void;
   readonly settingsUrl: string | null;
   readonly reportUrl: string;
 }
 
 /** Dialog state that is discarded when the dialog closes. */
-export interface LocalState {
+export interface DialogState {
   /** Whether the dialog is asking for confirmation to interrupt jobs or replace data. */
   isConfirming?: boolean;
   /** Values typed by the user for new settings. */
@@ -55,7 +55,7 @@ export function renderUserAction(action: UserAction, context: DialogContext): VN
   if (key !== 'report') return h('button', attributes, label);
   const download = { key: 'download', href: context.reportUrl, download: true };
   return [
-    h('button', attributes, copyLabel(key, label, context)),
+    h('button', attributes, copyLabelOf(key, label, context)),
     h('a', download, context.t.downloadReport),
   ];
 }
@@ -79,19 +79,19 @@ export const renderMessageBox = ({ look, heading, lines, code, link }: MessageBo
   );
 
 /** After the copy button was pressed, its label shows whether the text was copied. */
-function copyLabel(id: string, label: string, { local: { copied }, t }: DialogContext): string {
+function copyLabelOf(id: string, label: string, { local: { copied }, t }: DialogContext): string {
   if (copied?.id !== id) return label;
   return copied.isCopied ? t.copied : t.selected;
 }
 
 /** Each command has its own copy button. */
 export const renderCommandList = (lines: readonly string[], context: DialogContext): VNode =>
-  h('div.cmds', ...lines.map((line) => commandNode(line, context)));
+  h('div.cmds', ...lines.map((line) => renderCommand(line, context)));
 
-function commandNode(text: string, context: DialogContext): VNode {
+function renderCommand(text: string, context: DialogContext): VNode {
   const { t } = context;
   const id = `cmd ${text}`;
-  const label = copyLabel(id, t.copy, context);
+  const label = copyLabelOf(id, t.copy, context);
   const code = { tabindex: 0, role: 'textbox', 'aria-readonly': 'true', 'aria-label': t.command };
   const onclick = (event: Event) => context.copy(event, id);
   return h(
@@ -109,8 +109,8 @@ export function renderPageLink({ url, label, isOwn }: PageLink, place = ''): VNo
 }
 
 /** Renders the symbol before a phase of a run, or before a version in an upgrade path. */
-export function renderProgressMark(mark: RowOfRun['mark']): VNode {
-  const inside: Record<RowOfRun['mark'], VNodeChild> = {
+export function renderProgressMark(mark: RunPhaseRow['mark']): VNode {
+  const inside: Record<RunPhaseRow['mark'], VNodeChild> = {
     done: h('path', { d: 'M6 9.3 8.2 11.5 12.2 7' }),
     now: h('circle', { cx: 9, cy: 9, r: 3.5, fill: 'currentColor', stroke: 'none' }),
     failed: h('path', { d: 'M6.6 6.6 11.4 11.4M11.4 6.6 6.6 11.4' }),

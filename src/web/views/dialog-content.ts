@@ -79,13 +79,13 @@ export function renderPresentationPart(part: PresentationPart, context: DialogCo
       return warnings && renderMessageBox(warnings);
     }
     case 'path':
-      return pathNode(part, context);
+      return renderUpgradePath(part, context);
     case 'phases':
       return (
-        part.phases.length > 0 && h('ol', { key: 'phases', class: 'phases' }, ...part.phases.map(phaseNode))
+        part.phases.length > 0 && h('ol', { key: 'phases', class: 'phases' }, ...part.phases.map(renderPhase))
       );
     case 'jobs':
-      return part.jobs.length > 0 && h('ul', { key: 'jobs', class: 'jobs' }, ...part.jobs.map(jobNode));
+      return part.jobs.length > 0 && h('ul', { key: 'jobs', class: 'jobs' }, ...part.jobs.map(renderJob));
     case 'commands':
       return part.lines.length > 0 && [h('p', part.heading), renderCommandList(part.lines, context)];
     case 'servers': {
@@ -104,7 +104,7 @@ export function renderPresentationPart(part: PresentationPart, context: DialogCo
   }
 }
 
-function pathNode(
+function renderUpgradePath(
   { versions, done, isRunning }: PresentationPart & { kind: 'path' },
   { t }: DialogContext,
 ): VNode {
@@ -116,7 +116,7 @@ function pathNode(
   return h('ol', { class: 'stations', 'aria-label': t.upgradePath }, ...items);
 }
 
-function phaseNode({ mark, text, message, time, percent }: PhaseText): VNode {
+function renderPhase({ mark, text, message, time, percent }: PhaseText): VNode {
   return h(
     'li',
     { class: mark, 'aria-current': mark === 'now' ? 'step' : null },
@@ -127,5 +127,5 @@ function phaseNode({ mark, text, message, time, percent }: PhaseText): VNode {
   );
 }
 
-const jobNode = ({ kind, title, time, isStuck }: JobText): VNode =>
+const renderJob = ({ kind, title, time, isStuck }: JobText): VNode =>
   h('li', h('span.kind', kind), h('span', title), h('span', { class: isStuck ? 't stuck' : 't' }, time));

@@ -2,7 +2,7 @@ import {
   formatDowntime,
   formatOutcome,
   isSuccessfulRun,
-  listOutdatedServers,
+  listOutdatedBuildServers,
 } from '../../presentation/present-result.ts';
 import { createRollbackButton, presentBuildServers } from '../../presentation/present-status.ts';
 import { joinFacts, type Wording } from '../../presentation/wording.ts';
@@ -26,7 +26,7 @@ export function renderHistorySection(state: PageState, context: DialogContext): 
   if (status === null) return null;
   const runs = (history ?? []).filter(({ outcome }) => outcome !== null).slice(0, shownRuns);
   const last = history?.find(({ outcome }) => outcome === 'updated');
-  const outdated = listOutdatedServers(status);
+  const outdated = listOutdatedBuildServers(status);
   const servers = presentBuildServers(outdated, t);
   const point =
     rollback || isUpdating || isStartPending(state) ? null : findRollbackableRun(history ?? [])?.restorePoint;
@@ -43,7 +43,7 @@ export function renderHistorySection(state: PageState, context: DialogContext): 
     h('summary', summary),
     h(
       'div.inner',
-      runs.length === 0 ? h('p', t.noUpdates) : runTable(runs, t),
+      runs.length === 0 ? h('p', t.noUpdates) : renderRunTable(runs, t),
       point && h('p', renderUserAction(createRollbackButton(point.version, t), context)),
       servers && renderPresentationPart(servers, context),
       settingsUrl !== null &&
@@ -52,17 +52,17 @@ export function renderHistorySection(state: PageState, context: DialogContext): 
   );
 }
 
-function runTable(runs: readonly Run[], t: Wording): VNode {
+function renderRunTable(runs: readonly Run[], t: Wording): VNode {
   const heads = [t.dateColumn, t.versionsColumn, t.outcomeColumn, t.downtimeColumn, t.startedByColumn];
   return h(
     'table',
     { 'aria-label': t.pastUpdates },
     h('thead.hidden', h('tr', ...heads.map((head) => h('th', { scope: 'col' }, head)))),
-    h('tbody', ...runs.map((run) => runRow(run, t))),
+    h('tbody', ...runs.map((run) => renderRunRow(run, t))),
   );
 }
 
-function runRow(run: Run, t: Wording): VNode {
+function renderRunRow(run: Run, t: Wording): VNode {
   const { id, startedAt, from, to, by } = run;
   return h(
     'tr',

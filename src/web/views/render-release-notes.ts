@@ -12,7 +12,7 @@ import type { DialogContext } from './components.ts';
 const shownLines = 12;
 
 // Parsed notes by release. They are cached because the notes are rendered again after each change.
-const read = new WeakMap<PublishedRelease, NotesBlock[]>();
+const parsedNotes = new WeakMap<PublishedRelease, NotesBlock[]>();
 
 /** Renders the notes of all releases in an update, newest first, each below its version. */
 export function renderReleaseNotes(
@@ -21,8 +21,8 @@ export function renderReleaseNotes(
 ): VNodeChild {
   if (releases.length === 0) return null;
   const all = releases.flatMap((release): NotesBlock[] => {
-    const blocks = read.get(release) ?? parseReleaseNotes(release.notes ?? '');
-    read.set(release, blocks);
+    const blocks = parsedNotes.get(release) ?? parseReleaseNotes(release.notes ?? '');
+    parsedNotes.set(release, blocks);
     const version: NotesInline = { kind: 'text', text: release.version };
     return [{ kind: 'heading', isVersion: true, inside: [version] }, ...blocks];
   });
@@ -30,7 +30,7 @@ export function renderReleaseNotes(
   return h(
     'div',
     { key: 'notes', class: 'notes' },
-    ...(first ?? all).map(blockNode),
+    ...(first ?? all).map(renderBlock),
     first &&
       h(
         'button',
@@ -40,16 +40,16 @@ export function renderReleaseNotes(
   );
 }
 
-function blockNode(block: NotesBlock): VNode {
+function renderBlock(block: NotesBlock): VNode {
   switch (block.kind) {
     case 'heading':
-      return h(block.isVersion ? 'h4' : 'h5', ...block.inside.map(inlineNode));
+      return h(block.isVersion ? 'h4' : 'h5', ...block.inside.map(renderInline));
     case 'paragraph':
-      return h('p', ...block.inside.map(inlineNode));
+      return h('p', ...block.inside.map(renderInline));
     case 'code':
       return h('pre', block.lines.join('\n'));
     case 'list': {
-      const items = block.items.map((item) => h('li', ...item.map(inlineNode)));
+      const items = block.items.map((item) => h('li', ...item.map(renderInline)));
       return block.ordered
         ? h('ol', { start: block.start === 1 ? null : block.start }, ...items)
         : h('ul', ...items);
@@ -57,7 +57,7 @@ function blockNode(block: NotesBlock): VNode {
   }
 }
 
-function inlineNode(piece: NotesInline): VNodeChild {
+function renderInline(piece: NotesInline): VNodeChild {
   switch (piece.kind) {
     case 'text':
       return piece.text;
@@ -65,9 +65,9 @@ function inlineNode(piece: NotesInline): VNodeChild {
       return h('code', piece.text);
     case 'link': {
       const link = { href: piece.href, target: '_blank', rel: 'noopener noreferrer' };
-      return h('a', link, ...piece.inside.map(inlineNode));
+      return h('a', link, ...piece.inside.map(renderInline));
     }
     default:
-      return h(piece.kind, {}, ...piece.inside.map(inlineNode));
+      return h(piece.kind, {}, ...piece.inside.map(renderInline));
   }
 }

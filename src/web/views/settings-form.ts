@@ -42,42 +42,42 @@ export function renderAutomaticFieldset(
       h('b', t.automaticEnabled),
       h('span', t.automaticEnabledAbout),
     ),
-    isEnabled && whenFields(t),
+    isEnabled && renderScheduleFields(t),
     h('p.muted', isChanged ? t.unsavedChanges : formatAutomaticSettings(automatic, t)),
   );
 }
 
-function whenFields(t: Wording): VNodeChild {
+function renderScheduleFields(t: Wording): VNodeChild {
   const [beforeAge = '', afterAge = ''] = t.minimumAge.split('{days}');
   return h(
     'div',
     { key: 'when', class: 'fields' },
     h(
       'div.row',
-      field(t.windowFrom, 'from', 'time'),
-      field(t.windowTo, 'to', 'time'),
-      field(t.timeZone, 'timeZone', 'text'),
+      renderField(t.windowFrom, 'from', 'time'),
+      renderField(t.windowTo, 'to', 'time'),
+      renderField(t.timeZone, 'timeZone', 'text'),
     ),
     h(
       'fieldset',
       { 'aria-labelledby': 'days' },
       h('span', { id: 'days' }, t.days),
-      h('div.row', ...dayNames.map((day, at) => tick(weekday(at, t.locale), 'days', day))),
+      h('div.row', ...dayNames.map((day, at) => renderCheckbox(formatWeekday(at, t.locale), 'days', day))),
     ),
-    h('label.plain', beforeAge, input('age', 'number', { min: 0 }), afterAge),
-    tick(t.includeMajors, 'includeMajors', 'on'),
+    h('label.plain', beforeAge, renderInput('age', 'number', { min: 0 }), afterAge),
+    renderCheckbox(t.includeMajors, 'includeMajors', 'on'),
   );
 }
 
-const input = (name: string, type: string, more: Record<string, string | number> = {}) =>
+const renderInput = (name: string, type: string, more: Record<string, string | number> = {}) =>
   h('input', { name, type, autocomplete: 'off', spellcheck: 'false', ...more });
 
-const field = (label: string, name: string, type: string) =>
-  h('label', { key: name, class: 'field' }, h('span', label), input(name, type));
+const renderField = (label: string, name: string, type: string) =>
+  h('label', { key: name, class: 'field' }, h('span', label), renderInput(name, type));
 
-const tick = (label: string, name: string, value: string) =>
-  h('label', { key: value, class: 'plain' }, input(name, 'checkbox', { value }), ' ', label);
+const renderCheckbox = (label: string, name: string, value: string) =>
+  h('label', { key: value, class: 'plain' }, renderInput(name, 'checkbox', { value }), ' ', label);
 
 /** Returns a short name, such as `Mon`. The index is 0 for Monday. */
-const weekday = (index: number, locale: string): string =>
+const formatWeekday = (index: number, locale: string): string =>
   createDateFormat(locale, { weekday: 'short' }, 'UTC').format(Date.UTC(2024, 0, 1 + index));

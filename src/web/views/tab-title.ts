@@ -1,6 +1,6 @@
 import { isSuccessfulRun } from '../../presentation/present-result.ts';
 import type { Wording } from '../../presentation/wording.ts';
-import { canBeUnavailable } from '../../wire/derived/phase-rows.ts';
+import { canProductBeUnavailable } from '../../wire/derived/phase-rows.ts';
 import type { PageState } from '../model/page-state.ts';
 import { findPendingStep, findRunInProgress, isRollbackRun, isUneventfulRun } from '../model/selectors.ts';
 
@@ -17,7 +17,8 @@ export function formatTabTitle(
   const run = findRunInProgress(state);
   const { outage, watched, version } = state;
   if (run) {
-    if (outage && canBeUnavailable(run)) return t.titleUnavailable(t.duration(now - outage.since), t.product);
+    if (outage && canProductBeUnavailable(run))
+      return t.titleUnavailable(t.duration(now - outage.since), t.product);
     if (run.percent !== null) return t.titlePercent(run.percent, t.product);
     return isRollbackRun(run) ? t.titleRollback(t.product) : t.titleUpdating(t.product);
   }

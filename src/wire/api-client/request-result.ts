@@ -1,4 +1,4 @@
-import { readText } from '../read-text.ts';
+import { readResponseText } from '../read-response.ts';
 import { type Problem, parseProblem } from './parse-responses.ts';
 
 /** Reason why there is no valid response from the server. */
@@ -35,7 +35,7 @@ const mediaType = (response: Response): string =>
  * Null if the response succeeded and has an expected type. An error that is not problem+json comes from another
  * program, such as a proxy, and its body is discarded.
  */
-export async function findFailure(
+export async function findResponseFailure(
   response: Response,
   expected: readonly string[],
 ): Promise<FailedResult | null> {
@@ -43,11 +43,12 @@ export async function findFailure(
   const type = mediaType(response);
   if (response.type === 'opaqueredirect' || (status >= 300 && status < 400) || status === 401) {
     await cancelResponseBody(response);
-    const inFront = status === 401 && type !== 'application/problem+json' ? loginOf(response) : null;
+    const inFront =
+      status === 401 && type !== 'application/problem+json' ? findProxyLoginScheme(response) : null;
     return { kind: 'logged-out', status, location: response.headers.get('location'), inFront };
   }
   if (!response.ok && type === 'application/problem+json') {
-    const body = await readJson(response);
+    const body = await readResponseJson(response);
     return 'why' in body
       ? createNoResponseResult(body.why)
       : { kind: 'problem', problem: parseProblem(body.value, status) };
@@ -58,13 +59,15 @@ export async function findFailure(
 }
 
 /** Returns the login scheme of a proxy in front of the server, such as `Basic`. A 401 from the server has no scheme. */
-const loginOf = ({ headers }: Response): string | null =>
+const findProxyLoginScheme = ({ headers }: Response): string | null =>
   /^\s*(basic|digest|negotiate|ntlm)\b/i.exec(headers.get('www-authenticate') ?? '')?.[1] ?? null;
 
-export async function readJson(response: Response): Promise<{ value: unknown } | { why: NoResponseReason }> {
+export async function readResponseJson(
+  response: Response,
+): Promise<{ value: unknown } | { why: NoResponseReason }> {
   let body: string | null;
   try {
-    body = await readText(response);
+    body = await readResponseText(response);
   } catch (cause) {
     return { why: { what: 'nothing', cause } };
   }

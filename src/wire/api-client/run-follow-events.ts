@@ -1,6 +1,6 @@
 import type { ToldRun } from '../status.ts';
 import { parseToldRun } from './parse-responses.ts';
-import { EndlessEvent, readEvents, type StreamEvent } from './read-events.ts';
+import { OversizedEventError, readEventStream, type StreamEvent } from './read-event-stream.ts';
 import { createNoResponseResult, type FailedResult } from './request-result.ts';
 import type { UpdateApiClient } from './update-api-client.ts';
 
@@ -70,7 +70,7 @@ export async function* followRun(
     let isFull = false;
     let hasEnded = false;
     if (!polls) {
-      for await (const piece of streamed(reader, lastEventId, signal, silence)) {
+      for await (const piece of streamPieces(reader, lastEventId, signal, silence)) {
         if (signal.aborted) return;
         if ('held' in piece) {
           isHeld = true;
@@ -103,7 +103,7 @@ export async function* followRun(
     if (hasEnded) return;
     // Polls if a proxy buffers the stream, the server has no free stream, or another run has become the last run.
     if (polls || isHeld || isUnknown || isFull) {
-      const found = await lookUp(reader, id, signal);
+      const found = await fetchRunById(reader, id, signal);
       if (signal.aborted) return;
       if ('refused' in found) {
         isUnknown = false;
@@ -121,7 +121,7 @@ export async function* followRun(
     if (unknownSince !== null && performance.now() - unknownSince >= unknown)
       return yield { kind: 'unknown' };
     if (hasHeard) pause = firstPause;
-    await rest((polls || isFull) && hasHeard ? poll : pause, signal);
+    await waitUnlessAborted((polls || isFull) && hasHeard ? poll : pause, signal);
     if (!hasHeard) pause = Math.min(pause * 1.5, longestPause);
   }
 }
@@ -135,7 +135,7 @@ const heard: Piece = { news: { kind: 'heard' }, eventId: null };
 const unheard = (refused: FailedResult): Piece => ({ news: { kind: 'unheard', refused }, eventId: null });
 
 /** Yields events until the stream ends, breaks or stalls. */
-async function* streamed(
+async function* streamPieces(
   reader: UpdateApiClient,
   lastEventId: string | null,
   signal: AbortSignal,
@@ -150,17 +150,17 @@ async function* streamed(
   let hasSpoken = false;
   let timer = setTimeout(() => dead.abort(), silence);
   try {
-    for await (const event of readEvents(opened.value.body)) {
+    for await (const event of readEventStream(opened.value.body)) {
       clearTimeout(timer);
       timer = setTimeout(() => dead.abort(), silence);
       hasSpoken = true;
-      yield { news: newsOf(event), eventId: event?.id ?? null };
+      yield { news: toFollowEvent(event), eventId: event?.id ?? null };
     }
     // The server was available until the stream ended, so an outage is counted from now.
     if (hasSpoken) yield heard;
   } catch (cause) {
     if (signal.aborted) return;
-    if (cause instanceof EndlessEvent) return yield { held: 'endless' };
+    if (cause instanceof OversizedEventError) return yield { held: 'endless' };
     if (dead.signal.aborted && !hasSpoken) return yield { held: 'silent' };
     if (!dead.signal.aborted && hasSpoken) yield heard;
     yield unheard(
@@ -173,7 +173,7 @@ async function* streamed(
 }
 
 /** A comment (null) or an unreadable event still shows that the server is alive. */
-function newsOf(event: StreamEvent | null): RunFollowEvent {
+function toFollowEvent(event: StreamEvent | null): RunFollowEvent {
   try {
     const data: unknown = JSON.parse(event?.data ?? 'null');
     if (event?.event === 'line') return { kind: 'line', line: data };
@@ -184,7 +184,7 @@ function newsOf(event: StreamEvent | null): RunFollowEvent {
 }
 
 /** `run` is null if neither the current run nor a past run has the id. */
-async function lookUp(
+async function fetchRunById(
   reader: UpdateApiClient,
   id: string,
   signal: AbortSignal,
@@ -202,7 +202,7 @@ const isNoRun = (refused: FailedResult): boolean =>
   refused.kind === 'problem' && refused.problem.status === 404;
 
 /** Resolves early if the signal is aborted. */
-function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
+function waitUnlessAborted(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer);

@@ -1,4 +1,4 @@
-import { readBytes } from '../read-text.ts';
+import { readResponseBytes } from '../read-response.ts';
 import type { Automatic, RollbackOffer, Run, Status, ToldRun } from '../status.ts';
 import {
   parseRollbackOffer,
@@ -10,9 +10,9 @@ import {
 import {
   createNoResponseResult,
   type FailedResult,
-  findFailure,
+  findResponseFailure,
   type RequestResult,
-  readJson,
+  readResponseJson,
 } from './request-result.ts';
 
 /** In milliseconds. */
@@ -37,7 +37,7 @@ interface ReaderOptions {
   deadlines?: Partial<typeof usualDeadlines>;
 }
 
-export interface UpdateOrderBody {
+export interface UpdateRequestBody {
   target: string;
   when?: 'idle';
   force?: true;
@@ -50,7 +50,7 @@ export interface UpdateOrderBody {
 /** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
 export type AutomaticChoice = Partial<Omit<Automatic, 'nextAt' | 'blockedBy'>>;
 
-export interface RollbackOrder extends Omit<UpdateOrderBody, 'target' | 'allSteps' | 'settings'> {
+export interface RollbackOrder extends Omit<UpdateRequestBody, 'target' | 'allSteps' | 'settings'> {
   /** Version to roll back to: the value of `to` in the rollback preview. */
   confirm: string;
 }
@@ -95,7 +95,7 @@ export class UpdateApiClient {
   /**
    * Do not repeat the request if the response is lost: fetch the current run to find out whether the update started.
    */
-  start(order: UpdateOrderBody, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
+  start(order: UpdateRequestBody, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#change(parseToldRun, { method: 'POST', body: order, signal });
   }
 
@@ -147,7 +147,7 @@ export class UpdateApiClient {
     if (opened.kind !== 'ok') return opened;
     if (opened.value === null) return createNoResponseResult({ what: 'other', status: 204, type: '' });
     try {
-      const value = await readBytes(opened.value);
+      const value = await readResponseBytes(opened.value);
       return value ? { kind: 'ok', value } : createNoResponseResult({ what: 'large' });
     } catch (cause) {
       return createNoResponseResult({ what: 'nothing', cause });
@@ -163,7 +163,7 @@ export class UpdateApiClient {
     try {
       const response = await this.#fetch({ ...question, signal: AbortSignal.any([signal, late.signal]) });
       if (response.status === 204) return { kind: 'ok', value: null };
-      const refusal = await findFailure(response, [accept]);
+      const refusal = await findResponseFailure(response, [accept]);
       if (refusal) return refusal;
       return response.body
         ? { kind: 'ok', value: { body: response.body } }
@@ -187,17 +187,17 @@ export class UpdateApiClient {
     try {
       const either = signal ? AbortSignal.any([signal, late]) : late;
       const response = await this.#fetch({ ...question, accept: json[0] ?? '', signal: either });
-      const refusal = await findFailure(response, json);
-      if (refusal) return lateOr(refusal, late);
-      const body = await readJson(response);
-      if ('why' in body) return lateOr(createNoResponseResult(body.why), late);
+      const refusal = await findResponseFailure(response, json);
+      if (refusal) return toTimeoutIfLate(refusal, late);
+      const body = await readResponseJson(response);
+      if ('why' in body) return toTimeoutIfLate(createNoResponseResult(body.why), late);
       const value = read(body.value);
       const { status } = response;
       return value === null
         ? createNoResponseResult({ what: 'other', status, type: 'application/json' })
         : { kind: 'ok', value };
     } catch (cause) {
-      return lateOr(createNoResponseResult({ what: 'nothing', cause }), late);
+      return toTimeoutIfLate(createNoResponseResult({ what: 'nothing', cause }), late);
     }
   }
 
@@ -236,5 +236,5 @@ interface Question extends Waiting {
   deadline?: number;
 }
 
-const lateOr = (refusal: FailedResult, late: AbortSignal): FailedResult =>
+const toTimeoutIfLate = (refusal: FailedResult, late: AbortSignal): FailedResult =>
   refusal.kind === 'none' && late.aborted ? createNoResponseResult({ what: 'late' }) : refusal;

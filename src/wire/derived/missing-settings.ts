@@ -1,12 +1,12 @@
-import type { OfferedSetting } from '../status.ts';
+import type { NewReleaseSetting } from '../status.ts';
 
 type Given = Readonly<Record<string, string>>;
 
 /** The update cannot start without values for these settings. */
 export const findMissingSettings = (
-  settings: readonly OfferedSetting[],
+  settings: readonly NewReleaseSetting[],
   given: Given = {},
-): OfferedSetting[] =>
+): NewReleaseSetting[] =>
   settings.filter(
     ({ name, required, isSet, generated, default: usual }) =>
       required && !isSet && !generated && !usual && !(Object.hasOwn(given, name) && given[name]),
@@ -15,7 +15,7 @@ export const findMissingSettings = (
 /** Null if the values are sufficient. */
 export function findMissingSettingsReason(
   version: string,
-  settings: readonly OfferedSetting[],
+  settings: readonly NewReleaseSetting[],
   given: Given = {},
 ) {
   const names = findMissingSettings(settings, given).map(({ name }) => name);

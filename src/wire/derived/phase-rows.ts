@@ -1,4 +1,4 @@
-import { isGoodOutcome, launchStates, type RunState } from '../codes.ts';
+import { isSuccessfulOutcome, launchStates, type RunState } from '../codes.ts';
 import type { Run, RunStep } from '../status.ts';
 
 /** A row that shows one phase, which may consist of several states. */
@@ -28,7 +28,7 @@ export const phaseRows: readonly PhaseRow[] = [
 ];
 
 /** State of a phase in a particular run. */
-export interface RowOfRun {
+export interface RunPhaseRow {
   mark: 'done' | 'now' | 'failed' | 'ahead';
   /** Id of the phase, such as `pulled`; `waiting` while a run waits for jobs. `englishTexts.phases` has the text. */
   word: string;
@@ -47,7 +47,7 @@ export const hasSavePhase = ({ state, steps }: Pick<Run, 'state' | 'steps'>): bo
  * The product may be unavailable once a container has been stopped. A run that saves a restore point stops containers
  * in `save`, other runs only in `recreate`.
  */
-export const canBeUnavailable = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
+export const canProductBeUnavailable = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
   ['save', 'recreate', 'verify'].includes(state) || (state === 'write' && hasSavePhase({ state, steps }));
 
 /** An update cannot be cancelled from `recreate` on. A rollback cannot be cancelled after its updater was launched. */
@@ -60,13 +60,13 @@ export const isTooLateToCancel = ({ kind, state }: Pick<Run, 'kind' | 'state'>):
  * Omits phases that a finished run did not reach, and states that only a newer server has.
  * @param now time on the server's clock, in milliseconds
  */
-export function listRunPhaseRows(run: Run, now: number): RowOfRun[] {
+export function listRunPhaseRows(run: Run, now: number): RunPhaseRow[] {
   const isOver = run.outcome !== null;
-  const isGood = isGoodOutcome(run.outcome);
+  const isGood = isSuccessfulOutcome(run.outcome);
   const isIn = (row: PhaseRow, state: RunState) => row.states.includes(state);
   const last = run.steps.findLast(({ state }) => phaseRows.some((row) => isIn(row, state)));
   const current = phaseRows.findIndex((row) => isIn(row, isOver && last ? last.state : run.state));
-  return phaseRows.flatMap((row, index): RowOfRun[] => {
+  return phaseRows.flatMap((row, index): RunPhaseRow[] => {
     const steps = run.steps.filter(({ state }) => isIn(row, state));
     if (steps.length === 0 && index !== current) {
       return isOver || index < current || row.states.includes('save')
@@ -76,16 +76,16 @@ export function listRunPhaseRows(run: Run, now: number): RowOfRun[] {
     const took = durationMsOf(steps, isOver ? endOf(run, now) : now);
     if (index === current && !(isOver && isGood)) {
       const word = (isOver ? steps.at(-1)?.state : run.state) === 'waiting' ? 'waiting' : row.doing;
-      const message = messageIn(row, isOver ? steps.at(-1)?.message : run.message);
+      const message = removeVerb(row, isOver ? steps.at(-1)?.message : run.message);
       return [{ mark: isOver ? 'failed' : 'now', word, message, percent: isOver ? null : run.percent, took }];
     }
     const shown = steps.findLast(({ state }) => row.messageStates.includes(state));
-    return [{ mark: 'done', word: row.done, message: messageIn(row, shown?.message), percent: null, took }];
+    return [{ mark: 'done', word: row.done, message: removeVerb(row, shown?.message), percent: null, took }];
   });
 }
 
 /** Removes the leading verb of a log message such as `pulled app and worker`, because the row already shows it. */
-function messageIn({ doing, done }: PhaseRow, message = ''): string {
+function removeVerb({ doing, done }: PhaseRow, message = ''): string {
   const [verb = ''] = /^\w*/.exec(message) ?? [];
   return verb === doing || verb === done ? message.slice(verb.length).replace(/^[\s,:]+/, '') : message;
 }

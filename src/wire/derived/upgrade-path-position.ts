@@ -1,8 +1,8 @@
-import { isGoodOutcome } from '../codes.ts';
+import { isSuccessfulOutcome } from '../codes.ts';
 import type { PendingStep, Run } from '../status.ts';
 
 /** Position on an upgrade path. `at` counts from 0. */
-export interface PathPosition {
+export interface UpgradePathPosition {
   versions: readonly string[];
   at: number;
 }
@@ -10,7 +10,7 @@ export interface PathPosition {
 /** Null for a single update, or if the target of the run is not on the path. */
 export function findUpgradePathPosition(
   run: Pick<Run, 'upgradePath' | 'to'> | null | undefined,
-): PathPosition | null {
+): UpgradePathPosition | null {
   if (!run || run.upgradePath.length < 2) return null;
   const at = run.upgradePath.indexOf(run.to ?? '');
   return at < 0 ? null : { versions: run.upgradePath, at };
@@ -25,10 +25,10 @@ export function findNextStepVersion(run: Pick<Run, 'upgradePath' | 'to'>): strin
 /** Null if the run did not succeed or has no next step. */
 export const findNextStepVersionAfterSuccess = (
   run: Pick<Run, 'upgradePath' | 'to' | 'outcome'>,
-): string | null => (isGoodOutcome(run.outcome) ? findNextStepVersion(run) : null);
+): string | null => (isSuccessfulOutcome(run.outcome) ? findNextStepVersion(run) : null);
 
 /** Used until the status contains the pending step. Null if no step follows the run. */
-export function findExpectedStep(run: Run): PendingStep | null {
+export function findExpectedPendingStep(run: Run): PendingStep | null {
   const to = findNextStepVersionAfterSuccess(run);
   return to === null ? null : { to, reason: null, since: run.endedAt ?? run.startedAt, until: '' };
 }

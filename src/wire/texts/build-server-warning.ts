@@ -1,13 +1,14 @@
 import type { BuildServer } from '../status.ts';
 
 /** Beginning of the warning about a build server, by which the warning is recognized. */
-const headOf = (name: string): string => `build server ${name} still runs `;
+const warningStartOf = (name: string): string => `build server ${name} still runs `;
 
 export const formatBuildServerWarning = ({ name, version, command }: BuildServer): string =>
-  `${headOf(name)}${version}; update it with: ${command}`;
+  `${warningStartOf(name)}${version}; update it with: ${command}`;
 
 /** These build servers are listed separately, so their warnings are not needed. */
 export const removeBuildServerWarnings = (
   warnings: readonly string[],
   told: readonly Pick<BuildServer, 'name'>[],
-): string[] => warnings.filter((warning) => !told.some(({ name }) => warning.startsWith(headOf(name))));
+): string[] =>
+  warnings.filter((warning) => !told.some(({ name }) => warning.startsWith(warningStartOf(name))));

@@ -23,19 +23,19 @@ export const unitTexts: UnitTexts = {
  * minutes, and from one hour up to ten hours.
  */
 export function formatDuration(milliseconds: number, units = unitTexts): string {
-  const [largest, smaller] = inUnits(milliseconds);
+  const [largest, smaller] = splitIntoUnits(milliseconds);
   const isExact = smaller.count === 0 || largest.count >= 10 || largest.unit === 'day';
   return [largest, ...(isExact ? [] : [smaller])].map(({ unit, count }) => units[unit](count)).join(' ');
 }
 
 /** Formats an age in its largest unit: `41 min`, `3 days`. */
 export function formatAge(milliseconds: number, units = unitTexts): string {
-  const [{ unit, count }] = inUnits(milliseconds);
+  const [{ unit, count }] = splitIntoUnits(milliseconds);
   return units[unit](count);
 }
 
 /** Splits a duration into its largest unit and the next smaller unit. Days are used from two days on. */
-function inUnits(milliseconds: number): [largest: Amount, smaller: Amount] {
+function splitIntoUnits(milliseconds: number): [largest: Amount, smaller: Amount] {
   const passed = Math.max(0, milliseconds);
   const amounts = (unit: Unit, size: number, smaller: Unit, part: number): [Amount, Amount] => [
     { unit, count: Math.floor(passed / size) },
@@ -61,7 +61,7 @@ export function countMillisecondsBetween(
 }
 
 /** A time window that starts in less than a minute counts as reached. */
-export const isSoon = (at: number, now: number): boolean => at - now < minute;
+export const isLessThanMinuteAway = (at: number, now: number): boolean => at - now < minute;
 
 /** Null unless the time is today or tomorrow. Tonight lasts from 18:00 to 6:00. */
 export function findNearDayKeyword(

@@ -8,15 +8,15 @@ import {
   setDraftFileText,
   setDraftVariable,
 } from '../../../src/core/compose/draft.ts';
-import type { Edit } from '../../../src/core/compose/edit.ts';
-import type { FileList, ProjectFiles } from '../../../src/core/compose/project-files.ts';
+import type { TextEdit } from '../../../src/core/compose/edit.ts';
+import type { FileListKey, ProjectFiles } from '../../../src/core/compose/project-files.ts';
 import { at, composeText, projectFiles } from '../../build-plan.ts';
 
 const compose = composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/svc-worker:v1.0.1' });
 const files = projectFiles({ 'compose.yaml': compose, '.env': 'A=1\nV=v1.0.0\n' });
 
 /** Changes the first occurrence of a text in a file. */
-function edit(name: string, before: string, after: string, from: ProjectFiles = files): Edit {
+function edit(name: string, before: string, after: string, from: ProjectFiles = files): TextEdit {
   const text = [...from.composeFiles, ...from.envFiles].find(({ path }) => path === at(name))?.text ?? '';
   const start = text.indexOf(before);
   const line = text.slice(0, start).split('\n').length;
@@ -70,7 +70,7 @@ describe('applyEditsToDraft', () => {
 });
 
 describe('setDraftFileText', () => {
-  it.each<[string, string, FileList | undefined, number, string | null]>([
+  it.each<[string, string, FileListKey | undefined, number, string | null]>([
     ['a compose file stays one', 'compose.yaml', 'linkedFiles', 0, compose],
     ['a new file is an env file', 'more.env', undefined, 1, null],
     ['a new file goes where it is said to', 'compose.cluster.yaml', 'linkedFiles', 2, null],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { applyEdits, type Edit } from '../../../src/core/compose/edit.ts';
+import { applyEdits, type TextEdit } from '../../../src/core/compose/edit.ts';
 
-const edit = (start: number, before: string, after: string): Edit => ({
+const edit = (start: number, before: string, after: string): TextEdit => ({
   file: '/srv/.env',
   line: 1,
   start,
@@ -11,7 +11,7 @@ const edit = (start: number, before: string, after: string): Edit => ({
 });
 
 describe('applyEdits', () => {
-  it.each<[string, Edit[], string]>([
+  it.each<[string, TextEdit[], string]>([
     ['abc', [], 'abc'],
     ['abc', [edit(1, 'b', 'xyz')], 'axyzc'],
     ['abc', [edit(2, 'c', 'z'), edit(0, 'a', '')], 'bz'],

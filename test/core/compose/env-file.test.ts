@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
 import { applyEdits } from '../../../src/core/compose/edit.ts';
-import { createVariableEdit, parseAssignments } from '../../../src/core/compose/env-file.ts';
+import { createVariableEdit, parseEnvAssignments } from '../../../src/core/compose/env-file.ts';
 import { lineNumberOf } from '../../../src/core/compose/project-files.ts';
 import { createSourceMappedText, splitIntoSourceSegments } from '../../../src/core/compose/source-map.ts';
 import { createVariableLookup } from '../../../src/core/compose/variables.ts';
@@ -71,7 +71,7 @@ describe('the parser of env files', () => {
     ['A=1\n\ufeffB=1', '.env line 2: unexpected "\ufeff" in a variable name'],
     ['A=1\nexport  ', '.env line 2: there is no variable name after export'],
   ])('rejects the whole file like compose: %j', (text, message) => {
-    expect(() => parseAssignments({ path: '/srv/svc/.env', text })).toThrow(
+    expect(() => parseEnvAssignments({ path: '/srv/svc/.env', text })).toThrow(
       expect.objectContaining({ code: 'compose-invalid', message }),
     );
   });
@@ -79,7 +79,7 @@ describe('the parser of env files', () => {
   it('returns the position of each value', () => {
     const text = '\ufeffA=1\r\n# c\r\n\r\nexport B = "two" # c\r\nC:\'\'\r\nD=x # y';
     const file = { path: '/srv/svc/.env', text };
-    const found = parseAssignments(file).map(({ key, start, end, quote }) => [
+    const found = parseEnvAssignments(file).map(({ key, start, end, quote }) => [
       key,
       lineNumberOf(file, start),
       text.slice(start, end),

@@ -4,7 +4,7 @@ import { lstatSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { chownLikeDirectory } from '../../../src/core/files/file-system.ts';
-import { checkFileRights } from '../../../src/core/files/transaction/check-replaceable-files.ts';
+import { checkFilePermissions } from '../../../src/core/files/transaction/check-replaceable-files.ts';
 
 for await (const _ of createInterface({ input: process.stdin })) break;
 process.setgid?.(0);
@@ -16,7 +16,7 @@ for (const path of process.argv.slice(2)) {
     await chownLikeDirectory(made);
     continue;
   }
-  const says = await checkFileRights([path]).then(
+  const says = await checkFilePermissions([path]).then(
     () => 'kept',
     (error: Error) => error.message.replace(/^.* its permissions: /, ''),
   );

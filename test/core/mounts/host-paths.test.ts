@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HostPaths, isWithin } from '../../../src/core/mounts/host-paths.ts';
-import { linkAllPaths, linkPath } from '../../../src/core/mounts/link-paths.ts';
+import { linkAllHostPaths, linkHostPath } from '../../../src/core/mounts/link-paths.ts';
 
 let root = '';
 beforeEach(async () => {
@@ -41,10 +41,10 @@ describe('HostPaths', () => {
     await mkdir(join(root, 'compose/data'), { recursive: true });
     const host = join(root, 'opt/deep/svc');
     const paths = new HostPaths([bind(host, join(root, 'compose'))]);
-    expect(await linkPath(paths, join(host, 'data'))).toEqual({ link: host, to: join(root, 'compose') });
+    expect(await linkHostPath(paths, join(host, 'data'))).toEqual({ link: host, to: join(root, 'compose') });
     expect(await readlink(host)).toBe(join(root, 'compose'));
-    expect(await linkPath(paths, join(host, 'data'))).toBeNull();
-    expect(await linkPath(paths, host)).toBeNull();
+    expect(await linkHostPath(paths, join(host, 'data'))).toBeNull();
+    expect(await linkHostPath(paths, host)).toBeNull();
   });
 
   it('creates links for all directories mounted at other paths, but not for files', async () => {
@@ -57,7 +57,7 @@ describe('HostPaths', () => {
       bind(join(root, 'home/config.json'), join(root, 'config.json')),
       bind(join(root, 'one'), join(root, 'two')),
     ]);
-    expect(await linkAllPaths(paths)).toEqual([{ link: join(root, 'srv/two'), to: join(root, 'two') }]);
+    expect(await linkAllHostPaths(paths)).toEqual([{ link: join(root, 'srv/two'), to: join(root, 'two') }]);
     expect(await readlink(join(root, 'srv/two'))).toBe(join(root, 'two'));
   });
 
@@ -66,7 +66,7 @@ describe('HostPaths', () => {
     await mkdir(join(root, 'opt'));
     await writeFile(join(root, 'opt/svc'), '');
     const paths = new HostPaths([bind(join(root, 'opt/svc'), join(root, 'compose'))]);
-    await expect(linkPath(paths, join(root, 'opt/svc'))).rejects.toMatchObject({
+    await expect(linkHostPath(paths, join(root, 'opt/svc'))).rejects.toMatchObject({
       code: 'path-taken',
       advice: `Mount it at its own path: -v ${join(root, 'opt/svc')}:${join(root, 'opt/svc')}.`,
     });
@@ -74,7 +74,7 @@ describe('HostPaths', () => {
   });
 
   it('rejects a path that is not mounted', async () => {
-    await expect(linkPath(new HostPaths([]), '/srv/x')).rejects.toMatchObject({ code: 'outside-mounts' });
+    await expect(linkHostPath(new HostPaths([]), '/srv/x')).rejects.toMatchObject({ code: 'outside-mounts' });
   });
 
   it('recognises an alias of a mounted directory', async () => {
@@ -82,7 +82,7 @@ describe('HostPaths', () => {
     const paths = new HostPaths([bind('/data/svc', join(root, 'compose'))]);
     paths.alias(join(root, 'link'), join(root, 'compose'));
     expect(paths.fromHost(join(root, 'link/.env'))).toBe(join(root, 'compose/.env'));
-    expect(await linkPath(paths, join(root, 'link'))).toEqual({
+    expect(await linkHostPath(paths, join(root, 'link'))).toEqual({
       link: join(root, 'link'),
       to: join(root, 'compose'),
     });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ProgressEvent } from '../../../src/core/progress/event.ts';
-import { formatLine, parseJsonLine, parseLine } from '../../../src/core/progress/log-line.ts';
+import { formatEventLine, parseEventLine, parseJsonEventLine } from '../../../src/core/progress/log-line.ts';
 
 const time = '2026-11-21T10:42:07.123Z';
 const event = (message: string, more: Partial<ProgressEvent> = {}): ProgressEvent => ({
@@ -37,8 +37,8 @@ describe('the line protocol', () => {
     [event('lone \ud83d, pair 😀'), `${time} INFO  pull lone \\ud83d, pair 😀`],
     [event('  spaces  '), `${time} INFO  pull   spaces  `],
   ])('formats and parses %j', (value, line) => {
-    expect(formatLine(value)).toBe(line);
-    expect(parseLine(line)).toEqual(value);
+    expect(formatEventLine(value)).toBe(line);
+    expect(parseEventLine(line)).toEqual(value);
   });
 
   it.each([
@@ -50,14 +50,14 @@ describe('the line protocol', () => {
     '2026-13-41T10:42:07.123Z INFO  pull x',
     ` ${time} INFO  pull x`,
   ])('ignores any other line: %j', (line) => {
-    expect(parseLine(line)).toBeNull();
+    expect(parseEventLine(line)).toBeNull();
   });
 
   it('accepts a line end and a trimmed trailing space', () => {
-    expect(parseLine(`${time} INFO  pull x\n`)).toEqual(event('x'));
-    expect(parseLine(`${time} INFO  pull x\r\n`)).toEqual(event('x'));
-    expect(parseLine(`${time} INFO  pull`)).toEqual(event(''));
-    expect(parseLine(`${time} INFO  pull 7%`)).toEqual(event('', { percent: 7 }));
+    expect(parseEventLine(`${time} INFO  pull x\n`)).toEqual(event('x'));
+    expect(parseEventLine(`${time} INFO  pull x\r\n`)).toEqual(event('x'));
+    expect(parseEventLine(`${time} INFO  pull`)).toEqual(event(''));
+    expect(parseEventLine(`${time} INFO  pull 7%`)).toEqual(event('', { percent: 7 }));
   });
 });
 
@@ -72,7 +72,7 @@ describe('a line of JSON', () => {
     ['a warning, and fields of its own', json({ level: 40, file: '.env' }), { ...fetching, level: 'warn' }],
     ['an error', json({ level: 60 }), { ...fetching, level: 'error' }],
     ['with a percent that is none', json({ percent: 'all' }), fetching],
-  ])('is parsed: %s', (_, text, told) => expect(parseJsonLine(text)?.event).toEqual(told));
+  ])('is parsed: %s', (_, text, told) => expect(parseJsonEventLine(text)?.event).toEqual(told));
 
   it.each([
     ['text', 'fetching'],
@@ -82,10 +82,10 @@ describe('a line of JSON', () => {
     ['no time', json({ time: 'now' })],
     ['no sentence', json({ msg: 1 })],
     ['no level', json({ level: 'info' })],
-  ])('is ignored: %s', (_, text) => expect(parseJsonLine(text)).toBeNull());
+  ])('is ignored: %s', (_, text) => expect(parseJsonEventLine(text)).toBeNull());
 
   it('is parsed with its additional fields', () => {
     const fields = { level: 30, time, phase: 'save', msg: 'kept', restorePoint: { bytes: 1 } };
-    expect(parseJsonLine(JSON.stringify(fields))?.fields).toEqual(fields);
+    expect(parseJsonEventLine(JSON.stringify(fields))?.fields).toEqual(fields);
   });
 });

@@ -6,7 +6,7 @@ import {
   isNewerVersion,
   isRequestableTarget,
   type Release,
-  targetFor,
+  updateTargetOf,
 } from '../../../src/core/release/channel.ts';
 
 const release = (version: string): Release => ({ version, url: null, notes: null, publishedAt: null });
@@ -89,6 +89,6 @@ describe('targetFor', () => {
     ['v1.6.0', 'v1.6.0'],
     ['v1.6.0-canary.10', 'canary'],
   ])('returns for %s the target %s', (version, expected) => {
-    expect(targetFor(version)).toBe(expected);
+    expect(updateTargetOf(version)).toBe(expected);
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import {
-  compareSharedNumbers,
+  compareSharedVersionNumbers,
   compareVersions,
   cutVersion,
-  isMajorChange,
+  isMajorVersionChange,
 } from '../../../src/core/release/compare-versions.ts';
 
 describe('compareVersions', () => {
@@ -52,7 +52,7 @@ describe('isMajorChange', () => {
     ['31', '32', true],
     ['4.0.15.2941', '5.0.0.1', true],
   ])('from %s to %s is %s', (from, to, expected) => {
-    expect(isMajorChange(from, to)).toBe(expected);
+    expect(isMajorVersionChange(from, to)).toBe(expected);
   });
 });
 
@@ -68,7 +68,7 @@ describe('versions with a different number of parts', () => {
     ['v2025.08', '2025.10.1', -1],
     ['2', 'v1.9', 1],
   ])('are compared by the parts that both versions have: %s and %s: %i', (a, b, expected) => {
-    expect(Math.sign(compareSharedNumbers(a, b))).toBe(expected);
+    expect(Math.sign(compareSharedVersionNumbers(a, b))).toBe(expected);
   });
 
   it('are shortened without reformatting their parts', () =>

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   parsePinTag,
   parseVersionLabel,
-  versionRange,
+  versionRangeOf,
   versionTextOf,
 } from '../../../src/core/release/pin-tag.ts';
 
@@ -144,5 +144,5 @@ it.each([
   ['release-cuda', 'release-cuda'],
   ['2.1.0-ls47', '2.1.0-ls47'],
 ])('versionRange finds in %s the text %s', (tag, version) =>
-  expect(tag.slice(...versionRange(parsePinTag(tag)))).toBe(version),
+  expect(tag.slice(...versionRangeOf(parsePinTag(tag)))).toBe(version),
 );

@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Cancelled } from '../../../src/core/cancellation/cancelled.ts';
+import { CancelledError } from '../../../src/core/cancellation/cancelled.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
-import { takeSnapshots } from '../../../src/engine/containers/container-snapshot.ts';
+import { takeContainerSnapshots } from '../../../src/engine/containers/container-snapshot.ts';
 import type { CallOptions } from '../../../src/engine/engine-requests.ts';
-import { engineTarget } from '../../../src/engine/http/engine-target.ts';
+import { parseEngineTarget } from '../../../src/engine/http/engine-target.ts';
 import { tar } from '../../rig/tar.ts';
 import { listen, startEngine, startPlainEngine } from '../http-engine.ts';
 import { frame } from '../raw-engine.ts';
@@ -160,8 +160,8 @@ describe('the engine', () => {
     const answer = get(engineAt(host, [], controller.signal));
     await asked.promise;
     controller.abort();
-    await expect(answer).rejects.toBeInstanceOf(Cancelled);
-    await expect(get(engineAt(host, [], controller.signal))).rejects.toBeInstanceOf(Cancelled);
+    await expect(answer).rejects.toBeInstanceOf(CancelledError);
+    await expect(get(engineAt(host, [], controller.signal))).rejects.toBeInstanceOf(CancelledError);
     await sleep(50);
     expect([requests, probes()]).toEqual([1, 0]);
   });
@@ -282,7 +282,7 @@ describe('the engine', () => {
     const cancelled = get(engine.until(stop.signal));
     await expect.poll(() => log.length).toBe(1);
     stop.abort();
-    await expect(cancelled).rejects.toBeInstanceOf(Cancelled);
+    await expect(cancelled).rejects.toBeInstanceOf(CancelledError);
     isAway = false;
     await get(engine);
     isAway = true;
@@ -349,7 +349,7 @@ describe('engineTarget', () => {
       { tls: true, prefix: '', options: { hostname: 'docker', port: 2376, rejectUnauthorized: false } },
     ],
   ])('parses %s with the options %j', (host, tls, expected) => {
-    expect(engineTarget(host, tls)).toEqual(expected);
+    expect(parseEngineTarget(host, tls)).toEqual(expected);
   });
 
   it.each([
@@ -400,7 +400,11 @@ describe('takeSnapshots', () => {
       }
     });
     const paths = [...Object.keys(archives), '/missing', '/etc/bound'];
-    const [taken, ...more] = await takeSnapshots(engineAt(host), [id, 'unknown'], new Map([[id, paths]]));
+    const [taken, ...more] = await takeContainerSnapshots(
+      engineAt(host),
+      [id, 'unknown'],
+      new Map([[id, paths]]),
+    );
     expect(more).toEqual([]);
     expect(taken?.copied.map(({ path }) => path)).toEqual(['/plain']);
     expect(taken?.copied).toEqual([
@@ -416,7 +420,7 @@ describe('takeSnapshots', () => {
 
   it('reports an error of the engine', async () => {
     const host = await startPlainEngine((_, to) => void to.writeHead(500).end('{"message":"broken disk"}'));
-    await expect(takeSnapshots(engineAt(host), [id])).rejects.toThrow(
+    await expect(takeContainerSnapshots(engineAt(host), [id])).rejects.toThrow(
       `the engine failed to answer (GET /containers/${id}/json): broken disk`,
     );
   });

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createLineStream } from '../../../src/engine/cli/run-attached.ts';
+import { createLineStream } from '../../../src/engine/cli/run-attached-command.ts';
 import { runCommand } from '../../../src/engine/cli/run-command.ts';
 
 const env = { PATH: process.env.PATH ?? '' };

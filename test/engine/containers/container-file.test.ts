@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hasEntries, readContainerFile } from '../../../src/engine/containers/container-file.ts';
+import { hasDirectoryEntries, readContainerFile } from '../../../src/engine/containers/container-file.ts';
 import { type TarEntry, tar } from '../../rig/tar.ts';
 import { engineThat } from '../http-engine.ts';
 
@@ -52,6 +52,6 @@ describe('hasEntries', () => {
       if (archive === null) to.writeHead(404).end('{"message":"Could not find the file"}');
       else to.end(archive);
     });
-    expect(await hasEntries(engine, 'a1', '/data')).toBe(expected);
+    expect(await hasDirectoryEntries(engine, 'a1', '/data')).toBe(expected);
   });
 });

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { buildSnapshot, type ContainerSnapshot } from '../../../src/engine/containers/container-snapshot.ts';
+import {
+  buildContainerSnapshot,
+  type ContainerSnapshot,
+} from '../../../src/engine/containers/container-snapshot.ts';
 import { listCopiedPaths } from '../../../src/engine/containers/copied-files.ts';
 import type { Json } from '../../../src/engine/objects/json.ts';
 
@@ -11,7 +14,7 @@ function blueprint(
   parts: { config?: Json; host?: Json; mounts?: Json[]; networks?: Json; raw?: Json },
   apiVersion?: string,
 ): ContainerSnapshot {
-  return buildSnapshot(
+  return buildContainerSnapshot(
     {
       Id: id,
       Name: '/svc-app-1',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { toContainer, toImage } from '../../../src/engine/objects/container.ts';
-import { parsePlatform } from '../../../src/engine/objects/platform.ts';
+import { normalizePlatform } from '../../../src/engine/objects/platform.ts';
 
 describe('parsePlatform', () => {
   it.each([
@@ -11,7 +11,7 @@ describe('parsePlatform', () => {
     ['x86_64', 'linux/amd64'],
     ['windows/amd64', 'windows/amd64'],
   ])('parses %s as %s', (text, platform) => {
-    expect(parsePlatform(text)).toBe(platform);
+    expect(normalizePlatform(text)).toBe(platform);
   });
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { toContainer, toListedContainer } from '../../../src/engine/objects/container.ts';
 import type { Json } from '../../../src/engine/objects/json.ts';
 import { addPodmanDefaults, isPodman, toDockerFormat } from '../../../src/engine/objects/podman.ts';
-import { parseOwnTraces } from '../../../src/engine/self/find-own-container.ts';
+import { parseOwnContainerClues } from '../../../src/engine/self/find-own-container.ts';
 import { engineThat } from '../http-engine.ts';
 
 const id = '63e37df2b694da04d9cb172cba83a8f5b28609fc0a1034acb680aec20421d992';
@@ -134,5 +134,5 @@ it('a container that podman reports as stopped has the status exited', () => {
 it('parseOwnTraces reads the id of the container from a mount table of podman', () => {
   const root = `/containers/storage/overlay-containers/${id}/userdata/hostname`;
   const table = `61 58 0:24 ${root} /etc/hostname rw,nosuid - tmpfs tmpfs rw`;
-  expect(parseOwnTraces(table, 'chosen', {}).id).toBe(id);
+  expect(parseOwnContainerClues(table, 'chosen', {}).id).toBe(id);
 });

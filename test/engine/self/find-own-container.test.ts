@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Container, toContainer } from '../../../src/engine/objects/container.ts';
-import { findOwnContainer, parseOwnTraces } from '../../../src/engine/self/find-own-container.ts';
+import { findOwnContainer, parseOwnContainerClues } from '../../../src/engine/self/find-own-container.ts';
 
 const vpn = 'a'.repeat(64);
 const server = 'b'.repeat(64);
@@ -62,14 +62,14 @@ async function found(
         return all.flatMap((each) => (each.networkMode === `container:${id}` ? [each.id] : []));
       },
     },
-    parseOwnTraces(mountTable, 'aaaaaaaaaaaa', env),
+    parseOwnContainerClues(mountTable, 'aaaaaaaaaaaa', env),
   );
   return { id: own?.id ?? null, lists };
 }
 
 describe('parseOwnTraces', () => {
   it('reads the id, the layer and the mounts from the mount table', () => {
-    const traces = parseOwnTraces(
+    const traces = parseOwnContainerClues(
       table(server, { layer: '/l/1/diff', mounts: { '/da\\040ta': '/srv/x' } }),
       'h',
       {},
@@ -79,13 +79,15 @@ describe('parseOwnTraces', () => {
   });
 
   it('uses the host name if the mount table is empty', () => {
-    expect(parseOwnTraces('', 'h', {})).toMatchObject({ id: null, name: 'h', layer: null });
+    expect(parseOwnContainerClues('', 'h', {})).toMatchObject({ id: null, name: 'h', layer: null });
   });
 
   it('ignores the mounted directory of another container', () => {
     const mounts = { '/logs': `${docker}/containers/${vpn}/x` };
-    expect(parseOwnTraces(`${table(server, { mounts })}`, 'h', {}).id).toBe(server);
-    expect(parseOwnTraces(`138 1 8:1 ${mounts['/logs']} /logs rw - ext4 x rw`, 'h', {}).id).toBeNull();
+    expect(parseOwnContainerClues(`${table(server, { mounts })}`, 'h', {}).id).toBe(server);
+    expect(
+      parseOwnContainerClues(`138 1 8:1 ${mounts['/logs']} /logs rw - ext4 x rw`, 'h', {}).id,
+    ).toBeNull();
   });
 });
 

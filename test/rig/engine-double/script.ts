@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LogLevel, type Phase, phases } from '../../../src/core/progress/event.ts';
-import { formatLine, parseLine } from '../../../src/core/progress/log-line.ts';
+import { formatEventLine, parseEventLine } from '../../../src/core/progress/log-line.ts';
 import { formatLastLine } from '../../../src/core/progress/run-result.ts';
 import type { ContainerDouble } from './container-double.ts';
 
@@ -25,7 +25,7 @@ export interface Saying {
 
 /** A line of the protocol, with the current time. */
 export const lineOf = ({ level = 'info', time = new Date(), ...rest }: Saying): string =>
-  formatLine({ ...rest, level, time: time.toISOString() });
+  formatEventLine({ ...rest, level, time: time.toISOString() });
 
 /** Executes the steps in order while the container is in the same run. */
 export async function play(script: Script, container: ContainerDouble, lives: () => boolean): Promise<void> {
@@ -83,7 +83,9 @@ export const badRun = (before: Script, outcome: 'refused' | 'failed' | 'broken',
  */
 export function onSignal(container: ContainerDouble, signal: string): void {
   if (signal !== 'SIGTERM' && signal !== 'SIGINT') return;
-  const phase = container.log.map(({ text }) => parseLine(text)).findLast((event) => event !== null)?.phase;
+  const phase = container.log
+    .map(({ text }) => parseEventLine(text))
+    .findLast((event) => event !== null)?.phase;
   if (phase === 'done') return;
   if (phase !== undefined && phases.indexOf(phase) >= phases.indexOf('recreate')) {
     const message = `${signal} was received too late: containers are already being replaced, so the update continues`;

@@ -3,8 +3,8 @@ import type { Channel, Release } from '../../../src/core/release/channel.ts';
 import {
   type AvailableUpdateFacts,
   chooseAvailableUpdate,
-  resolveFirstStep,
-  resolveTarget,
+  resolveFirstUpgradeStep,
+  resolveUpdateTarget,
 } from '../../../src/server/available-update/choose-update.ts';
 import { emptyPublisherNotice } from '../../../src/server/available-update/publisher-notice.ts';
 import { createRunWithDefaults } from '../../../src/wire/api-client/parse-responses.ts';
@@ -55,7 +55,7 @@ describe('the available update', () => {
     const found = chooseAvailableUpdate(given);
     expect(found.latest?.version ?? null).toBe(latest);
     expect(found.upToDate === null ? latest : null).toBe(offered);
-    const goal = resolveTarget(null, given);
+    const goal = resolveUpdateTarget(null, given);
     expect('reason' in goal ? null : goal.to).toBe(offered);
   });
 });
@@ -87,7 +87,7 @@ describe('the reason why no update is available', () => {
   ])('is %s: %s', (code, _, given, sentence) => {
     const message = expect.stringMatching(sentence);
     expect(chooseAvailableUpdate(given)).toMatchObject({ next: null, upToDate: { code, message } });
-    expect(resolveTarget(null, given)).toEqual(refused(expect.stringMatching(sentence)));
+    expect(resolveUpdateTarget(null, given)).toEqual(refused(expect.stringMatching(sentence)));
   });
 });
 
@@ -106,7 +106,7 @@ describe('a release that is not rolled out to this instance', () => {
       upToDate,
     });
     expect(chooseAvailableUpdate(held('v1.4.2'))).toMatchObject({ latest: null, next: null, upToDate });
-    expect(resolveTarget(null, held('v1.4.2'))).toEqual(refused(message));
+    expect(resolveUpdateTarget(null, held('v1.4.2'))).toEqual(refused(message));
   });
 
   it('does not block an older release that is newer than the running version', () => {
@@ -117,7 +117,7 @@ describe('a release that is not rolled out to this instance', () => {
   });
 
   it('is accepted as an explicit target', () => {
-    expect(resolveTarget('v1.5.0', held('v1.4.2'))).toEqual({ to: 'v1.5.0' });
+    expect(resolveUpdateTarget('v1.5.0', held('v1.4.2'))).toEqual({ to: 'v1.5.0' });
   });
 
   it('is not the reason if it could not be installed anyway', () => {
@@ -146,7 +146,7 @@ describe('an explicit target', () => {
     ['v1.4.0', given, refused(expect.stringContaining('downgrades are not supported'))],
     ['v1.4.0', known('main', 'stable', []), { to: 'v1.4.0' }],
   ])('%s is accepted or rejected (row %#)', (named, from, goal) => {
-    expect(resolveTarget(named, from)).toEqual(goal);
+    expect(resolveUpdateTarget(named, from)).toEqual(goal);
   });
 });
 
@@ -198,7 +198,7 @@ describe('required intermediate releases', () => {
     expect(told.next).toEqual(next === null ? null : { version: next, major, ...unknown });
     expect(told.upToDate?.code).toBe(next === null ? 'upgrade-step' : undefined);
     const none = refused(expect.stringContaining('must be installed before'));
-    expect(resolveTarget(null, given)).toEqual(next === null ? none : { to: next });
+    expect(resolveUpdateTarget(null, given)).toEqual(next === null ? none : { to: next });
   });
 
   it('are limited to an upgrade path of 20 releases', () => {
@@ -206,15 +206,15 @@ describe('required intermediate releases', () => {
     const given = facts('v1.0.0', feed(...list));
     const told = chooseAvailableUpdate(given).next?.upgradePath ?? [];
     expect([told[0], told.at(-1), told.length]).toEqual(['v1.1.0', 'v1.20.0', 20]);
-    expect(resolveFirstStep(null, given)).toEqual(refused('no upgrade path to v1.3000.0 is known'));
+    expect(resolveFirstUpgradeStep(null, given)).toEqual(refused('no upgrade path to v1.3000.0 is known'));
   });
 
   it('are stable releases even on the canary channel', () => {
     const list = feed('v3.0.0-canary.9<v2.8.0', 'v2.9.0-canary.1', 'v2.8.0', 'v2.7.0');
     const given = { ...facts('v2.6.0', list), channel: 'canary' as const };
     expect(chooseAvailableUpdate(given).next?.version).toBe('v2.8.0');
-    expect(resolveTarget(null, given)).toEqual({ to: 'v2.8.0' });
-    expect(resolveTarget(null, { ...given, version: 'v2.8.0' })).toEqual({
+    expect(resolveUpdateTarget(null, given)).toEqual({ to: 'v2.8.0' });
+    expect(resolveUpdateTarget(null, { ...given, version: 'v2.8.0' })).toEqual({
       to: 'v3.0.0-canary.9',
     });
   });

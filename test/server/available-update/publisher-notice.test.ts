@@ -5,14 +5,14 @@ import {
   findRecallReason,
   publisherNoticeOf,
 } from '../../../src/server/available-update/publisher-notice.ts';
-import type { RolloutFacts } from '../../../src/server/store/stored-entries.ts';
+import type { StagedRollout } from '../../../src/server/store/stored-entries.ts';
 import { channelFile, recallsOf } from '../../feed/channel-copies.ts';
 
 const urgent = { below: 'v1.4.3', why: 'Passwords can be read.' };
 const rollout = { version: 'v1.5.0', percent: 10 };
 /** These instances get v1.5.0 when its rollout reaches 3.97 % and 29.38 %. */
-const early: RolloutFacts = { instance: 'instance-1', asked: null };
-const late: RolloutFacts = { instance: 'instance-4', asked: null };
+const early: StagedRollout = { instance: 'instance-1', asked: null };
+const late: StagedRollout = { instance: 'instance-4', asked: null };
 type Facts = Parameters<typeof publisherNoticeOf>[1];
 const facts: Facts = {
   version: 'v1.4.2',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkMounts } from '../../../src/server/deployment/check-mounts.ts';
+import { checkUpdaterMounts } from '../../../src/server/deployment/check-mounts.ts';
 import { homeOf } from './deployment-of.ts';
 import { type Reply, startAsked } from './engine.ts';
 
@@ -17,7 +17,7 @@ async function check(changes: Record<string, Reply> = {}) {
     ...changes,
   };
   const asked = await startAsked((call) => replies[call]);
-  const error = await checkMounts(asked.engine, home).catch((thrown) => thrown);
+  const error = await checkUpdaterMounts(asked.engine, home).catch((thrown) => thrown);
   return { ...asked, error };
 }
 
@@ -80,7 +80,7 @@ describe('checkMounts', () => {
   ])('reports that the host does not have %s', async (_, reply, code, canGoThere) => {
     const { error, asked } = await check({ 'POST /containers/create': reply });
     const manual = canGoThere ? ['by hand'] : ['docker compose pull', 'docker compose up -d'];
-    expect(error).toMatchObject({ name: 'Homeless', code, mayPass: false, manual });
+    expect(error).toMatchObject({ name: 'DeploymentNotFoundError', code, mayPass: false, manual });
     expect(asked.filter((call) => call.startsWith('DELETE'))).toEqual([]);
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createResponseError, EngineError } from '../../../src/engine/http/engine-error.ts';
 import type { InstanceOptions } from '../../../src/server/contract/instance-options.ts';
 import { validateInstanceOptions } from '../../../src/server/contract/validate-options.ts';
-import { createEngineUnreachableError } from '../../../src/server/deployment/deployment-not-found.ts';
+import { createEngineUnreachableError } from '../../../src/server/deployment/deployment-not-found-error.ts';
 import { locateDeployment } from '../../../src/server/deployment/locate-deployment.ts';
 import { readDeployment } from '../../../src/server/deployment/read-deployment.ts';
 import { details, plainOptions } from './container-details.ts';
@@ -85,7 +85,9 @@ describe('readDeployment', () => {
     ['no labels', { labels: {} }, 'not-compose'],
     ['a socket that is not mounted from the host', { mounts: [] }, 'no-engine'],
   ])('throws with %s', (_, changes, code) => {
-    expect(() => home(changes)).toThrow(expect.objectContaining({ name: 'Homeless', code, mayPass: false }));
+    expect(() => home(changes)).toThrow(
+      expect.objectContaining({ name: 'DeploymentNotFoundError', code, mayPass: false }),
+    );
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createProduct, svcProduct } from '../../../src/core/names/product.ts';
 import {
-  buildUpdaterContainer,
+  buildUpdaterContainerSpec,
   initialRunFactsOf,
   isUpdaterActive,
   isUpdaterOfInstance,
@@ -28,7 +28,7 @@ const settings = {
 const own = ['SVC_UPDATER_NOTIFY=none', `SVC_UPDATER_CONTAINER=${'c'.repeat(64)}`];
 
 describe("the updater's container", () => {
-  const spec = buildUpdaterContainer(home, settings, order);
+  const spec = buildUpdaterContainerSpec(home, settings, order);
 
   it('has a name, labels and a command', () => {
     expect(spec).toMatchObject({
@@ -47,7 +47,7 @@ describe("the updater's container", () => {
     const updaterEnvironment = { SVC_UPDATER_WAIT_TIMEOUT: '600' };
     const product = createProduct({ name: 'larder', services: ['web', 'jobs'] });
     const given = { ...settings, product, containerName: 'x-updater', updaterEnvironment };
-    const { name, Env } = buildUpdaterContainer(home, given, order);
+    const { name, Env } = buildUpdaterContainerSpec(home, given, order);
     const [, told = '', ...others] = Env ?? [];
     expect([name, ...others]).toEqual(['x-updater', 'SVC_UPDATER_WAIT_TIMEOUT=600', ...own]);
     const [key = '', value] = told.split('=');
@@ -59,24 +59,24 @@ describe("the updater's container", () => {
   });
 
   it('saves the data if the option is set', () => {
-    const { Env } = buildUpdaterContainer(home, { ...settings, restorePoint: true }, order);
+    const { Env } = buildUpdaterContainerSpec(home, { ...settings, restorePoint: true }, order);
     expect(Env).toContain('SVC_UPDATER_RESTORE_POINT=1');
   });
 
   it('limits the downtime if the option is set', () => {
-    const { Env } = buildUpdaterContainer(home, { ...settings, maxDowntimeSeconds: 899.5 }, order);
+    const { Env } = buildUpdaterContainerSpec(home, { ...settings, maxDowntimeSeconds: 899.5 }, order);
     expect(Env).toContain('SVC_UPDATER_MAX_DOWNTIME=900');
-    expect(buildUpdaterContainer(home, settings, order).Env?.join()).not.toContain('MAX_DOWNTIME');
+    expect(buildUpdaterContainerSpec(home, settings, order).Env?.join()).not.toContain('MAX_DOWNTIME');
   });
 
   it('removes old images if the option is set', () => {
-    const { Env } = buildUpdaterContainer(home, { ...settings, removeOldImages: true }, order);
+    const { Env } = buildUpdaterContainerSpec(home, { ...settings, removeOldImages: true }, order);
     expect(Env).toContain('SVC_UPDATER_REMOVE_OLD_IMAGES=1');
   });
 
   it('has labels that identify a rollback', () => {
     const back = { ...origin, kind: 'rollback', by: 'anna' } as const;
-    const { Cmd, Labels } = buildUpdaterContainer(home, settings, {
+    const { Cmd, Labels } = buildUpdaterContainerSpec(home, settings, {
       command: ['rollback', '--yes'],
       services: null,
       origin: back,
@@ -87,12 +87,12 @@ describe("the updater's container", () => {
 
   it('gets the services if they are not the default ones', () => {
     const services = ['web', 'jobs'];
-    const { Cmd, Env } = buildUpdaterContainer(home, settings, { ...order, services });
+    const { Cmd, Env } = buildUpdaterContainerSpec(home, settings, { ...order, services });
     expect(Cmd?.slice(-4)).toEqual(['--service', 'web', '--service', 'jobs']);
     // Otherwise, the run would be refused because of a third service with the same image.
     expect(Env).toContain('SVC_UPDATER_EXCLUDE=*');
     const given = { ...settings, updaterEnvironment: { SVC_UPDATER_EXCLUDE: 'cron' } };
-    expect(buildUpdaterContainer(home, given, { ...order, services }).Env?.slice(1)).toEqual([
+    expect(buildUpdaterContainerSpec(home, given, { ...order, services }).Env?.slice(1)).toEqual([
       'SVC_UPDATER_EXCLUDE=cron',
       ...own,
     ]);

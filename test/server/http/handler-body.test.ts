@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maxBodyBytes } from '../../../src/server/http/read-body.ts';
+import { maxBodyBytes } from '../../../src/server/http/read-json-body.ts';
 import { MemoryService } from './memory-service.ts';
 import { door, type Question, stream } from './send-request.ts';
 

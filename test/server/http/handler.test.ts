@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Caller } from '../../../src/server/contract/instance-options.ts';
 import type { ValidatedInstanceOptions } from '../../../src/server/contract/validate-options.ts';
-import { Unavailable } from '../../../src/server/run/update-service.ts';
+import { UnavailableError } from '../../../src/server/run/update-api.ts';
 import { reasonCodes } from '../../../src/wire/codes.ts';
 import { follow } from './follow-events.ts';
 import { MemoryService, notRunning, record, rollbackOffer, secret } from './memory-service.ts';
@@ -321,14 +321,14 @@ describe('internal errors', () => {
     async (...way) => {
       const [method, where, question] = way;
       const { ask, service, logged } = rig();
-      service.failure = new Unavailable(secret);
+      service.failure = new UnavailableError(secret);
       const away = await ask(method, where, question);
       expect([away.status, away.headers.get('retry-after')]).toEqual([503, '5']);
       service.failure = failure;
       const { status, json } = await ask(method, where, question);
       expect([status, json?.title ?? 'Internal Server Error']).toEqual([500, 'Internal Server Error']);
       expect(logged.map(({ level, cause }) => [level, cause])).toEqual([
-        ['warn', expect.any(Unavailable)],
+        ['warn', expect.any(UnavailableError)],
         ['error', failure],
       ]);
     },

@@ -1,6 +1,6 @@
 import type { Channel } from '../../../src/core/release/channel.ts';
 import {
-  type AutomaticChoice,
+  type AutomaticSettingsChange,
   applyAutomaticDefaults,
 } from '../../../src/server/contract/automatic-settings.ts';
 import type {
@@ -8,7 +8,7 @@ import type {
   CompleteUpdateOrder,
 } from '../../../src/server/contract/instance-updates.ts';
 import { createRun, RunRecord } from '../../../src/server/run/run-record.ts';
-import type { UpdateService } from '../../../src/server/run/update-service.ts';
+import type { UpdateApi } from '../../../src/server/run/update-api.ts';
 import {
   type CancelReason,
   type Reason,
@@ -22,7 +22,7 @@ import {
 export const secret = 'hunter2 at /opt/svc/.env';
 
 /** A service that updates nothing. It records its calls; tests set its results. */
-export class MemoryService implements UpdateService {
+export class MemoryService implements UpdateApi {
   readonly version = 'v1.4.2';
   /** The calls in order, such as `start v1.5.0 for admin`. */
   readonly calls: string[] = [];
@@ -114,7 +114,7 @@ export class MemoryService implements UpdateService {
     return version === null || version === 'v1.5.0' ? this.#status('stable') : null;
   }
 
-  async setAutomatic(choice: AutomaticChoice): Promise<Status> {
+  async setAutomatic(choice: AutomaticSettingsChange): Promise<Status> {
     this.#note(`automatic ${JSON.stringify(choice)}`);
     return this.#status('stable');
   }

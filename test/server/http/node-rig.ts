@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { InstanceUpdates } from '../../../src/server/contract/instance-updates.ts';
-import { createHandler } from '../../../src/server/http/handler.ts';
+import { createRequestHandler } from '../../../src/server/http/handler.ts';
 import { type NodeHandler, toNodeHandler } from '../../../src/server/http/node-handler.ts';
 import { MemoryService } from './memory-service.ts';
 import { path } from './send-request.ts';
@@ -19,7 +19,7 @@ export class NodeRig {
   #server: Server | null = null;
 
   constructor(handle?: (request: Request) => Promise<Response>) {
-    const own = createHandler(this.service, {
+    const own = createRequestHandler(this.service, {
       path,
       authorize: () => 'admin',
       log: ({ cause }) => this.logged.push(cause),

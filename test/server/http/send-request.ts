@@ -4,9 +4,9 @@ import formats from 'ajv-formats';
 import type { LogEntry } from '../../../src/feed/create-feed.ts';
 import type { Caller } from '../../../src/server/contract/instance-options.ts';
 import type { ValidatedInstanceOptions } from '../../../src/server/contract/validate-options.ts';
-import { createHandler } from '../../../src/server/http/handler.ts';
+import { createRequestHandler } from '../../../src/server/http/handler.ts';
 import { openApi } from '../../../src/server/http/openapi.ts';
-import type { UpdateService } from '../../../src/server/run/update-service.ts';
+import type { UpdateApi } from '../../../src/server/run/update-api.ts';
 import { secret } from './memory-service.ts';
 
 export const path = '/api/v1/instance/update';
@@ -62,9 +62,9 @@ export interface Answer {
 }
 
 /** A handler that gets the caller from the request, and `ask`, which checks each response against the document. */
-export function door(service: UpdateService, settings: Partial<ValidatedInstanceOptions> = {}) {
+export function door(service: UpdateApi, settings: Partial<ValidatedInstanceOptions> = {}) {
   const logged: LogEntry[] = [];
-  const handle = createHandler(service, {
+  const handle = createRequestHandler(service, {
     path,
     authorize: ({ headers }) => JSON.parse(headers.get('x-caller') ?? 'null') as Caller,
     log: (entry) => logged.push(entry),

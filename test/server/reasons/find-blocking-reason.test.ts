@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HomeNotFound } from '../../../src/server/deployment/deployment-not-found.ts';
+import { DeploymentNotFoundError } from '../../../src/server/deployment/deployment-not-found-error.ts';
 import { findBlockingReason } from '../../../src/server/reasons/find-blocking-reason.ts';
 import type { BlockingJob } from '../../../src/wire/status.ts';
 
@@ -45,7 +45,7 @@ describe('the reason why an update cannot start', () => {
     const noStore = { code: 'store-unavailable', message: 'no store' } as const;
     const all = {
       noStore,
-      noHome: new HomeNotFound('no-engine', 'no socket'),
+      noHome: new DeploymentNotFoundError('no-engine', 'no socket'),
       updater: { message: 'one is on', since },
       foreign: { code: 'unrelated-container', message: 'whose is it' } as const,
       jobs: [job('job', 'running'), job('deployment', 'queued')],

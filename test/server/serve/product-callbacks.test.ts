@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { Unavailable } from '../../../src/server/run/update-service.ts';
-import { ProductCallbacks, RepeatedFailure } from '../../../src/server/serve/product-callbacks.ts';
+import { UnavailableError } from '../../../src/server/run/update-api.ts';
+import { ProductCallbacks, RepeatedCallbackError } from '../../../src/server/serve/product-callbacks.ts';
 
 const secret = 's'.repeat(32);
 /** No test waits for the repeat unless it sets another interval. */
@@ -137,7 +137,7 @@ it.each<[string, RequestListener]>([
   ['sends no JSON', (_, response) => response.end('<html>')],
 ])('fails as unavailable if the product %s', async (_, answer) => {
   const { callbacks } = await productWith(answer, { request: 500 });
-  await expect(callbacks.user({ cookie: 'a=b', authorization: null })).rejects.toThrow(Unavailable);
+  await expect(callbacks.user({ cookie: 'a=b', authorization: null })).rejects.toThrow(UnavailableError);
 });
 
 it.each<[string, RequestListener]>([
@@ -152,7 +152,7 @@ it.each<[string, RequestListener]>([
       (cause: Error) => cause,
     );
     const causes = [error, error?.cause];
-    return error !== null && !causes.some((cause) => cause instanceof RepeatedFailure);
+    return error !== null && !causes.some((cause) => cause instanceof RepeatedCallbackError);
   };
   const user = () => callbacks.user({ cookie: 'a=b', authorization: null });
   const reports = async () => [await isReported(user()), await isReported(callbacks.jobs())];

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { StartableUpdateService } from '../../../src/server/create-update-service.ts';
+import type { StartableUpdateApi } from '../../../src/server/create-update-api.ts';
 import { goodRun, type Script, workOf } from '../../rig/engine-double/script.ts';
 import { quiet } from './invariants.ts';
 import { freshRigs, patient, rig, runOf, type Server, until } from './rig.ts';
@@ -33,7 +33,7 @@ describe('a call from a callback', () => {
   // No test here waits for a timeout.
   const calm = { timing: { host: 5_000, onEnd: 5_000 }, patience: { query: 5_000, work: 5_000 } };
   const order = { target: 'v1.6.0', when: 'now', force: false, by: 'onEnd' } as const;
-  it.each<[string, (updates: StartableUpdateService) => Promise<unknown>, string[]]>([
+  it.each<[string, (updates: StartableUpdateApi) => Promise<unknown>, string[]]>([
     ['close()', (updates) => updates.close(), ['updated']],
     ['update()', (updates) => updates.start(order), ['updated', 'updated']],
   ])('to %s does not block onEnd, which is called once for each run', async (_, call, expected) => {

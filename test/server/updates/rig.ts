@@ -7,10 +7,7 @@ import type { InstanceOptions } from '../../../src/server/contract/instance-opti
 import type { CompleteUpdateOrder } from '../../../src/server/contract/instance-updates.ts';
 import type { ServerTiming } from '../../../src/server/contract/timing.ts';
 import { validateInstanceOptions } from '../../../src/server/contract/validate-options.ts';
-import {
-  createUpdateService,
-  type StartableUpdateService,
-} from '../../../src/server/create-update-service.ts';
+import { createUpdateApi, type StartableUpdateApi } from '../../../src/server/create-update-api.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { type Forge, startForge } from '../../feed/forge.ts';
 import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
@@ -50,11 +47,11 @@ export const slowEngine = allOf(3_000);
 export const patient = allOf(600_000);
 
 export interface Server {
-  updates: StartableUpdateService;
+  updates: StartableUpdateApi;
   host: HostDouble;
   place: ServerDouble;
   /** Requests an update as an admin. */
-  ask(order?: Partial<CompleteUpdateOrder>): ReturnType<StartableUpdateService['start']>;
+  ask(order?: Partial<CompleteUpdateOrder>): ReturnType<StartableUpdateApi['start']>;
   /** The events that listeners received, in order. */
   told: string[];
   /** Ends the server without a shutdown. */
@@ -93,7 +90,7 @@ export class Rig {
     const place = 'door' in where ? where : await this.engine.addServer(where);
     const host = new HostDouble({ name: `server ${this.#servers.length + 1}`, state: this.state });
     const { timing, patience, ...options } = more;
-    const updates = createUpdateService(
+    const updates = createUpdateApi(
       validateInstanceOptions({
         version: 'v1.4.2',
         updaterImage: 'acme/svc-updater:1',

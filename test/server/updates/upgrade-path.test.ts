@@ -86,7 +86,7 @@ describe('an upgrade path', () => {
     );
     expect(JSON.stringify(await two.updates.status())).not.toContain('hunter2');
     const warnings = two.host.logged.filter(({ level }) => level === 'warn');
-    expect(warnings).toMatchObject([{ message: 'afterStep failed', cause: { name: 'HostFailure' } }]);
+    expect(warnings).toMatchObject([{ message: 'afterStep failed', cause: { name: 'ApplicationError' } }]);
     expect(rig.past).toHaveLength(1);
   });
 

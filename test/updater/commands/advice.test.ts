@@ -3,9 +3,9 @@ import { requirePin } from '../../../src/core/compose/pins/find-pin.ts';
 import { UpdateError } from '../../../src/core/errors/update-error.ts';
 import { versionLabel } from '../../../src/engine/objects/labels.ts';
 import { checkSpecifiedServices } from '../../../src/updater/compose/inspect/services/check-specified-services.ts';
-import { runningApp } from '../../../src/updater/compose/plan/plan-update.ts';
-import { checkPublished } from '../../../src/updater/plan/check-published.ts';
-import { checkPulled } from '../../../src/updater/plan/check-pulled.ts';
+import { runningAppOf } from '../../../src/updater/compose/plan/plan-update.ts';
+import { checkPublishedTags } from '../../../src/updater/plan/check-published.ts';
+import { checkPulledImages } from '../../../src/updater/plan/check-pulled.ts';
 import { container, image, installation } from '../../build.ts';
 import {
   checkedBeside,
@@ -48,12 +48,14 @@ async function refusalOf({ images, args, tags = {}, requires }: Situation): Prom
     const install = installation(files, model, facts);
     const plan = planOf(install, options.target);
     const asked = (tag: string) => (tags[tag] === undefined ? 'none' : { digest: tags[tag] });
-    await checkedBeside(asked, (lookUp) => checkPublished(plan, lookUp));
+    await checkedBeside(asked, (lookUp) => checkPublishedTags(plan, lookUp));
     const digests = [`acme/app@${tags[plan.app.tag]}`];
     const labels = requires === undefined ? {} : { 'svc.release-requires': requires };
     const pulled = new Map([[plan.app.to, image('sha256:new', { digests, labels })]]);
-    const running = runningApp(plan.installation, pulled.get(plan.app.to));
-    await checkedBeside(asked, (lookUp) => checkPulled(plan, pulled, { version: null, running, lookUp }));
+    const running = runningAppOf(plan.installation, pulled.get(plan.app.to));
+    await checkedBeside(asked, (lookUp) =>
+      checkPulledImages(plan, pulled, { version: null, running, lookUp }),
+    );
     return null;
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;

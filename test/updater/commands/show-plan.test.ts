@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { requirePublished } from '../../../src/updater/commands/show-plan.ts';
+import { requirePublishedImages } from '../../../src/updater/commands/show-plan.ts';
 import { composeText, engineThat, installed, modelOf, planTo, projectFiles } from '../../build-plan.ts';
 
 it.each([
@@ -11,7 +11,7 @@ it.each([
     const texts = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) };
     const from = installed(texts, { model: modelOf(projectFiles(texts), { app: { pull_policy: policy } }) });
     const engine = await engineThat((_, to) => to.writeHead(404).end('{"message":"manifest unknown"}'));
-    const refused = requirePublished(engine, planTo('v1.1.0', from).updates);
+    const refused = requirePublishedImages(engine, planTo('v1.1.0', from).updates);
     if (message === null) await refused;
     else await expect(refused).rejects.toThrow(message);
   },

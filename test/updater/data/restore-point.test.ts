@@ -20,10 +20,10 @@ import type { RestorePointLocation } from '../../../src/updater/data/data-contex
 import {
   createRestorePointDirectory,
   findRestorePoints,
-  findRestorePointsDirectory,
-  isComplete,
+  isCompleteRestorePoint,
   readRestorePoint,
-  restorePointLocation,
+  resolveRestorePointsDirectory,
+  restorePointLocationOf,
   type SavedRestorePoint,
   writeRestorePoint,
 } from '../../../src/updater/data/restore-point.ts';
@@ -76,8 +76,13 @@ describe('the record of a restore point', () => {
     const complete = pointOf(owner);
     await writeRestorePoint(place, complete);
     expect(await readRestorePoint(place)).toEqual(complete);
-    expect([isComplete(complete), isComplete({ ...complete, at: null })]).toEqual([true, false]);
-    expect(await readRestorePoint(restorePointLocation(join(usual(), '20200101T000000Z'), owner))).toBeNull();
+    expect([isCompleteRestorePoint(complete), isCompleteRestorePoint({ ...complete, at: null })]).toEqual([
+      true,
+      false,
+    ]);
+    expect(
+      await readRestorePoint(restorePointLocationOf(join(usual(), '20200101T000000Z'), owner)),
+    ).toBeNull();
   });
 
   it('is reported as damaged if any byte of its values changes', async () => {
@@ -283,9 +288,9 @@ describe('restore point directories', () => {
     const paths = new HostPaths([
       { type: 'bind', source: '/srv/points', destination: '/points', writable: true },
     ]);
-    expect(findRestorePointsDirectory(null, paths, owner)).toBe(usual());
-    expect(findRestorePointsDirectory('/points/a', paths, owner)).toBe('/srv/points/a');
-    expect(() => findRestorePointsDirectory('/tmp', paths, owner)).toThrow(
+    expect(resolveRestorePointsDirectory(null, paths, owner)).toBe(usual());
+    expect(resolveRestorePointsDirectory('/points/a', paths, owner)).toBe('/srv/points/a');
+    expect(() => resolveRestorePointsDirectory('/tmp', paths, owner)).toThrow(
       expect.objectContaining({ code: 'outside-mounts' }),
     );
   });

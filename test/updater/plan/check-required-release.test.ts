@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createProduct, type Product } from '../../../src/core/names/product.ts';
 import { versionLabel } from '../../../src/engine/objects/labels.ts';
-import { runningApp } from '../../../src/updater/compose/plan/plan-update.ts';
+import { runningAppOf } from '../../../src/updater/compose/plan/plan-update.ts';
 import { checkRequiredRelease } from '../../../src/updater/plan/check-required-release.ts';
 import { container, image } from '../../build.ts';
 import { composeText, installed, planTo } from '../../build-plan.ts';
@@ -48,7 +48,7 @@ function check(given: Case): string[] {
       ...(given.version === undefined ? {} : { [versionLabel]: given.version }),
     },
   });
-  return checkRequiredRelease(plan, pulled, runningApp(install, pulled));
+  return checkRequiredRelease(plan, pulled, runningAppOf(install, pulled));
 }
 
 const larder = createProduct({ name: 'larder', labelPrefix: 'org.larder' });

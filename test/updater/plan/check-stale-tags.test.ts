@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Image } from '../../../src/engine/objects/container.ts';
 import { versionLabel } from '../../../src/engine/objects/labels.ts';
 import type { Plan } from '../../../src/updater/compose/plan/prepared-plan.ts';
-import { checkStaleTags, floatingUpdatesOf } from '../../../src/updater/plan/check-stale-tags.ts';
+import { checkStaleTags, floatingTagUpdatesOf } from '../../../src/updater/plan/check-stale-tags.ts';
 import { container, image } from '../../build.ts';
 import { checkedBeside, composeText, installed, planTo } from '../../build-plan.ts';
 
@@ -37,8 +37,8 @@ describe('checkStaleTags', () => {
     ['a part that covers it', 'acme/svc:v1', 'acme/svc:v1.5', ['acme/svc:v1', 'acme/svc:v1.5']],
     ['a part that moves', 'acme/svc:v1.4', 'acme/svc:v1.4', ['acme/svc:v1.5', 'acme/svc:v1.5']],
   ])('checks %s', (_, app, worker, expected) => {
-    expect(floatingUpdatesOf(planOf(app, worker)).map(({ to }) => to)).toEqual(expected);
-    expect(floatingUpdatesOf(planOf(app, worker, 'canary'))).toEqual([]);
+    expect(floatingTagUpdatesOf(planOf(app, worker)).map(({ to }) => to)).toEqual(expected);
+    expect(floatingTagUpdatesOf(planOf(app, worker, 'canary'))).toEqual([]);
   });
 
   const reference = 'acme/svc:latest';
@@ -119,9 +119,9 @@ describe('checkStaleTags', () => {
   });
 
   it('does not check a tag that is the target', () => {
-    expect(floatingUpdatesOf(planOf('acme/svc:v1.4', 'acme/svc:v1.5', 'v1.5')).map(({ to }) => to)).toEqual(
-      [],
-    );
+    expect(
+      floatingTagUpdatesOf(planOf('acme/svc:v1.4', 'acme/svc:v1.5', 'v1.5')).map(({ to }) => to),
+    ).toEqual([]);
   });
 
   it.each<[string, string, string, string | null, Registry, string | null]>([

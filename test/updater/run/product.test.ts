@@ -5,7 +5,7 @@ import { unknownOutcomeFacts } from '../../../src/updater/run/log/outcome-detail
 import { Log } from '../../../src/updater/run/log/run-log.ts';
 import { createFailedOutcome } from '../../../src/updater/run/log/run-outcome.ts';
 import { parseCommandLine, UsageError } from '../../../src/updater/run/options/command-line.ts';
-import { explain } from '../../../src/updater/run/options/explain-error-code.ts';
+import { explainErrorCode } from '../../../src/updater/run/options/explain-error-code.ts';
 import { updateOptionsOf } from '../../../src/updater/run/options/update-options.ts';
 import { formatUsage } from '../../../src/updater/run/options/usage.ts';
 
@@ -76,7 +76,7 @@ describe('texts for users', () => {
       new Log(() => {}),
     );
     // The state directory has the same name for every product.
-    for (const text of [message, explain(code, larder)])
+    for (const text of [message, explainErrorCode(code, larder)])
       expect(text.replaceAll('.svc-updater', '')).not.toMatch(/svc/i);
   });
 });

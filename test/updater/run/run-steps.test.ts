@@ -4,11 +4,11 @@ import { Log } from '../../../src/updater/run/log/run-log.ts';
 import {
   type DrivenRun,
   type NextStep,
+  RetryableError,
   retryUntilDone,
   rollBack,
   runSteps,
-  runToGoal,
-  TryAgain,
+  updateOrRollBack,
 } from '../../../src/updater/run/run-steps.ts';
 import { engine } from '../../build.ts';
 
@@ -54,7 +54,7 @@ const failing = (times: number, tries?: number) => {
   let count = 0;
   return () => {
     if (count++ < times)
-      throw new TryAgain('up app', failure, { sentence: `try ${count}`, ...(tries && { tries }) });
+      throw new RetryableError('up app', failure, { sentence: `try ${count}`, ...(tries && { tries }) });
   };
 };
 
@@ -127,13 +127,13 @@ describe('runSteps', () => {
 describe('runToGoal', () => {
   it('returns the outcome, and closes the run', async () => {
     const run = runOf(['up']);
-    expect(await runToGoal(run, log)).toMatchObject({ outcome: 'updated' });
+    expect(await updateOrRollBack(run, log)).toMatchObject({ outcome: 'updated' });
     expect(run.isClosed).toBe(true);
   });
 
   it('rolls back after a failure, and fails with its error', async () => {
     const run = runOf(['up', 'stuck'], ['start']);
-    await expect(runToGoal(run, log)).rejects.toThrow('went back after compose failed');
+    await expect(updateOrRollBack(run, log)).rejects.toThrow('went back after compose failed');
     expect([run.done, run.isClosed]).toEqual([['up', 'start'], true]);
   });
 
@@ -142,7 +142,7 @@ describe('runToGoal', () => {
     const run = runOf(['stuck'], ['start']);
     const noWay = new Error('no way back');
     run.turnBack = () => Promise.reject(noWay);
-    await expect(runToGoal(run, log)).rejects.toBe(noWay);
+    await expect(updateOrRollBack(run, log)).rejects.toBe(noWay);
     expect([run.done, run.isClosed]).toEqual([[], true]);
   });
 });

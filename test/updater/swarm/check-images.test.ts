@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { UpdateError } from '../../../src/core/errors/update-error.ts';
 import { versionLabel } from '../../../src/engine/objects/labels.ts';
 import { planServiceUpdates } from '../../../src/updater/swarm/plan/plan-service-updates.ts';
-import { checkImages } from '../../../src/updater/swarm/pull/pull-stack.ts';
+import { checkPulledStackImages } from '../../../src/updater/swarm/pull/pull-stack.ts';
 import { image } from '../../build.ts';
 import { engineWith, target, updateOptions } from '../../build-plan.ts';
 import { serviceWith, specWith, tasksOf } from '../../build-stack.ts';
@@ -34,7 +34,7 @@ async function check({ tag, to = 'v1.5.0', version, requires, runs, accepted }: 
   const images = new Map(plan.updates.map((update) => [update.to, image('x', { labels })] as const));
   try {
     const engine = await engineWith({});
-    return (await checkImages({ engine }, { ...plan, recalls }, images)).join('; ') || 'fit';
+    return (await checkPulledStackImages({ engine }, { ...plan, recalls }, images)).join('; ') || 'fit';
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     return `${error.code}: ${error.message}`;

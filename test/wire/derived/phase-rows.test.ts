@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseToldRun } from '../../../src/wire/api-client/parse-responses.ts';
 import { phaseNames, type RunState } from '../../../src/wire/codes.ts';
 import {
-  canBeUnavailable,
+  canProductBeUnavailable,
   isTooLateToCancel,
   listRunPhaseRows,
 } from '../../../src/wire/derived/phase-rows.ts';
@@ -93,6 +93,6 @@ describe('a run', () => {
     [['inspect'], { kind: 'rollback' }, false, true],
   ])('in %j %j: svc may be unavailable %j, too late to cancel %j', (states, more, isAway, isLate) => {
     const run = runIn(states, more);
-    expect([canBeUnavailable(run), isTooLateToCancel(run)]).toEqual([isAway, isLate]);
+    expect([canProductBeUnavailable(run), isTooLateToCancel(run)]).toEqual([isAway, isLate]);
   });
 });

@@ -1,5 +1,5 @@
 import { UpdateError } from '../../errors/update-error.ts';
-import { type PinTag, parsePinTag, versionRange } from '../../release/pin-tag.ts';
+import { type PinTag, parsePinTag, versionRangeOf } from '../../release/pin-tag.ts';
 import type { ScalarText } from '../compose-file.ts';
 import {
   type ComposeSource,
@@ -8,7 +8,7 @@ import {
   resolveExtendedSource,
   resolveIncludedSources,
   resolveIncludeTree,
-  resolveSourceText,
+  resolveTextVariables,
 } from '../include-tree.ts';
 import { type ComposeVariableLookup, interpolate } from '../interpolation.ts';
 import { displayPathOf, findProjectFile, lineNumberOf, type ProjectFiles } from '../project-files.ts';
@@ -18,7 +18,7 @@ import {
   type SourceSegment,
   splitIntoSourceSegments,
 } from '../source-map.ts';
-import { parseReference } from './image-reference.ts';
+import { parseImageReference } from './image-reference.ts';
 import type { Pin, PinLocation } from './pin.ts';
 
 /**
@@ -26,12 +26,12 @@ import type { Pin, PinLocation } from './pin.ts';
  * @throws UpdateError pin-digest, built-from-source, pin-unsupported, compose-invalid, no-app
  */
 export function requirePin(files: ProjectFiles, service: string): Pin {
-  const { layer, image } = effectiveImage(files, service);
+  const { layer, image } = findEffectiveImage(files, service);
   const { file } = layer.file;
   const where = `image of ${service} in ${layer.name} line ${image.line}`;
   const template = createSourceMappedText(image.text, file.path, image.start, { via: 'text' });
   const resolved = interpolate(template, layer.variables, where);
-  const reference = parseReference(resolved.text);
+  const reference = parseImageReference(resolved.text);
   if (!reference) {
     const unset = resolved.unset.join(' and ');
     const why = unset && `; ${unset} is not set`;
@@ -50,13 +50,13 @@ export function requirePin(files: ProjectFiles, service: string): Pin {
   const { tagStart } = reference;
   if (tag.kind === 'release') {
     const names = variablesIn(template, layer.variables, [tagStart, tagStart + tag.text.length], where);
-    if (names.length > 1) throw severalVariables(where, tag, names);
+    if (names.length > 1) throw createSeveralVariablesError(where, tag, names);
   }
   const inImage: PinLocation = { kind: 'literal', file: file.path, description: where };
   const place: PinLocation =
     reference.tag === null
       ? { ...inImage, kind: 'absent', description: `${where}, which has no tag` }
-      : tagPlace(files, service, inImage, mainPart(tag, resolved, tagStart, where));
+      : findTagLocation(files, service, inImage, findMainTagSegment(tag, resolved, tagStart, where));
   return { service, reference, referenceText: resolved.text, tag, place, resolved };
 }
 
@@ -73,8 +73,8 @@ export function findUsablePin(files: ProjectFiles, service: string): Pin | null 
 /** Checks whether the service's tag has the same position in a file as the tag of one of the pins. */
 export function isPinShared(files: ProjectFiles, service: string, pins: readonly Pin[]): boolean {
   const pin = findUsablePin(files, service);
-  const own = pin && writtenAt(pin);
-  return own !== null && pins.some((each) => writtenAt(each) === own);
+  const own = pin && tagPositionOf(pin);
+  return own !== null && pins.some((each) => tagPositionOf(each) === own);
 }
 
 /**
@@ -84,11 +84,11 @@ export function isPinShared(files: ProjectFiles, service: string, pins: readonly
 export function isSamePin(a: Pin, b: Pin): boolean {
   const { variable } = a.place;
   if (variable !== undefined && variable === b.place.variable) return true;
-  const own = writtenAt(a);
-  return own !== null && own === writtenAt(b);
+  const own = tagPositionOf(a);
+  return own !== null && own === tagPositionOf(b);
 }
 
-function writtenAt({ reference, resolved }: Pin): string | null {
+function tagPositionOf({ reference, resolved }: Pin): string | null {
   const origin = resolved.origins[reference.tag === null ? reference.tagStart - 1 : reference.tagStart];
   return origin && origin.offset >= 0 ? `${origin.source}\n${origin.offset}` : null;
 }
@@ -110,7 +110,7 @@ function variablesIn(
   return [...new Set(parts.flatMap(({ variable }) => variable ?? []))];
 }
 
-const severalVariables = (
+const createSeveralVariablesError = (
   where: string,
   { text }: PinTag,
   names: readonly (string | undefined)[],
@@ -123,7 +123,7 @@ const severalVariables = (
  * Returns the location of a tag's main part, or of the image if the main part contains escapes or comes from outside
  * the files.
  */
-function tagPlace(
+function findTagLocation(
   files: ProjectFiles,
   service: string,
   image: PinLocation,
@@ -141,13 +141,18 @@ function tagPlace(
 }
 
 /** Returns the part of the tag that contains the version. A variable takes precedence over literal text. */
-function mainPart(tag: PinTag, resolved: SourceMappedText, start: number, where: string): SourceSegment {
-  const [from, to] = versionRange(tag);
+function findMainTagSegment(
+  tag: PinTag,
+  resolved: SourceMappedText,
+  start: number,
+  where: string,
+): SourceSegment {
+  const [from, to] = versionRangeOf(tag);
   const carrying = splitIntoSourceSegments(resolved, start + from, start + to);
   const variables = carrying.filter(({ via }) => via !== 'text');
   const distinct = new Set(variables.map(({ source, start: at }) => `${source}\n${at}`));
   if (tag.kind === 'release' && distinct.size > 1) {
-    throw severalVariables(where, tag, [...new Set(variables.map(({ variable }) => variable))]);
+    throw createSeveralVariablesError(where, tag, [...new Set(variables.map(({ variable }) => variable))]);
   }
   const part = variables[0] ?? carrying[0];
   if (!part) throw new RangeError('a tag without text');
@@ -185,22 +190,25 @@ interface EffectiveImage {
  * @throws UpdateError built-from-source, no-app; compose-invalid if a linked file is missing or the service has no
  * image
  */
-function effectiveImage(files: ProjectFiles, service: string): EffectiveImage {
+function findEffectiveImage(files: ProjectFiles, service: string): EffectiveImage {
   const layers = listRootSources(files);
-  const found = search(files, layers, service, new Set());
+  const found = searchImage(files, layers, service, new Set());
   if (found instanceof UpdateError) throw found;
   switch (found) {
     case 'build':
       throw new UpdateError(
         'built-from-source',
-        `${service} is built from source in ${list(files)} and has no image`,
+        `${service} is built from source in ${formatFileNames(files)} and has no image`,
       );
     case 'no-image':
-      throw new UpdateError('compose-invalid', `${service} has neither image nor build in ${list(files)}`);
+      throw new UpdateError(
+        'compose-invalid',
+        `${service} has neither image nor build in ${formatFileNames(files)}`,
+      );
     case 'no-service': {
       const included = resolveIncludeTree(files).layers.filter(({ follows }) => follows);
       const services = [...new Set(included.flatMap(({ file }) => file.services))];
-      throw new UpdateError('no-app', `there is no service ${service} in ${list(files)}`, {
+      throw new UpdateError('no-app', `there is no service ${service} in ${formatFileNames(files)}`, {
         advice: `The files define these services: ${services.sort().join(', ') || 'none'}. Use --service to select the services to update.`,
       });
     }
@@ -210,16 +218,16 @@ function effectiveImage(files: ProjectFiles, service: string): EffectiveImage {
 }
 
 /** The image, the error for a missing file that may contain the image, or the reason why there is no image. */
-type Found = EffectiveImage | UpdateError | 'build' | 'no-image' | 'no-service';
+type ImageSearchResult = EffectiveImage | UpdateError | 'build' | 'no-image' | 'no-service';
 
-const isImage = (found: Found): found is EffectiveImage =>
+const isImage = (found: ImageSearchResult): found is EffectiveImage =>
   typeof found === 'object' && !(found instanceof UpdateError);
 
 /**
  * An image ranks highest, followed by an error and by `build`. If the ranks are equal, the first result is returned.
  */
-function better(first: Found, second: Found): Found {
-  const rankOf = (found: Found) => {
+function pickHigherRanked(first: ImageSearchResult, second: ImageSearchResult): ImageSearchResult {
+  const rankOf = (found: ImageSearchResult) => {
     if (isImage(found)) return 4;
     return found instanceof UpdateError ? 3 : ['no-service', 'no-image', 'build'].indexOf(found);
   };
@@ -227,28 +235,29 @@ function better(first: Found, second: Found): Found {
 }
 
 /** Searches the files from the highest to the lowest precedence. */
-function search(
+function searchImage(
   files: ProjectFiles,
   layers: readonly ComposeSource[],
   service: string,
   seen: ReadonlySet<string>,
-): Found {
-  let found: Found = 'no-service';
+): ImageSearchResult {
+  let found: ImageSearchResult = 'no-service';
   for (const layer of layers.toReversed()) {
     const entry = layer.file.service(service);
     if (entry?.image) return { layer, image: entry.image };
-    if (entry) found = better(found, entry.hasBuild ? 'build' : 'no-image');
+    if (entry) found = pickHigherRanked(found, entry.hasBuild ? 'build' : 'no-image');
     // Compose 5.2 and later merge a file over the files it includes, and evaluate `extends` last. Older versions reject
     // a service that is defined both in a file and in a file it includes.
-    found = better(found, searchIncludes(files, layer, service, seen));
+    found = pickHigherRanked(found, searchIncludedImage(files, layer, service, seen));
     if (!isImage(found) && entry?.extends) {
       const { file, line } = entry.extends;
-      const base = resolveSourceText(layer, entry.extends.service, formatLocation(layer, line));
+      const base = resolveTextVariables(layer, entry.extends.service, formatLocation(layer, line));
       const from = file === null ? layer : resolveExtendedSource(files, layer, { path: file, line });
-      if (from instanceof UpdateError) return better(found, from);
+      if (from instanceof UpdateError) return pickHigherRanked(found, from);
       const step = `${from.file.file.path}\n${base}`;
-      if (seen.has(step)) throw circular(layer, line, `circular extends: ${service} extends ${base}`);
-      found = better(found, search(files, [from], base, new Set(seen).add(step)));
+      if (seen.has(step))
+        throw createCircularError(layer, line, `circular extends: ${service} extends ${base}`);
+      found = pickHigherRanked(found, searchImage(files, [from], base, new Set(seen).add(step)));
       if (found instanceof UpdateError) return found;
     }
     if (isImage(found)) return found;
@@ -256,30 +265,30 @@ function search(
   return found;
 }
 
-function searchIncludes(
+function searchIncludedImage(
   files: ProjectFiles,
   layer: ComposeSource,
   service: string,
   seen: ReadonlySet<string>,
-): Found {
-  let found: Found = 'no-service';
+): ImageSearchResult {
+  let found: ImageSearchResult = 'no-service';
   // If two `include` entries define the service, compose 5.2 and later use the first definition.
   for (const include of layer.follows ? layer.file.includes : []) {
     const from: ComposeSource[] = [];
     for (const one of resolveIncludedSources(files, layer, include)) {
-      if (one instanceof UpdateError) found = better(found, one);
+      if (one instanceof UpdateError) found = pickHigherRanked(found, one);
       else from.push(one);
     }
     const step = `${layer.file.file.path}\n${layer.file.includes.indexOf(include)}`;
-    if (seen.has(step)) throw circular(layer, include.paths[0]?.line ?? 1, 'circular include');
-    found = better(found, search(files, from, service, new Set(seen).add(step)));
+    if (seen.has(step)) throw createCircularError(layer, include.paths[0]?.line ?? 1, 'circular include');
+    found = pickHigherRanked(found, searchImage(files, from, service, new Set(seen).add(step)));
     if (isImage(found)) break;
   }
   return found;
 }
 
-const circular = (layer: ComposeSource, line: number, problem: string): UpdateError =>
+const createCircularError = (layer: ComposeSource, line: number, problem: string): UpdateError =>
   new UpdateError('compose-invalid', `${formatLocation(layer, line)}: ${problem}`);
 
-const list = (files: ProjectFiles): string =>
+const formatFileNames = (files: ProjectFiles): string =>
   files.composeFiles.map(({ path }) => displayPathOf(files, path)).join(', ') || 'no file';

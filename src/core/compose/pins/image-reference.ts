@@ -1,5 +1,5 @@
 /** A parsed image reference, with the offsets of its tag and digest. */
-export interface Reference {
+export interface ImageReference {
   /** Includes the registry and its port, but no tag or digest. */
   repository: string;
   tag: string | null;
@@ -22,7 +22,7 @@ const form = new RegExp(`^(${repository})(?::(${tag}))?(?:@(${digest}))?$`);
 const longestRepository = 255;
 
 /** Parses `[host[:port]/]path[:tag][@digest]`. Returns null for any other text and for the ID of a local image. */
-export function parseReference(text: string): Reference | null {
+export function parseImageReference(text: string): ImageReference | null {
   const [, repository = '', tag = null, digest = null] = form.exec(text) ?? [];
   if (repository === '' || repository.length > longestRepository || /^[a-f0-9]{64}$/.test(repository))
     return null;
@@ -30,11 +30,11 @@ export function parseReference(text: string): Reference | null {
   return { repository, tag, digest, tagStart, digestStart: text.length - (digest?.length ?? 0) };
 }
 
-export function formatReference({
+export function formatImageReference({
   repository,
   tag,
   digest,
-}: Pick<Reference, 'repository' | 'tag' | 'digest'>): string {
+}: Pick<ImageReference, 'repository' | 'tag' | 'digest'>): string {
   return `${repository}${tag === null ? '' : `:${tag}`}${digest === null ? '' : `@${digest}`}`;
 }
 
@@ -42,27 +42,27 @@ export function formatReference({
 const hub = /^(?:(?:docker\.io|index\.docker\.io|registry-1\.docker\.io)\/)?(?:library\/(?=[^/]+$))?/;
 
 /** Returns the short form of a repository: `redis` for `docker.io/library/redis`. */
-export const canonicalRepository = (repository: string): string => repository.replace(hub, '');
+export const shortRepositoryOf = (repository: string): string => repository.replace(hub, '');
 
 /**
  * Returns the path between the registry and the image name (`acme` for `ghcr.io/acme/svc`), or the registry if there is
  * no such path. Null for official images of Docker Hub, because their publishers differ.
  */
 export function publisherOf(repository: string): string | null {
-  const parts = canonicalRepository(repository).split('/').slice(0, -1);
+  const parts = shortRepositoryOf(repository).split('/').slice(0, -1);
   const [first = ''] = parts;
   const path = /[.:]|^localhost$/.test(first) ? parts.slice(1) : parts;
   return path.join('/') || first || null;
 }
 
 /** If neither publisher is known, the repositories must be the same. */
-export function isSamePublisher(a: Reference, b: Reference): boolean {
+export function isSamePublisher(a: ImageReference, b: ImageReference): boolean {
   const publisher = publisherOf(a.repository);
   return isSameRepository(a, b) || (publisher !== null && publisher === publisherOf(b.repository));
 }
 
-export const isSameRepository = (a: Reference, b: Reference): boolean =>
-  canonicalRepository(a.repository) === canonicalRepository(b.repository);
+export const isSameRepository = (a: ImageReference, b: ImageReference): boolean =>
+  shortRepositoryOf(a.repository) === shortRepositoryOf(b.repository);
 
 const kindsOf = <K extends string>(words: Readonly<Record<K, readonly string[]>>) =>
   Object.entries<readonly string[]>(words).flatMap(([kind, all]) =>
@@ -71,7 +71,7 @@ const kindsOf = <K extends string>(words: Readonly<Record<K, readonly string[]>>
 
 // Data stores whose data format depends on the major version. Only the store's own tools can migrate the data to the
 // next major version.
-const databases: ReadonlyMap<string, StoreKind> = new Map(
+const databases: ReadonlyMap<string, DataStoreKind> = new Map(
   kindsOf({
     database: [
       ...['postgres', 'postgresql', 'postgis', 'pgvector', 'pgvecto', 'timescaledb', 'paradedb'],
@@ -94,25 +94,25 @@ const otherStores = kindsOf({
     ...['manticore', 'manticoresearch', 'zincsearch', 'chroma', 'chromadb', 'vespa', 'quickwit'],
   ],
 });
-const stores: ReadonlyMap<string, StoreKind> = new Map([...databases, ...otherStores]);
+const stores: ReadonlyMap<string, DataStoreKind> = new Map([...databases, ...otherStores]);
 
-export type StoreKind = 'database' | 'queue' | 'search index' | 'cache';
+export type DataStoreKind = 'database' | 'queue' | 'search index' | 'cache';
 /** Words in image names that indicate a tool for a database, such as `exporter` in `postgres-exporter`. */
 const helpers = /^(?:exporter|express|backups?|commander|insight|admin|ui|web|gui|proxy|operator|client)$/;
 
 /** Decides by the image name alone. */
-export const isDatabase = ({ repository }: Pick<Reference, 'repository'>): boolean =>
+export const isDatabaseImage = ({ repository }: Pick<ImageReference, 'repository'>): boolean =>
   kindOf(repository, databases) !== null;
 
 /** Decides by the image name and the mount paths of volumes; null if the container does not look like a data store. */
-export function findDataStoreKind(image: string, paths: readonly string[]): StoreKind | null {
-  const repository = parseReference(image)?.repository ?? '';
+export function findDataStoreKind(image: string, paths: readonly string[]): DataStoreKind | null {
+  const repository = parseImageReference(image)?.repository ?? '';
   const known = kindOf(repository, stores);
-  if (known !== null || isHelper(repository)) return known;
+  if (known !== null || isDatabaseTool(repository)) return known;
   return storePlaces.find(([, places]) => paths.some((path) => places.test(path)))?.[0] ?? null;
 }
 
-const storePlaces: readonly (readonly [StoreKind, RegExp])[] = [
+const storePlaces: readonly (readonly [DataStoreKind, RegExp])[] = [
   [
     'database',
     /^\/(?:data\/db|opt\/couchdb|cockroach|var\/opt\/mssql|bitnami\/(?:postgresql|pgsql|mysql|mariadb|mongodb)|var\/lib\/(?:postgresql|pgsql|mysql|mariadb|mongodb|clickhouse|couchdb|influxdb2?|cassandra|scylla|neo4j|ldap))(?:\/|$)/,
@@ -125,10 +125,10 @@ const storePlaces: readonly (readonly [StoreKind, RegExp])[] = [
   ['cache', /^\/(?:bitnami\/redis|var\/lib\/(?:redis|valkey))(?:\/|$)/],
 ];
 
-function kindOf(repository: string, known: ReadonlyMap<string, StoreKind>): StoreKind | null {
+function kindOf(repository: string, known: ReadonlyMap<string, DataStoreKind>): DataStoreKind | null {
   const words = wordsOf(repository);
   const at = words.findIndex((word) => known.has(word));
-  if (at < 0 || isHelper(repository)) return null;
+  if (at < 0 || isDatabaseTool(repository)) return null;
   // `zabbix-server-mysql` is a server that uses a database, but `mysql-server` is a database.
   if (words.slice(0, at).includes('server')) return null;
   // The last known word counts, because a vendor name may precede the database, as in `percona-server-mongodb`.
@@ -136,6 +136,7 @@ function kindOf(repository: string, known: ReadonlyMap<string, StoreKind>): Stor
 }
 
 /** A tool for a database, such as `postgres-exporter`, is not a data store. */
-const isHelper = (repository: string): boolean => wordsOf(repository).some((word) => helpers.test(word));
+const isDatabaseTool = (repository: string): boolean =>
+  wordsOf(repository).some((word) => helpers.test(word));
 
 const wordsOf = (repository: string): string[] => (repository.split('/').at(-1) ?? '').split(/[-_.]+/);

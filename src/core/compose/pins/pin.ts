@@ -1,11 +1,11 @@
 import type { PinTag } from '../../release/pin-tag.ts';
 import type { SourceMappedText } from '../source-map.ts';
-import type { Reference } from './image-reference.ts';
+import type { ImageReference } from './image-reference.ts';
 
 /** The image reference of a service, and the location that sets its tag. */
 export interface Pin {
   service: string;
-  reference: Reference;
+  reference: ImageReference;
   /** Complete image reference, with variables resolved. */
   referenceText: string;
   /** Tag of the image; `latest` if the image has no tag. */
@@ -20,7 +20,7 @@ export const formatTagLocations = (pins: readonly Pin[]): string =>
   [...new Set(pins.map(({ place }) => place.description))].join(', ');
 
 /** Explains how to apply a tag that was set manually. */
-export const formatTagAdvice = ({ place }: Pin): string =>
+export const formatManualTagAdvice = ({ place }: Pin): string =>
   place.kind === 'stack' ? 'then deploy the stack' : 'then run {compose} pull && {up}';
 
 export interface PinLocation {

@@ -1,12 +1,12 @@
 import { UpdateError } from '../../errors/update-error.ts';
-import { isNumbered, versionRange } from '../../release/pin-tag.ts';
+import { isNumberedTag, versionRangeOf } from '../../release/pin-tag.ts';
 import { applyEditsToDraft, createDraft } from '../draft.ts';
-import { createEdit, type Edit } from '../edit.ts';
+import { createEdit, type TextEdit } from '../edit.ts';
 import { createVariableEdit } from '../env-file.ts';
-import { findProjectFile, listWith, type ProjectFiles } from '../project-files.ts';
+import { findFileListKey, findProjectFile, type ProjectFiles } from '../project-files.ts';
 import { type SourceSegment, splitIntoSourceSegments } from '../source-map.ts';
 import { requirePin } from './find-pin.ts';
-import { formatReference } from './image-reference.ts';
+import { formatImageReference } from './image-reference.ts';
 import type { Pin } from './pin.ts';
 
 export interface PinUpdate {
@@ -22,7 +22,7 @@ export interface PinUpdate {
  * that each pin has the requested version.
  * @throws UpdateError pin-unsupported; pin-digest if a pin has a digest and no new digest is given
  */
-export function planPinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): Edit[] {
+export function planPinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): TextEdit[] {
   const edits = moves.flatMap((move) => editsOf(files, move).map((edit) => ({ edit, move })));
   const unique = new Map<string, (typeof edits)[number]>();
   for (const candidate of edits) {
@@ -30,19 +30,19 @@ export function planPinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): 
     // The key contains the variable, because two variables appended to one file are separate edits at one offset.
     const place = `${edit.file}\n${edit.start}\n${edit.end}\n${edit.start === edit.end ? edit.variable : ''}`;
     const first = unique.get(place);
-    if (first && first.edit.after !== edit.after) throw conflict(first.move.pin, move.pin);
+    if (first && first.edit.after !== edit.after) throw createConflictError(first.move.pin, move.pin);
     if (!first) unique.set(place, candidate);
   }
-  const result = tidyAppends([...unique.values()].map(({ edit }) => edit));
-  confirm(files, moves, result);
+  const result = removeExtraLineBreaks([...unique.values()].map(({ edit }) => edit));
+  checkEditedPins(files, moves, result);
   return result;
 }
 
-function editsOf(files: ProjectFiles, { pin, tag, digest }: PinUpdate): Edit[] {
+function editsOf(files: ProjectFiles, { pin, tag, digest }: PinUpdate): TextEdit[] {
   const { reference } = pin;
-  if (reference.tag === null) return tag === 'latest' ? [] : [tagInsertion(files, pin, tag)];
-  const edits: Edit[] = [];
-  if (tag !== reference.tag) edits.push(rangeEdit(files, pin, reference.tag, reference.tagStart, tag));
+  if (reference.tag === null) return tag === 'latest' ? [] : [createTagInsertion(files, pin, tag)];
+  const edits: TextEdit[] = [];
+  if (tag !== reference.tag) edits.push(createRangeEdit(files, pin, reference.tag, reference.tagStart, tag));
   if (reference.digest === null || (tag === reference.tag && digest === undefined)) return edits;
   if (digest === undefined) {
     throw new UpdateError(
@@ -52,12 +52,12 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinUpdate): Edit[] {
     );
   }
   if (digest !== reference.digest)
-    edits.push(rangeEdit(files, pin, reference.digest, reference.digestStart, digest));
+    edits.push(createRangeEdit(files, pin, reference.digest, reference.digestStart, digest));
   return edits;
 }
 
 /** Edits a part of the resolved reference in its source file. */
-function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, text: string): Edit {
+function createRangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, text: string): TextEdit {
   const parts = splitIntoSourceSegments(pin.resolved, start, start + old.length);
   const written = parts.filter(({ via }) => via !== 'text');
   // A tag may combine several variables: one with the digits and another with `v` or a variant. Only the variable with
@@ -66,7 +66,7 @@ function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, te
     written.length > 1 && start === pin.reference.tagStart ? written.filter(carriesVersion(pin)) : written;
   if (variables.length > 1) {
     const names = [...new Set(variables.map(({ variable }) => variable))].join(' and ');
-    throw unsupported(pin, `combines ${names}`);
+    throw createPinError(pin, `combines ${names}`);
   }
   // Variables are tried before literal text, because a variable next to literal text usually contains the version. If
   // the new text does not fit the variable, the variable contains the variant instead.
@@ -75,39 +75,44 @@ function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, te
     const [before, after] = [old.slice(0, at), old.slice(at + part.text.length)];
     const fits =
       text.length > before.length + after.length && text.startsWith(before) && text.endsWith(after);
-    if (fits) return partEdit(files, pin, part, text.slice(before.length, text.length - after.length));
+    if (fits) return createPartEdit(files, pin, part, text.slice(before.length, text.length - after.length));
   }
-  throw unsupported(pin, `combines literal text and variables that cannot be changed to ${text}`);
+  throw createPinError(pin, `combines literal text and variables that cannot be changed to ${text}`);
 }
 
 function carriesVersion({ tag, reference, resolved }: Pin): (part: SourceSegment) => boolean {
-  if (!isNumbered(tag)) return () => true;
-  const [from, to] = versionRange(tag);
+  if (!isNumberedTag(tag)) return () => true;
+  const [from, to] = versionRangeOf(tag);
   const version = splitIntoSourceSegments(resolved, reference.tagStart + from, reference.tagStart + to);
   return (part) =>
     version.some(({ source, start }) => part.source === source && part.start <= start && start < part.end);
 }
 
-function partEdit(files: ProjectFiles, pin: Pin, part: SourceSegment, text: string): Edit {
+function createPartEdit(files: ProjectFiles, pin: Pin, part: SourceSegment, text: string): TextEdit {
   const floats = pin.tag.kind === 'latest' || pin.tag.kind === 'canary';
-  const list = listWith(files, part.source);
+  const list = findFileListKey(files, part.source);
   const isOfCompose = list === 'composeFiles' || list === 'linkedFiles';
   // A floating default applies to all users of the compose file, so the version of this instance is set in its env
   // file.
   if (part.via === 'default' && part.variable && floats && part.text === pin.tag.text && isOfCompose)
     return createVariableEdit(files, part.variable, text);
-  return editAt(files, pin, part, text);
+  return createSegmentEdit(files, pin, part, text);
 }
 
-function tagInsertion(files: ProjectFiles, pin: Pin, tag: string): Edit {
+function createTagInsertion(files: ProjectFiles, pin: Pin, tag: string): TextEdit {
   const { tagStart } = pin.reference;
   const [last] = splitIntoSourceSegments(pin.resolved, tagStart - 1, tagStart);
-  return editAt(files, pin, last && { ...last, start: last.end }, `:${tag}`);
+  return createSegmentEdit(files, pin, last && { ...last, start: last.end }, `:${tag}`);
 }
 
-function editAt(files: ProjectFiles, pin: Pin, place: SourceSegment | undefined, text: string): Edit {
+function createSegmentEdit(
+  files: ProjectFiles,
+  pin: Pin,
+  place: SourceSegment | undefined,
+  text: string,
+): TextEdit {
   const file = place && findProjectFile(files, place.source);
-  if (!file || place.start < 0) throw unsupported(pin, 'contains escapes or comes from outside the files');
+  if (!file || place.start < 0) throw createPinError(pin, 'contains escapes or comes from outside the files');
   return createEdit(file, place, text, place.via === 'variable' ? place.variable : undefined);
 }
 
@@ -115,7 +120,7 @@ function editAt(files: ProjectFiles, pin: Pin, place: SourceSegment | undefined,
  * Only the first line that is appended to a file needs a leading line break, which ends the file's last line. The other
  * line breaks are removed.
  */
-function tidyAppends(edits: Edit[]): Edit[] {
+function removeExtraLineBreaks(edits: TextEdit[]): TextEdit[] {
   const begun = new Set<string>();
   return edits.map((edit) => {
     if (edit.start !== edit.end || !edit.after.endsWith('\n')) return edit;
@@ -127,8 +132,8 @@ function tidyAppends(edits: Edit[]): Edit[] {
 }
 
 /** Computes the expected image reference independently of the edits, so that the edits can be checked. */
-export function updatedReference({ pin: { reference }, tag, digest }: PinUpdate): string {
-  return formatReference({
+export function updatedReferenceOf({ pin: { reference }, tag, digest }: PinUpdate): string {
+  return formatImageReference({
     repository: reference.repository,
     tag: reference.tag === null && tag === 'latest' ? null : tag,
     digest: reference.digest === null ? null : (digest ?? reference.digest),
@@ -136,14 +141,14 @@ export function updatedReference({ pin: { reference }, tag, digest }: PinUpdate)
 }
 
 /** Parses the edited texts again and checks that each pin has the expected reference. */
-function confirm(files: ProjectFiles, moves: readonly PinUpdate[], edits: readonly Edit[]): void {
+function checkEditedPins(files: ProjectFiles, moves: readonly PinUpdate[], edits: readonly TextEdit[]): void {
   const after = applyEditsToDraft(createDraft(files), edits).files;
   for (const move of moves) {
     const { pin } = move;
-    const wanted = updatedReference(move);
+    const wanted = updatedReferenceOf(move);
     const { referenceText } = requirePin(after, pin.service);
     if (referenceText !== wanted) {
-      throw unsupported(
+      throw createPinError(
         pin,
         `is also used elsewhere: after the edit, ${pin.service} would run ${referenceText} instead of ${wanted}`,
       );
@@ -151,10 +156,10 @@ function confirm(files: ProjectFiles, moves: readonly PinUpdate[], edits: readon
   }
 }
 
-const unsupported = (pin: Pin, why: string): UpdateError =>
+const createPinError = (pin: Pin, why: string): UpdateError =>
   new UpdateError('pin-unsupported', `the version of ${pin.service} (${pin.place.description}) ${why}`);
 
-const conflict = (one: Pin, other: Pin): UpdateError =>
+const createConflictError = (one: Pin, other: Pin): UpdateError =>
   new UpdateError(
     'pin-unsupported',
     `${one.service} and ${other.service} share ${one.place.description} but need different values`,

@@ -1,24 +1,24 @@
 import { UpdateError } from '../../errors/update-error.ts';
 import type { ReleaseTarget } from '../../release/target.ts';
-import { formatTagAdvice, formatTagLocations, type Pin } from './pin.ts';
+import { formatManualTagAdvice, formatTagLocations, type Pin } from './pin.ts';
 
-const refused = (message: string, advice: string): UpdateError =>
+const createTargetError = (message: string, advice: string): UpdateError =>
   new UpdateError('pin-unsupported', message, { advice });
 
 /** Matches the floating tag in any variant: `--target stable` also matches `stable-alpine`. */
-export const isPinnedTo = ({ tag }: Pin, word: string): boolean =>
+export const isPinnedToFloatingTag = ({ tag }: Pin, word: string): boolean =>
   tag.text === word || (tag.kind === 'word' && tag.text === `${word}${tag.suffix}`);
 
-export const createNotPinnedToError = (pin: Pin, word: string, option = '--target'): UpdateError =>
-  refused(
+export const createPinMismatchError = (pin: Pin, word: string, option = '--target'): UpdateError =>
+  createTargetError(
     `${pin.service} is pinned to ${pin.tag.text} (${pin.place.description}), not to ${word}`,
-    `Specify a release with ${option}, or set the tag ${word} manually, ${formatTagAdvice(pin)}.`,
+    `Specify a release with ${option}, or set the tag ${word} manually, ${formatManualTagAdvice(pin)}.`,
   );
 
 export const createUnversionedTargetError = (pins: readonly Pin[], tag: string): UpdateError =>
-  refused(
+  createTargetError(
     `${tag} is not a version and cannot be compared with the running version`,
-    `Set the tag manually (${formatTagLocations(pins)}), ${pins.slice(0, 1).map(formatTagAdvice)}.`,
+    `Set the tag manually (${formatTagLocations(pins)}), ${pins.slice(0, 1).map(formatManualTagAdvice)}.`,
   );
 
 /** @param pins the pins of all updated services */
@@ -27,21 +27,21 @@ export const createUnversionedPinError = (
   target: ReleaseTarget,
   pins: readonly Pin[],
 ): UpdateError =>
-  refused(
+  createTargetError(
     `${pin.service} is pinned to ${pin.tag.text} (${pin.place.description}), which is not a version and cannot be compared with ${target.tag}`,
-    `Set the new tag manually (${formatTagLocations(pins)}), ${formatTagAdvice(pin)}.`,
+    `Set the new tag manually (${formatTagLocations(pins)}), ${formatManualTagAdvice(pin)}.`,
   );
 
-export const createOtherVariantError = (
+export const createVariantMismatchError = (
   pin: Pin,
   { tag: asked, lead = '', suffix = '' }: ReleaseTarget,
 ): UpdateError =>
-  refused(
+  createTargetError(
     `${pin.service} is pinned to ${pin.tag.text} (${pin.place.description}), but ${asked} is a different variant`,
-    `Specify the release without ${[lead, suffix].filter(Boolean).join(' and ')}: each pin keeps its own variant. To change the variant, set the tag manually, ${formatTagAdvice(pin)}.`,
+    `Specify the release without ${[lead, suffix].filter(Boolean).join(' and ')}: each pin keeps its own variant. To change the variant, set the tag manually, ${formatManualTagAdvice(pin)}.`,
   );
 
-export const createNewerPinError = ({ service, tag, place }: Pin, target: ReleaseTarget): UpdateError =>
+export const createDowngradeError = ({ service, tag, place }: Pin, target: ReleaseTarget): UpdateError =>
   new UpdateError(
     'downgrade',
     `${target.tag} is older than ${tag.text}, which ${service} is pinned to (${place.description})`,

@@ -1,44 +1,49 @@
 import { dirname } from 'node:path';
 import { isMap, isScalar, isSeq, type Node } from 'yaml';
 import type { TextFile } from '../../files/text-file.ts';
-import { type ComposeFile, type FileLink, getParsedComposeFile, parseFileLinks } from '../compose-file.ts';
+import {
+  type ComposeFile,
+  type FileReference,
+  getParsedComposeFile,
+  parseFileReferences,
+} from '../compose-file.ts';
 import {
   type ComposeSource,
   resolveIncludeTree,
-  resolveLinkPath,
-  resolveSourceText,
+  resolveReferencedPath,
+  resolveTextVariables,
 } from '../include-tree.ts';
 import { listEnvFiles, type ProjectFiles, projectDirectoryOf } from '../project-files.ts';
 import { listEnvFileValues } from '../variables.ts';
 import type { YamlDocument } from '../yaml-document.ts';
 import {
-  commentedOutSecretsOf,
+  findCommentedOutSecrets,
+  findContentSecrets,
   findKeyedSecrets,
-  type Secret,
-  secretsOfContent,
-  secretsOfLines,
+  findLineSecrets,
+  type SecretText,
 } from './secret-lines.ts';
 
 // The functions in this file find a project's secrets (docs/contract.md 6.6). They never throw: a file that compose
 // rejects may contain a password, and compose quotes the rejected text.
 
 /** Returns all values in env files, as compose reads them. A file that compose rejects is searched line by line. */
-export function secretsOfEnvFiles(files: readonly TextFile[]): Secret[] {
-  const valuesOf = (some: readonly TextFile[]) => tolerantly(() => listEnvFileValues(some));
+export function findEnvFileSecrets(files: readonly TextFile[]): SecretText[] {
+  const valuesOf = (some: readonly TextFile[]) => tryRead(() => listEnvFileValues(some));
   const readable = files.filter((file) => valuesOf([file]) !== null);
   const unreadable = files.filter((file) => !readable.includes(file));
-  return [...(valuesOf(readable) ?? []), ...unreadable.flatMap(({ text }) => secretsOfLines(text))];
+  return [...(valuesOf(readable) ?? []), ...unreadable.flatMap(({ text }) => findLineSecrets(text))];
 }
 
 /** Returns paths of files that may contain secrets. Label files are listed as config files. */
-export function secretFilesOf(
+export function listPossibleSecretFiles(
   files: ProjectFiles,
 ): Record<'envFiles' | 'secretFiles' | 'configFiles', string[]> {
   const [envFiles, secretFiles, configFiles] = [new Set<string>(), new Set<string>(), new Set<string>()];
   for (const layer of layersOf(files)) {
     const { file } = layer;
-    const add = (paths: Set<string>, links: () => readonly FileLink[]) => {
-      for (const link of tolerantly(links) ?? []) tolerantly(() => paths.add(resolveLinkPath(layer, link)));
+    const add = (paths: Set<string>, links: () => readonly FileReference[]) => {
+      for (const link of tryRead(links) ?? []) tryRead(() => paths.add(resolveReferencedPath(layer, link)));
     };
     for (const name of file.services) add(envFiles, () => file.service(name)?.envFiles ?? []);
     add(secretFiles, () => linksIn(file, 'secrets', 'file'));
@@ -49,9 +54,9 @@ export function secretFilesOf(
   return { envFiles: [...envFiles], secretFiles: [...secretFiles], configFiles: [...configFiles] };
 }
 
-const linksIn = (file: ComposeFile, section: string, key: string): FileLink[] =>
+const linksIn = (file: ComposeFile, section: string, key: string): FileReference[] =>
   entriesOf(file, section).flatMap(({ yaml, entry }) =>
-    parseFileLinks(yaml, yaml.get(entry, key), file.file),
+    parseFileReferences(yaml, yaml.get(entry, key), file.file),
   );
 
 /** Returns service names, and images both as written and with variables resolved. */
@@ -61,7 +66,7 @@ export const listUnmaskedTexts = (files: ProjectFiles): { services: string[]; im
     services: layers.flatMap(({ file }) => file.services),
     images: layers.flatMap((layer) =>
       layer.file.services.flatMap((name) => {
-        const image = tolerantly(() => layer.file.service(name)?.image) ?? null;
+        const image = tryRead(() => layer.file.service(name)?.image) ?? null;
         return image === null ? [] : written(layer, '', image.text).map(({ value }) => value);
       }),
     ),
@@ -72,20 +77,20 @@ export const listUnmaskedTexts = (files: ProjectFiles): { services: string[]; im
  * Returns the values in env files and in `environment`, inline configs and secrets, and values after names that look
  * secret.
  */
-export function secretsOfProject(files: ProjectFiles): Secret[] {
+export function findProjectSecrets(files: ProjectFiles): SecretText[] {
   const composeFiles = [...files.composeFiles, ...(files.linkedFiles ?? [])];
   return [
-    ...secretsOfEnvFiles(listEnvFiles(files)),
-    ...listEnvFiles(files).flatMap(({ text }) => commentedOutSecretsOf(text)),
+    ...findEnvFileSecrets(listEnvFiles(files)),
+    ...listEnvFiles(files).flatMap(({ text }) => findCommentedOutSecrets(text)),
     ...layersOf(files).flatMap((layer) => [
-      ...(tolerantly(() => environments(layer)) ?? []),
-      ...(tolerantly(() => contents(layer)) ?? []),
+      ...(tryRead(() => findEnvironmentValues(layer)) ?? []),
+      ...(tryRead(() => findInlineContents(layer)) ?? []),
     ]),
     ...composeFiles.flatMap((file) => {
-      const isReadable = tolerantly(() => getParsedComposeFile(file)) !== null;
+      const isReadable = tryRead(() => getParsedComposeFile(file)) !== null;
       return isReadable
-        ? [...commentedOutSecretsOf(file.text), ...findKeyedSecrets(file.text)]
-        : secretsOfLines(file.text);
+        ? [...findCommentedOutSecrets(file.text), ...findKeyedSecrets(file.text)]
+        : findLineSecrets(file.text);
     }),
   ];
 }
@@ -93,7 +98,7 @@ export function secretsOfProject(files: ProjectFiles): Secret[] {
 const hooks = ['post_start', 'pre_stop', 'pre_start'] as const;
 
 /** Returns the values in `environment` of all services and of their lifecycle hooks. */
-function environments(layer: ComposeSource): Secret[] {
+function findEnvironmentValues(layer: ComposeSource): SecretText[] {
   return entriesOf(layer.file, 'services').flatMap(({ yaml, entry }) => {
     const commands = hooks.flatMap((key) => {
       const list = yaml.get(entry, key);
@@ -105,7 +110,7 @@ function environments(layer: ComposeSource): Secret[] {
   });
 }
 
-function valuesIn(layer: ComposeSource, { yaml, entry: environment }: Entry): Secret[] {
+function valuesIn(layer: ComposeSource, { yaml, entry: environment }: Entry): SecretText[] {
   if (isSeq(environment)) {
     return environment.items.flatMap((item) => {
       const text = textOf(yaml.follow(item)) ?? '';
@@ -124,31 +129,31 @@ function valuesIn(layer: ComposeSource, { yaml, entry: environment }: Entry): Se
   });
 }
 
-function contents(layer: ComposeSource): Secret[] {
+function findInlineContents(layer: ComposeSource): SecretText[] {
   const entries = [...entriesOf(layer.file, 'configs'), ...entriesOf(layer.file, 'secrets')];
   return entries.flatMap(({ yaml, entry }) => {
     const content = textOf(yaml.get(entry, 'content'));
     const variable = textOf(yaml.get(entry, 'environment'));
-    const value = variable === null ? null : tolerantly(() => layer.variables(variable));
+    const value = variable === null ? null : tryRead(() => layer.variables(variable));
     return [
       ...(content === null ? [] : written(layer, '', content)),
       ...(value === null ? [] : [{ key: '', value: value.text }]),
-    ].flatMap((secret) => secretsOfContent(secret.value));
+    ].flatMap((secret) => findContentSecrets(secret.value));
   });
 }
 
 /** Returns a value as written and, if possible, with its variables resolved. */
-function written(layer: ComposeSource, key: string, text: string): Secret[] {
-  const resolved = tolerantly(() => resolveSourceText(layer, text, key));
+function written(layer: ComposeSource, key: string, text: string): SecretText[] {
+  const resolved = tryRead(() => resolveTextVariables(layer, text, key));
   return [...new Set([text, resolved ?? text])].map((value) => ({ key, value }));
 }
 
 /** Returns the files in the include tree. If the tree cannot be resolved, each file is parsed separately. */
 function layersOf(files: ProjectFiles): ComposeSource[] {
-  const reached = tolerantly(() => resolveIncludeTree(files).layers);
+  const reached = tryRead(() => resolveIncludeTree(files).layers);
   if (reached !== null) return reached;
   return [...files.composeFiles, ...(files.linkedFiles ?? [])].flatMap((file): ComposeSource[] => {
-    const read = tolerantly(() => getParsedComposeFile(file));
+    const read = tryRead(() => getParsedComposeFile(file));
     if (read === null) return [];
     const base = files.composeFiles.includes(file) ? projectDirectoryOf(files) : dirname(file.path);
     return [{ file: read, name: file.path, base, variables: () => null, follows: true }];
@@ -172,7 +177,7 @@ function entriesOf({ documents }: ComposeFile, section: string): Entry[] {
 const textOf = (node: Node | null): string | null =>
   isScalar(node) && node.value !== null ? (node.source ?? String(node.value)) : null;
 
-function tolerantly<T>(read: () => T): T | null {
+function tryRead<T>(read: () => T): T | null {
   try {
     return read();
   } catch {

@@ -1,7 +1,7 @@
 // The functions in this file find secrets in the lines of any text (docs/contract.md 6.6).
 
 /** A text that must not be printed. If `key` looks secret, shorter texts are masked, too. */
-export interface Secret {
+export interface SecretText {
   key: string;
   value: string;
 }
@@ -16,10 +16,10 @@ export const isSecretKey = (key: string): boolean => anywhere.test(key) || whole
  * Returns the secrets in a text that cannot be parsed: each line and the value after each `=` or `:`, also in
  * commented-out lines.
  */
-export function secretsOfLines(text: string): Secret[] {
+export function findLineSecrets(text: string): SecretText[] {
   return linesOf(text).flatMap((line) => {
     const bare = line.replace(/^#+\s*/, '');
-    const { key, value } = split(bare);
+    const { key, value } = splitLine(bare);
     return [
       ...[line, bare].map((whole) => ({ key: '', value: whole })),
       ...value.map((each) => ({ key, value: each })),
@@ -32,15 +32,15 @@ export function secretsOfLines(text: string): Secret[] {
 }
 
 /** Returns the text after the first `=` of each line: with `format: raw`, quotes and comments have no meaning. */
-export const secretsOfRawEnvFile = (text: string): Secret[] =>
+export const findRawEnvFileSecrets = (text: string): SecretText[] =>
   linesOf(text).flatMap((line) => {
     const at = line.indexOf('=');
     return at < 0 ? [] : [{ key: line.slice(0, at).trim(), value: line.slice(at + 1) }];
   });
 
 /** Returns each line of a secret file or inline config, and the text after its first `=` or `:`. */
-export const secretsOfContent = (text: string): Secret[] =>
-  linesOf(text).flatMap((line) => [line, ...split(line).value].map((value) => ({ key: '', value })));
+export const findContentSecrets = (text: string): SecretText[] =>
+  linesOf(text).flatMap((line) => [line, ...splitLine(line).value].map((value) => ({ key: '', value })));
 
 // A match may only start at the beginning of a name, because trying each character of a long name would take minutes.
 const nameForm = String.raw`(?<![\w.-])([\w.-]+)["']?\s*`;
@@ -57,7 +57,7 @@ const linesOf = (text: string): string[] =>
     .filter((line) => line !== '');
 
 /** Returns the value as written, without a trailing comma (JSON) or comment, and also without quotes. */
-function split(line: string): { key: string; value: string[] } {
+function splitLine(line: string): { key: string; value: string[] } {
   const at = line.search(/[=:]/);
   if (at < 0) return { key: '', value: [] };
   const key = line
@@ -70,11 +70,11 @@ function split(line: string): { key: string; value: string[] } {
 }
 
 /** Commented-out lines matter because a diff may print them next to a changed line. */
-export const commentedOutSecretsOf = (text: string): Secret[] =>
+export const findCommentedOutSecrets = (text: string): SecretText[] =>
   linesOf(text)
     .filter((line) => line.startsWith('#'))
     .flatMap((line) => {
-      const { key, value } = split(line.replace(/^[#\s]+/, ''));
+      const { key, value } = splitLine(line.replace(/^[#\s]+/, ''));
       return isSecretKey(key) ? value.map((each) => ({ key, value: each })) : [];
     });
 
@@ -89,7 +89,7 @@ const option =
  * Returns values after names that look secret, in labels, build arguments, extensions, configs and command options.
  * Such a value may not be a password, so paths, options and values of fewer than 8 characters are not masked.
  */
-export const findKeyedSecrets = (text: string): Secret[] =>
+export const findKeyedSecrets = (text: string): SecretText[] =>
   [...linesOf(text).flatMap((line) => [...line.matchAll(keyed)]), ...text.matchAll(option)].flatMap(
     ([, key = '', each = '']) => {
       const value = unquoted(each);

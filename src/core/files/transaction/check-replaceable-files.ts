@@ -1,13 +1,13 @@
 import { access, constants, lstat, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { formatMountFlags, samePathMountsAdviceFor } from '../../errors/advice.ts';
+import { formatMountFlags, formatSamePathMountAdvice } from '../../errors/advice.ts';
 import { UpdateError } from '../../errors/update-error.ts';
 import type { HostPaths } from '../../mounts/host-paths.ts';
 import { readMountAt } from '../../mounts/mount-table.ts';
 import { findAclLossReason, isOnSmb, readAttributes } from '../attributes.ts';
-import { systemCode } from '../file-system.ts';
+import { systemErrorCodeOf } from '../file-system.ts';
 import { findUnmappedOwner } from '../unmapped-owner.ts';
-import { requireSameAccess } from './file-record.ts';
+import { createPermissionErrorHandler } from './file-record.ts';
 
 /**
  * Checks whether files can be replaced with a rename: they must be regular files in writable mounted directories, and
@@ -20,7 +20,7 @@ export async function checkReplaceableFiles(
   paths: HostPaths,
 ): Promise<readonly string[]> {
   for (const file of files) await checkTarget(file, paths);
-  return checkFileRights(files, (file) => paths.fromHost(file) ?? file);
+  return checkFilePermissions(files, (file) => paths.fromHost(file) ?? file);
 }
 
 /**
@@ -29,7 +29,7 @@ export async function checkReplaceableFiles(
  * @param here converts a path in `files` to a path in this container
  * @throws UpdateError rights-lost
  */
-export async function checkFileRights(
+export async function checkFilePermissions(
   files: readonly string[],
   here: (file: string) => string = (file) => file,
 ): Promise<readonly string[]> {
@@ -61,7 +61,7 @@ export async function checkFileRights(
         },
       );
     }
-    const attributes = await readAttributes(real).catch(requireSameAccess(file));
+    const attributes = await readAttributes(real).catch(createPermissionErrorHandler(file));
     if (attributes === null) unknown.push(file);
     const why = attributes && findAclLossReason(attributes);
     if (why) throw new UpdateError('rights-lost', `${file} would lose its permissions: ${why}`);
@@ -77,11 +77,11 @@ export async function checkFileRights(
  * Rejects files in directories to which this process cannot write. Only asks the file system, and needs no mounts.
  * @throws UpdateError read-only
  */
-export async function checkWritable(files: readonly string[]): Promise<void> {
+export async function requireWritableDirectories(files: readonly string[]): Promise<void> {
   for (const file of files) {
     const real = await realpath(file).catch(() => file);
     await access(dirname(real), constants.W_OK).catch((cause) => {
-      const code = systemCode(cause);
+      const code = systemErrorCodeOf(cause);
       if (code === 'EROFS') throw new UpdateError('read-only', `${file} is in a read-only directory`);
       if (code !== 'EACCES') return;
       throw new UpdateError('read-only', `the current user cannot write to the directory of ${file}`, {
@@ -111,7 +111,7 @@ async function checkTarget(file: string, paths: HostPaths): Promise<void> {
       'outside-mounts',
       `${file} resolves to ${place}, which is not mounted from the host`,
       {
-        advice: samePathMountsAdviceFor(dirname(place)),
+        advice: formatSamePathMountAdvice(dirname(place)),
       },
     );
   }

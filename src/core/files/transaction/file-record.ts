@@ -3,8 +3,8 @@ import { basename, dirname, join } from 'node:path';
 import { runAsRootAdvice } from '../../errors/advice.ts';
 import { UpdateError } from '../../errors/update-error.ts';
 import { stateDirectoryName } from '../../names/state-directory-name.ts';
-import { RightsLost } from '../attributes.ts';
-import { diskFileSystem, type FileSystem, type Owner, systemCode } from '../file-system.ts';
+import { PrivilegesLostError } from '../attributes.ts';
+import { diskFileSystem, type FileSystem, type Owner, systemErrorCodeOf } from '../file-system.ts';
 
 /** A file in a transaction, as JSON from which any process can restore the file. */
 export interface FileRecord {
@@ -23,7 +23,7 @@ export interface FileRecord {
   temporary: string;
 }
 
-export const temporaryOf = (real: string, run: string): string =>
+export const temporaryPathOf = (real: string, run: string): string =>
   join(dirname(real), `.${basename(real)}${stateDirectoryName}-${run}`);
 
 export type FileState = 'before' | 'after' | 'other';
@@ -33,19 +33,19 @@ export const newFileMode = 0o600;
 export const hashOf = (bytes: string | Buffer): string => hash('sha256', bytes);
 
 /** Returns the SHA-256 of a file in hex; `directory` for a directory; null if the path does not exist. */
-export async function readHash(fs: FileSystem, path: string): Promise<string | null> {
+export async function readFileHash(fs: FileSystem, path: string): Promise<string | null> {
   try {
     const bytes = await fs.read(path);
     return bytes && hashOf(bytes);
   } catch (error) {
     // The path may be a directory, because the engine creates one if a mounted file is missing.
-    if (systemCode(error) === 'EISDIR') return 'directory';
+    if (systemErrorCodeOf(error) === 'EISDIR') return 'directory';
     throw error;
   }
 }
 
 /** System calls that set the owner and mode of a new file, each with its text for messages. */
-const givers: Readonly<Record<string, string>> = { fchown: 'its owner', fchmod: 'its mode' };
+const permissionSetters: Readonly<Record<string, string>> = { fchown: 'its owner', fchmod: 'its mode' };
 
 /**
  * Error codes of `fchown` and `fchmod` if the process is not root, lacks a capability, or sets an owner that is not
@@ -58,11 +58,11 @@ const notAllowed = ['EPERM', 'EINVAL'];
  * old file might otherwise get access to the new one.
  * @throws UpdateError rights-lost
  */
-export const requireSameAccess =
+export const createPermissionErrorHandler =
   (path: string) =>
   (cause: unknown): never => {
-    const isList = cause instanceof RightsLost;
-    const why = isList ? cause.message : notGiven(cause);
+    const isList = cause instanceof PrivilegesLostError;
+    const why = isList ? cause.message : describePermissionError(cause);
     if (why === null) throw cause;
     throw new UpdateError('rights-lost', `${path} would lose its permissions: ${why}`, {
       ...(isList ? {} : { advice: runAsRootAdvice }),
@@ -70,16 +70,16 @@ export const requireSameAccess =
     });
   };
 
-function notGiven(cause: unknown): string | null {
-  if (!notAllowed.includes(systemCode(cause) ?? '')) return null;
+function describePermissionError(cause: unknown): string | null {
+  if (!notAllowed.includes(systemErrorCodeOf(cause) ?? '')) return null;
   const { message, syscall = '' } = cause as NodeJS.ErrnoException;
-  const what = givers[syscall];
+  const what = permissionSetters[syscall];
   return what === undefined ? null : `${what} cannot be set on a new file (${message})`;
 }
 
 /** Returns `before` if the file is unchanged, `after` if it was replaced, and `other` if another process changed it. */
 export async function readFileState(record: FileRecord, fs: FileSystem = diskFileSystem): Promise<FileState> {
-  const found = await readHash(fs, record.real);
+  const found = await readFileHash(fs, record.real);
   if (found === record.before) return 'before';
   return found === record.after ? 'after' : 'other';
 }

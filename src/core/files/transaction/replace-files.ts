@@ -4,28 +4,28 @@ import {
   diskFileSystem,
   type FileSystem,
   isMissingFileError,
-  systemCode,
+  systemErrorCodeOf,
   writeTemporaryFile,
 } from '../file-system.ts';
 import type { TextFile } from '../text-file.ts';
 import {
+  createPermissionErrorHandler,
   type FileRecord,
   hashOf,
   listRecordDirectories,
   newFileMode,
-  readHash,
+  readFileHash,
   removeTemporaryFiles,
-  requireSameAccess,
-  temporaryOf,
+  temporaryPathOf,
 } from './file-record.ts';
 import { restoreFiles } from './restore-files.ts';
 
 export {
   type FileRecord,
   type FileState,
-  readFileState as stateOf,
-  removeTemporaryFiles as removeTemporaries,
-  temporaryOf,
+  readFileState,
+  removeTemporaryFiles,
+  temporaryPathOf,
 } from './file-record.ts';
 export { restoreFiles } from './restore-files.ts';
 
@@ -78,13 +78,13 @@ export async function replaceFiles(
       if (backup !== null) await removeBackups(fs, backup, records);
     };
     if (backup !== null && records.length > 0)
-      await keepBackups(fs, backup, records, texts).catch(failAs('backed up'));
+      await writeBackups(fs, backup, records, texts).catch(createWriteErrorHandler('backed up'));
     await prepared?.(records);
     for (const { temporary } of records) await fs.remove(temporary);
     for (const [index, { path, temporary, owner }] of records.entries()) {
       const mode = owner?.mode ?? newFileMode;
       const text = replacements[index]?.after ?? '';
-      const lost = await fs.write(temporary, text, owner, mode).catch(requireSameAccess(path));
+      const lost = await fs.write(temporary, text, owner, mode).catch(createPermissionErrorHandler(path));
       if (lost.length > 0)
         warn(`${path} will lose these attributes, which cannot be set in this container: ${lost.join(', ')}`);
       await fs.sync(temporary);
@@ -100,7 +100,7 @@ export async function replaceFiles(
     await undo().catch((cause: UpdateError) => {
       throw new UpdateError(cause.code, cause.message, { cause, detail: [(error as Error).message] });
     });
-    return failAs('written')(error);
+    return createWriteErrorHandler('written')(error);
   }
 }
 
@@ -120,8 +120,8 @@ async function describe(
         before: before === null ? null : hashOf(before),
         after: hashOf(after),
         backup: backups.get(path) ?? null,
-        owner: before === null ? null : await fs.rights(real).catch(requireSameAccess(path)),
-        temporary: temporaryOf(real, run),
+        owner: before === null ? null : await fs.rights(real).catch(createPermissionErrorHandler(path)),
+        temporary: temporaryPathOf(real, run),
       };
     }),
   );
@@ -143,7 +143,7 @@ function backupPaths(directory: string, paths: readonly string[]): string[] {
  * can be renamed to its file if the disk is full.
  * @param texts old texts, keyed by path
  */
-async function keepBackups(
+async function writeBackups(
   fs: FileSystem,
   directory: string,
   records: readonly FileRecord[],
@@ -154,7 +154,7 @@ async function keepBackups(
     const text = texts.get(path);
     if (backup === null || text === undefined) continue;
     await writeTemporaryFile(fs, backup, text, { owner, mode: owner?.mode ?? newFileMode }).catch(
-      requireSameAccess(path),
+      createPermissionErrorHandler(path),
     );
   }
   // A new name is on the disk only after its directory has been synced. Parent directories may be new as well, so each
@@ -188,15 +188,15 @@ async function expectHash(
   { path, real }: Pick<FileRecord, 'path' | 'real'>,
   hash: string | null,
 ): Promise<void> {
-  if ((await readHash(fs, real)) === hash) return;
+  if ((await readFileHash(fs, real)) === hash) return;
   throw new UpdateError('file-changed', `${path} was changed by another user or process during the update`);
 }
 
 /** Returns a handler that converts system errors to an UpdateError and rethrows all other errors. */
-const failAs =
+const createWriteErrorHandler =
   (done: string) =>
   (cause: unknown): never => {
-    if (systemCode(cause) === undefined) throw cause;
+    if (systemErrorCodeOf(cause) === undefined) throw cause;
     throw new UpdateError('write-failed', `the files could not be ${done}: ${(cause as Error).message}`, {
       cause,
     });

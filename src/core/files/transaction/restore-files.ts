@@ -59,14 +59,18 @@ async function restore(fs: FileSystem, record: FileRecord, texts: Texts): Promis
     await fs.remove(record.real);
     return true;
   }
-  const source = await oldFile(fs, record, texts);
+  const source = await prepareOldFile(fs, record, texts);
   if ((await readFileState(record, fs)) !== 'after') return false;
   await source.take();
   return true;
 }
 
 /** Prepares the old file, so that `take` only has to rename it. */
-async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promise<{ take(): Promise<void> }> {
+async function prepareOldFile(
+  fs: FileSystem,
+  record: FileRecord,
+  texts: Texts,
+): Promise<{ take(): Promise<void> }> {
   const { path, real, backup, temporary } = record;
   const kept = backup === null ? null : await fs.read(backup);
   const intact = kept !== null && hashOf(kept) === record.before;
@@ -79,7 +83,7 @@ async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promis
     await writeTemporaryFile(fs, temporary, bytes, { owner, mode: owner.mode });
     return { take: () => fs.rename(temporary, real) };
   } catch (error) {
-    if (!intact || backup === null || !isAs(await fs.rights(backup), owner)) throw error;
+    if (!intact || backup === null || !hasSamePermissions(await fs.rights(backup), owner)) throw error;
     // A full disk has no space for a copy, so a backup with the same permissions is renamed instead. If the rename
     // fails, for example because the backup is on another file system, the first error is more helpful.
     const take = () =>
@@ -90,7 +94,7 @@ async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promis
   }
 }
 
-const isAs = (one: Owner, other: Owner): boolean =>
+const hasSamePermissions = (one: Owner, other: Owner): boolean =>
   one.uid === other.uid &&
   one.gid === other.gid &&
   one.mode === other.mode &&

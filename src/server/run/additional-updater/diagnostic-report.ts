@@ -3,7 +3,7 @@ import type { ServerContext } from '../server-context.ts';
 import { runWithAdditionalUpdater } from './run-additional-updater.ts';
 
 /** Maximum number of base64 characters in a report. A typical report is many times smaller. */
-const longest = 16 * 1024 * 1024;
+const maxReportCharacters = 16 * 1024 * 1024;
 
 /**
  * Returns a diagnostic archive that an updater creates (docs/contract.md 8.42).
@@ -25,7 +25,7 @@ export async function createDiagnosticReport(context: ServerContext): Promise<Ui
     for await (const line of engine.followLog(containerId, signal)) {
       isComplete ||= line === 'report.';
       if (line.startsWith('report:')) text += line.slice('report:'.length);
-      if (text.length > longest) break;
+      if (text.length > maxReportCharacters) break;
     }
     if (isComplete) return Buffer.from(text, 'base64');
     throw new Error('the updater did not write a complete report');

@@ -2,21 +2,21 @@ import type { RollbackableRun } from '../../../wire/derived/rollbackable-run.ts'
 import { type Reason, type RollbackOffer, type Run, rollbackOfferSchema } from '../../../wire/status.ts';
 import type { Deployment } from '../../deployment/read-deployment.ts';
 import { createRun, RunRecord } from '../run-record.ts';
-import { RunStop } from '../run-stop.ts';
 import type { ServerContext } from '../server-context.ts';
 import { followRunLog } from '../track/follow-run-log.ts';
+import { UpdaterNotStartedError } from '../updater-not-started-error.ts';
 import { runWithAdditionalUpdater } from './run-additional-updater.ts';
 
 /** Effects of a rollback, or the reason against it; null if the server closes. */
-type RollbackAnswer = { offer: RollbackOffer } | { reason: Reason } | null;
+type RollbackPreview = { offer: RollbackOffer } | { reason: Reason } | null;
 
 /** Time in ms for which a preview is cached. For each preview, an updater reads the whole restore point. */
-const rememberedMs = 60_000;
+const previewCacheMs = 60_000;
 
 /** Caches the effects of a rollback, which the dry run of an updater reports. */
 export class RollbackPreviewCache {
   readonly #context: ServerContext;
-  #last: { of: string; answer: Promise<RollbackAnswer>; endedAt: number } | null = null;
+  #last: { of: string; answer: Promise<RollbackPreview>; endedAt: number } | null = null;
 
   constructor(context: ServerContext) {
     this.#context = context;
@@ -26,9 +26,9 @@ export class RollbackPreviewCache {
    * Returns the effects of a rollback. Calls during a dry run wait for its result.
    * @throws EngineError
    */
-  ask({ id, restorePoint }: RollbackableRun, home: Deployment): Promise<RollbackAnswer> {
+  ask({ id, restorePoint }: RollbackableRun, home: Deployment): Promise<RollbackPreview> {
     const last = this.#last;
-    if (last?.of === id && performance.now() - last.endedAt < rememberedMs) return last.answer;
+    if (last?.of === id && performance.now() - last.endedAt < previewCacheMs) return last.answer;
     const asked = {
       of: id,
       answer: this.#look(restorePoint.version, home),
@@ -48,7 +48,7 @@ export class RollbackPreviewCache {
     this.#last = null;
   }
 
-  async #look(version: string, home: Deployment): Promise<RollbackAnswer> {
+  async #look(version: string, home: Deployment): Promise<RollbackPreview> {
     const { engine, settings, timing, closing } = this.#context;
     const told = new Date().toISOString();
     // This record is not shown to users. It is only used to parse the last line of the log.
@@ -73,8 +73,8 @@ export class RollbackPreviewCache {
       );
     } catch (error) {
       if (closing.aborted) return null;
-      if (late.aborted) return { reason: tooLate };
-      if (!(error instanceof RunStop)) throw error;
+      if (late.aborted) return { reason: previewTimeoutReason };
+      if (!(error instanceof UpdaterNotStartedError)) throw error;
       record.end(error.result);
     }
     if (offer) {
@@ -82,19 +82,19 @@ export class RollbackPreviewCache {
       const known = { from: from ?? settings.version, to, at, downtimeSeconds };
       return { offer: since === undefined ? known : { ...known, since } };
     }
-    if (record.hasEnded) return { reason: refusalOf(record.run) };
-    return closing.aborted ? null : { reason: tooLate };
+    if (record.hasEnded) return { reason: rollbackReasonOf(record.run) };
+    return closing.aborted ? null : { reason: previewTimeoutReason };
   }
 }
 
-const tooLate: Reason = {
+const previewTimeoutReason: Reason = {
   code: 'rollback-refused',
   message: 'checking the restore point took too long',
   advice:
     'Run svc-updater rollback on the server. Without --yes, the command only prints what it would restore.',
 };
 
-const refusalOf = ({ message, cause, code, advice }: Run): Reason => ({
+const rollbackReasonOf = ({ message, cause, code, advice }: Run): Reason => ({
   code: 'rollback-refused',
   message: cause ?? message,
   ...(code !== null && { refusal: code }),

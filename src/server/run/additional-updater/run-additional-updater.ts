@@ -1,26 +1,26 @@
 import type { Deployment } from '../../deployment/read-deployment.ts';
 import { chooseUpdatedServices } from '../../deployment/updated-services.ts';
-import { buildAdditionalUpdaterContainer, isUpdaterOfInstance } from '../../deployment/updater-container.ts';
+import { buildAdditionalUpdaterSpec, isUpdaterOfInstance } from '../../deployment/updater-container.ts';
 import { ensureUpdaterImage } from '../launch/launch-updater.ts';
 import type { RunRecord } from '../run-record.ts';
 import type { ServerContext } from '../server-context.ts';
 
-interface AsideOrder {
+interface AdditionalUpdaterOptions {
   command: readonly ['rollback' | 'report', ...options: string[]];
   record: RunRecord;
   home: Deployment;
   signal: AbortSignal;
 }
 
-/** Starts an additional updater container, runs `work`, and then removes the container. @throws RunStop, EngineError */
+/** Starts an additional updater container, runs `work`, and then removes the container. @throws UpdaterNotStartedError, EngineError */
 export async function runWithAdditionalUpdater<T>(
-  { command, record, home, signal }: AsideOrder,
+  { command, record, home, signal }: AdditionalUpdaterOptions,
   { engine, settings }: ServerContext,
   work: (containerId: string) => Promise<T>,
 ): Promise<T> {
   await ensureUpdaterImage(record, { engine, settings, signal });
   const services = await chooseUpdatedServices(engine, home, settings);
-  const container = buildAdditionalUpdaterContainer(command[0], home, settings, {
+  const container = buildAdditionalUpdaterSpec(command[0], home, settings, {
     command,
     services,
     origin: record.run,

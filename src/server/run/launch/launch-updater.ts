@@ -1,4 +1,4 @@
-import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import { archiveTrailer, createArchiveEntry } from '../../../core/files/archive-header.ts';
 import { serverSettingsPath } from '../../../core/release/release-settings.ts';
 import type { ContainerSpec } from '../../../engine/api-objects.ts';
@@ -13,7 +13,7 @@ import type { CompleteUpdateOrder } from '../../contract/instance-updates.ts';
 import type { Deployment } from '../../deployment/read-deployment.ts';
 import { chooseUpdatedServices } from '../../deployment/updated-services.ts';
 import {
-  buildUpdaterContainer,
+  buildUpdaterContainerSpec,
   createAdditionalUpdaterName,
   initialRunFactsOf,
   isUpdaterActive,
@@ -21,11 +21,11 @@ import {
   runIdLabel,
 } from '../../deployment/updater-container.ts';
 import type { RunRecord } from '../run-record.ts';
-import { RunStop } from '../run-stop.ts';
 import type { LaunchContext } from '../server-context.ts';
+import { UpdaterNotStartedError } from '../updater-not-started-error.ts';
 import { buildTargetOptions } from './target-options.ts';
 
-type Launch = Pick<UpdateTarget, 'to' | 'proof'> & {
+type LaunchTarget = Pick<UpdateTarget, 'to' | 'proof'> & {
   home: Deployment;
   order: Pick<CompleteUpdateOrder, 'settings'>;
 };
@@ -36,11 +36,11 @@ const pullLimitMs = 30 * 60_000;
 /**
  * Pulls the updater image, frees the container name and starts the updater. Returns the container id. `mayLaunch` is
  * called before the container is created; if it returns false, nothing is launched and the result is null.
- * @throws RunStop, also from `mayLaunch` and as the signal's abort reason
+ * @throws UpdaterNotStartedError, also from `mayLaunch` and as the signal's abort reason
  */
 export async function launchUpdater(
   record: RunRecord,
-  { home, order: { settings: values }, ...destination }: Launch,
+  { home, order: { settings: values }, ...destination }: LaunchTarget,
   context: LaunchContext,
   mayLaunch: () => Promise<boolean>,
 ): Promise<string | null> {
@@ -49,21 +49,21 @@ export async function launchUpdater(
     await ensureUpdaterImage(record, context);
     const services = await chooseUpdatedServices(engine, home, settings);
     signal.throwIfAborted();
-    await endPrefetch(context, home);
+    await stopPrefetch(context, home);
     record.prepare('launching', 'starting the updater');
     const setFile = values && Object.keys(values).length > 0 ? ['--set-file', serverSettingsPath] : [];
     const options = [...(await buildTargetOptions(destination, engine)), ...setFile];
     const command =
       record.run.kind === 'rollback' ? (['rollback', '--yes'] as const) : (['update', ...options] as const);
-    await clearName(engine, home, settings.containerName);
-    const spec = buildUpdaterContainer(home, settings, { command, services, origin: record.run });
+    await freeContainerName(engine, home, settings.containerName);
+    const spec = buildUpdaterContainerSpec(home, settings, { command, services, origin: record.run });
     if (!(await mayLaunch())) return null;
     signal.throwIfAborted();
     return await startContainer(engine, spec, { values, signal });
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
     // The engine's error message contains the missing item, such as a directory to mount.
-    throw notLaunched(`the updater could not be started: ${error.message}`, error);
+    throw createLaunchError(`the updater could not be started: ${error.message}`, error);
   }
 }
 
@@ -73,10 +73,10 @@ async function startContainer(
   { values, signal }: { values: CompleteUpdateOrder['settings']; signal: AbortSignal },
 ): Promise<string> {
   const id = await engine.createContainer(spec).catch(async (error) => {
-    if (error instanceof EngineError && error.code === 'conflict') throw takenName(error);
+    if (error instanceof EngineError && error.code === 'conflict') throw createLaunchConflictError(error);
     // The engine may have created the container, but its response was lost. The container must not be started later,
     // when the queue is not paused.
-    await removeOwn(engine, spec);
+    await removeUnstartedContainer(engine, spec);
     throw error;
   });
   try {
@@ -94,7 +94,7 @@ async function startContainer(
 }
 
 /** Matches values that can be written to an env file in single quotes. */
-const quotable = /^[^'\\\p{Cc}\p{Zl}\p{Zp}]*$/u;
+const quotableValuePattern = /^[^'\\\p{Cc}\p{Zl}\p{Zp}]*$/u;
 
 /**
  * Builds a tar archive with the updater's settings file. Updaters of earlier releases read only env files, so JSON is
@@ -102,7 +102,9 @@ const quotable = /^[^'\\\p{Cc}\p{Zl}\p{Zp}]*$/u;
  */
 export function buildSettingsArchive(values: Readonly<Record<string, string>>): Buffer {
   const entries = Object.entries(values);
-  const isQuotable = entries.every(([name, value]) => name !== '__proto__' && quotable.test(value));
+  const isQuotable = entries.every(
+    ([name, value]) => name !== '__proto__' && quotableValuePattern.test(value),
+  );
   const text = isQuotable
     ? entries.map(([name, value]) => `${name}='${value}'\n`).join('')
     : JSON.stringify(entries);
@@ -115,7 +117,7 @@ export function buildSettingsArchive(values: Readonly<Record<string, string>>): 
 
 const hasRun = ({ status }: Container): boolean => status !== 'created';
 
-async function removeOwn(engine: EngineApi, { name, Labels }: ContainerSpec): Promise<void> {
+async function removeUnstartedContainer(engine: EngineApi, { name, Labels }: ContainerSpec): Promise<void> {
   try {
     const found = await engine.inspectContainer(name);
     const isSame = found !== null && initialRunFactsOf(found).id === Labels?.[runIdLabel];
@@ -125,15 +127,15 @@ async function removeOwn(engine: EngineApi, { name, Labels }: ContainerSpec): Pr
   }
 }
 
-const takenName = (error?: unknown): RunStop =>
-  new RunStop('failed', 'another updater was started at the same time; nothing was changed', {
+const createLaunchConflictError = (error?: unknown): UpdaterNotStartedError =>
+  new UpdaterNotStartedError('failed', 'another updater was started at the same time; nothing was changed', {
     code: 'launch-taken',
     advice: 'Wait until the other update has finished, then run the update again.',
     error,
   });
 
-const notLaunched = (message: string, error?: unknown): RunStop =>
-  new RunStop('failed', `${message}; nothing was changed`, {
+const createLaunchError = (message: string, error?: unknown): UpdaterNotStartedError =>
+  new UpdaterNotStartedError('failed', `${message}; nothing was changed`, {
     code: 'launch-failed',
     advice: 'Fix the problem reported by the engine, then run the update again.',
     error,
@@ -141,15 +143,15 @@ const notLaunched = (message: string, error?: unknown): RunStop =>
 
 /**
  * Pulls the updater image, or uses the local image if the pull fails or is not necessary.
- * @throws RunStop, EngineError
+ * @throws UpdaterNotStartedError, EngineError
  */
 export async function ensureUpdaterImage(
   record: RunRecord,
   { engine, settings, signal }: Pick<LaunchContext, 'engine' | 'settings' | 'signal'>,
 ): Promise<void> {
   const { updaterImage, updaterPull, registryCredentials } = settings;
-  const reference = parseReference(updaterImage);
-  if (reference === null) throw notLaunched(`${updaterImage} is not a valid image reference`);
+  const reference = parseImageReference(updaterImage);
+  if (reference === null) throw createLaunchError(`${updaterImage} is not a valid image reference`);
   const { repository, tag, digest } = reference;
   // A digest always identifies the same image, so a local image with this digest is used.
   if ((updaterPull === 'missing' || digest !== null) && (await engine.inspectImage(updaterImage)) !== null)
@@ -174,17 +176,21 @@ export async function ensureUpdaterImage(
       record.warn(`cannot pull ${updaterImage} (${failure.sentence}); using the local image`);
       return;
     }
-    throw new RunStop('failed', `the updater image ${updaterImage} cannot be pulled; nothing was changed`, {
-      detail: failure.sentence,
-      code: failure.code,
-      advice: 'Check that the image is published and the registry is reachable, then run the update again.',
-      error,
-    });
+    throw new UpdaterNotStartedError(
+      'failed',
+      `the updater image ${updaterImage} cannot be pulled; nothing was changed`,
+      {
+        detail: failure.sentence,
+        code: failure.code,
+        advice: 'Check that the image is published and the registry is reachable, then run the update again.',
+        error,
+      },
+    );
   }
 }
 
 /** Stops the prefetch. The update itself pulls the images that are still missing. */
-async function endPrefetch({ engine, settings }: LaunchContext, home: Deployment): Promise<void> {
+async function stopPrefetch({ engine, settings }: LaunchContext, home: Deployment): Promise<void> {
   if (settings.prefetch === false) return;
   const found = await engine.inspectContainer(createAdditionalUpdaterName('prefetch', settings, home));
   if (found !== null && isUpdaterOfInstance(found, home) && isUp(found))
@@ -192,10 +198,10 @@ async function endPrefetch({ engine, settings }: LaunchContext, home: Deployment
 }
 
 /** Frees the container name. Another instance's updater is renamed instead of removed, which preserves its log. */
-async function clearName(engine: EngineApi, home: Deployment, name: string): Promise<void> {
+async function freeContainerName(engine: EngineApi, home: Deployment, name: string): Promise<void> {
   const found = await engine.inspectContainer(name);
   if (found === null) return;
-  if (isUpdaterActive(found)) throw takenName();
+  if (isUpdaterActive(found)) throw createLaunchConflictError();
   if (isUpdaterOfInstance(found, home)) await engine.removeContainer(found.id);
   else await engine.renameContainer(found.id, `${name}-${found.id.slice(0, 12)}`);
 }

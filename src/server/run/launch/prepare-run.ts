@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { sleepFor } from '../../../core/cancellation/wait-until.ts';
 import { channelOf } from '../../../core/release/channel.ts';
-import { isMajorChange } from '../../../core/release/compare-versions.ts';
+import { isMajorVersionChange } from '../../../core/release/compare-versions.ts';
 import type { RunKind } from '../../../wire/codes.ts';
 import type { Reason } from '../../../wire/status.ts';
-import { callApplication, HostFailure } from '../../application/call-application.ts';
+import { ApplicationError, callApplication } from '../../application/call-application.ts';
 import { fetchJobs } from '../../application/fetch-jobs.ts';
 import type { UpdateTarget } from '../../available-update/choose-update.ts';
 import type { CompleteUpdateOrder } from '../../contract/instance-updates.ts';
@@ -15,8 +15,8 @@ import {
   findStuckJobsReason,
 } from '../../reasons/find-blocking-reason.ts';
 import type { RunRecord } from '../run-record.ts';
-import { RunStop } from '../run-stop.ts';
 import type { LaunchContext } from '../server-context.ts';
+import { UpdaterNotStartedError } from '../updater-not-started-error.ts';
 import { launchUpdater } from './launch-updater.ts';
 
 /** Requested run and its target. */
@@ -30,16 +30,20 @@ export interface RunPlan extends UpdateTarget {
 
 /**
  * Waits for jobs, calls `beforeUpdate` and launches the updater (docs/contract.md 8.2). Returns the container id.
- * @throws RunStop
+ * @throws UpdaterNotStartedError
  */
-export async function prepareRun(record: RunRecord, plan: RunPlan, context: LaunchContext): Promise<string> {
+export async function prepareAndLaunchRun(
+  record: RunRecord,
+  plan: RunPlan,
+  context: LaunchContext,
+): Promise<string> {
   const { settings, signal } = context;
   const giveUpAt = performance.now() + settings.idleMs;
   const until = new Date(Date.now() + settings.idleMs).toISOString();
   for (let isPrepared = false; ; isPrepared = true) {
     if (plan.order.when === 'idle') await waitForJobs(record, { giveUpAt, until }, context);
     // `beforeUpdate` is not called before a rollback, which saves the current data itself.
-    if (!isPrepared && plan.kind === 'update') await askToPrepare(record, plan.to, context);
+    if (!isPrepared && plan.kind === 'update') await callBeforeUpdate(record, plan.to, context);
     signal.throwIfAborted();
     const containerId = await launchUpdater(record, plan, context, () => mayLaunch(plan, context));
     if (containerId !== null) return containerId;
@@ -58,20 +62,20 @@ async function waitForJobs(
       const running = filterRunningJobs(await fetchJobs(settings, timing));
       if (running.length === 0) return;
       const stuck = findStuckJobsReason(running);
-      if (stuck) throw refusedFor(stuck.code, stuck.message);
+      if (stuck) throw createBlockedByJobsError(stuck.code, stuck.message);
       const reason = findBlockingJobsReason(running);
       if (performance.now() > giveUpAt)
-        throw refusedFor(reason?.code ?? 'job-running', `gave up waiting: ${reason?.message}`);
+        throw createBlockedByJobsError(reason?.code ?? 'job-running', `gave up waiting: ${reason?.message}`);
       const message = `waiting for ${running.length} running ${running.length === 1 ? 'job' : 'jobs'} to finish`;
       record.prepare('waiting', message, { jobs: running, until });
       await sync();
       isLogged = false;
     } catch (cause) {
-      if (!(cause instanceof HostFailure)) throw cause;
+      if (!(cause instanceof ApplicationError)) throw cause;
       const message = 'the server cannot list the jobs that the update is waiting for';
       if (!isLogged) settings.log({ level: 'warn', message, cause });
       isLogged = true;
-      if (performance.now() > giveUpAt) throw refusedFor('job-running', message, logAdvice);
+      if (performance.now() > giveUpAt) throw createBlockedByJobsError('job-running', message, logAdvice);
     }
     await sleepFor(timing.jobs, signal, false);
   }
@@ -79,10 +83,14 @@ async function waitForJobs(
 
 const jobAdvice = 'Stop the job or wait until it has finished, then run the update again.';
 const logAdvice = 'Find the cause in the log of the server, then run the update again.';
-const refusedFor = (code: string, message: string, advice = jobAdvice): RunStop =>
-  new RunStop('refused', `${message}; nothing was changed`, { code, advice });
+const createBlockedByJobsError = (
+  code: string,
+  message: string,
+  advice = jobAdvice,
+): UpdaterNotStartedError =>
+  new UpdaterNotStartedError('refused', `${message}; nothing was changed`, { code, advice });
 
-async function askToPrepare(
+async function callBeforeUpdate(
   record: RunRecord,
   to: string,
   { settings, signal, sync }: LaunchContext,
@@ -97,7 +105,7 @@ async function askToPrepare(
     run: record.run.id,
     from: record.run.from ?? version,
     target: to,
-    major: channelOf(to) !== null && channelOf(version) !== null && isMajorChange(version, to),
+    major: channelOf(to) !== null && channelOf(version) !== null && isMajorVersionChange(version, to),
     say: (message: unknown) => {
       if (!over.signal.aborted) record.prepare('preparing', String(message));
     },
@@ -108,18 +116,18 @@ async function askToPrepare(
   try {
     const answer = callApplication('beforeUpdate', () => beforeUpdate(asked), preparationMs);
     const refusal = await Promise.race([answer, stopped]);
-    if (typeof refusal === 'string' && refusal !== '') throw notPrepared(refusal);
+    if (typeof refusal === 'string' && refusal !== '') throw createPreparationError(refusal);
   } catch (error) {
-    if (!(error instanceof HostFailure)) throw error;
+    if (!(error instanceof ApplicationError)) throw error;
     // If the application threw an error, the error's message is shown to admins.
-    throw notPrepared(error.cause instanceof Error ? error.cause.message : error.message, error);
+    throw createPreparationError(error.cause instanceof Error ? error.cause.message : error.message, error);
   } finally {
     over.abort();
   }
 }
 
-const notPrepared = (detail: string, error?: unknown): RunStop =>
-  new RunStop('refused', 'the update could not be prepared; nothing was changed', {
+const createPreparationError = (detail: string, error?: unknown): UpdaterNotStartedError =>
+  new UpdaterNotStartedError('refused', 'the update could not be prepared; nothing was changed', {
     detail,
     code: 'not-prepared',
     advice: 'Fix the problem reported during preparation, then run the update again.',
@@ -129,7 +137,7 @@ const notPrepared = (detail: string, error?: unknown): RunStop =>
 /**
  * Checks for a recall and for running jobs again, right before the container is created. Returns false if the update
  * must wait for jobs.
- * @throws RunStop
+ * @throws UpdaterNotStartedError
  */
 async function mayLaunch(
   { order: { when, force }, whyNot }: RunPlan,
@@ -140,7 +148,7 @@ async function mayLaunch(
   const forbidden = await whyNot();
   if (forbidden) {
     const { code, message, advice = null } = forbidden;
-    throw new RunStop('refused', `${message}; nothing was changed`, { code, advice });
+    throw new UpdaterNotStartedError('refused', `${message}; nothing was changed`, { code, advice });
   }
   if (force) return true;
   let reason: Reason | null;
@@ -150,8 +158,8 @@ async function mayLaunch(
     const jobs = await fetchJobs(settings, timing);
     reason = findBlockingJobsReason(when === 'idle' ? filterRunningJobs(jobs) : jobs);
   } catch (error) {
-    if (!(error instanceof HostFailure)) throw error;
-    throw new RunStop('failed', 'the job queue does not respond; nothing was changed', {
+    if (!(error instanceof ApplicationError)) throw error;
+    throw new UpdaterNotStartedError('failed', 'the job queue does not respond; nothing was changed', {
       code: 'queue-unavailable',
       advice: `Check that ${settings.product.name} is working, then run the update again.`,
       error,
@@ -159,5 +167,5 @@ async function mayLaunch(
   }
   if (reason === null) return true;
   if (when === 'idle') return false;
-  throw refusedFor(reason.code, reason.message);
+  throw createBlockedByJobsError(reason.code, reason.message);
 }

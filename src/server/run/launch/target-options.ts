@@ -1,4 +1,4 @@
-import { targetFor } from '../../../core/release/channel.ts';
+import { updateTargetOf } from '../../../core/release/channel.ts';
 import type { EngineApi } from '../../../engine/engine-api.ts';
 import { rejectionCodes, tolerateErrors } from '../../../engine/http/engine-error.ts';
 import { createPlatformFilter, type ReleaseFile } from '../../../provenance/release-file.ts';
@@ -13,7 +13,7 @@ export async function buildTargetOptions(
   { to, proof }: Pick<UpdateTarget, 'to' | 'proof'>,
   engine: Pick<EngineApi, 'getFacts'>,
 ): Promise<string[]> {
-  const target = ['--target', targetFor(to)];
+  const target = ['--target', updateTargetOf(to)];
   if (proof === undefined) return target;
   const facts = await engine.getFacts().catch(tolerateErrors(...rejectionCodes));
   const isOfEngine = createPlatformFilter(facts?.platform ?? '');

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isWithin } from '../../../core/mounts/host-paths.ts';
 import type { Product } from '../../../core/names/product.ts';
 import type { BlockingJob, Reason } from '../../../wire/status.ts';
-import { HostFailure } from '../../application/call-application.ts';
-import { HomeNotFound } from '../../deployment/deployment-not-found.ts';
+import { ApplicationError } from '../../application/call-application.ts';
+import { DeploymentNotFoundError } from '../../deployment/deployment-not-found-error.ts';
 import type { DeploymentEnvironment } from '../../deployment/environment-cache.ts';
 import type { Deployment } from '../../deployment/read-deployment.ts';
 import { describeUnrelatedContainer, isUpdaterActive } from '../../deployment/updater-container.ts';
@@ -65,7 +65,7 @@ export class ObservationCache {
       if (await Promise.race([looked, late]))
         return ledger.hasAnswered
           ? { code: 'no-engine', message: stillCheckingMessage }
-          : createNoStoreReason(settings.product);
+          : createStoreFailureReason(settings.product);
     }
     return null;
   }
@@ -91,10 +91,11 @@ export class ObservationCache {
     const nothing = { home: null, noHome: null, updater: null, foreign: null, noStore: null };
     try {
       const seen = await this.#runs.reconcile();
-      return { ...seen, noStore: findLostStoreReason(seen.home, store.directory) };
+      return { ...seen, noStore: findUnmountedStoreReason(seen.home, store.directory) };
     } catch (error) {
-      if (error instanceof HomeNotFound) return { ...nothing, noHome: error };
-      if (error instanceof HostFailure) return { ...nothing, noStore: createNoStoreReason(product) };
+      if (error instanceof DeploymentNotFoundError) return { ...nothing, noHome: error };
+      if (error instanceof ApplicationError)
+        return { ...nothing, noStore: createStoreFailureReason(product) };
       throw error;
     }
   }
@@ -103,7 +104,10 @@ export class ObservationCache {
 export const stillCheckingMessage = 'the server is still checking whether an update is in progress';
 
 /** Returns why the store would be lost when the server's container is replaced; null if the store is persistent. */
-export function findLostStoreReason(home: Deployment | null, directory: string | undefined): Reason | null {
+export function findUnmountedStoreReason(
+  home: Deployment | null,
+  directory: string | undefined,
+): Reason | null {
   if (home === null || directory === undefined) return null;
   if (home.mounted.some((destination) => isWithin(directory, destination))) return null;
   return {
@@ -112,7 +116,7 @@ export function findLostStoreReason(home: Deployment | null, directory: string |
   };
 }
 
-export const createNoStoreReason = ({ name }: Pick<Product, 'name'>): Reason => ({
+export const createStoreFailureReason = ({ name }: Pick<Product, 'name'>): Reason => ({
   code: 'store-unavailable',
   message: `the store that holds the state of ${name} does not respond`,
 });

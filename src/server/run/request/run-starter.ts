@@ -1,9 +1,13 @@
-import { targetFor } from '../../../core/release/channel.ts';
+import { updateTargetOf } from '../../../core/release/channel.ts';
 import { findRollbackableRun } from '../../../wire/derived/rollbackable-run.ts';
 import type { Reason, RollbackOffer, Run } from '../../../wire/status.ts';
-import { HostFailure } from '../../application/call-application.ts';
+import { ApplicationError } from '../../application/call-application.ts';
 import { fetchJobs } from '../../application/fetch-jobs.ts';
-import { resolveTarget, type UpdateTarget, verifyTarget } from '../../available-update/choose-update.ts';
+import {
+  requireInstallableTarget,
+  resolveUpdateTarget,
+  type UpdateTarget,
+} from '../../available-update/choose-update.ts';
 import { findRecallReason } from '../../available-update/publisher-notice.ts';
 import type { CompleteRollbackOrder, CompleteUpdateOrder } from '../../contract/instance-updates.ts';
 import {
@@ -14,11 +18,11 @@ import {
 import { findSettingsReason } from '../../reasons/settings-reason.ts';
 import { RollbackPreviewCache } from '../additional-updater/rollback-preview-cache.ts';
 import type { RunPlan } from '../launch/prepare-run.ts';
-import { throwUnavailable, Unavailable } from '../update-service.ts';
-import { createNoStoreReason, type Observation } from './observation-cache.ts';
+import { throwUnavailableError, UnavailableError } from '../update-api.ts';
+import { createStoreFailureReason, type Observation } from './observation-cache.ts';
 import type { ServerParts } from './server-parts.ts';
 
-type Started = Promise<{ run: Run } | { reason: Reason }>;
+type StartResult = Promise<{ run: Run } | { reason: Reason }>;
 
 export class RunStarter {
   readonly #parts: ServerParts;
@@ -29,7 +33,7 @@ export class RunStarter {
     this.#rollbacks = new RollbackPreviewCache(parts);
   }
 
-  update(order: CompleteUpdateOrder): Started {
+  update(order: CompleteUpdateOrder): StartResult {
     return this.#begin('update', order, () => this.#parts.offers.destination(order));
   }
 
@@ -40,18 +44,21 @@ export class RunStarter {
   updateAutomatically(
     { to, path, by }: { to: string; path?: readonly string[]; by: string },
     isStill: () => Promise<boolean>,
-  ): Started {
+  ): StartResult {
     const { offers } = this.#parts;
     return this.#begin('update', { when: 'idle', force: false, by }, async () => {
       await offers.readChannelFile();
       const { known } = await offers.now();
-      const destination = resolveTarget(targetFor(to), known);
-      if (!(await isStill())) return { reason: overtaken };
-      return verifyTarget('reason' in destination ? destination : { ...destination, to, path }, known);
+      const destination = resolveUpdateTarget(updateTargetOf(to), known);
+      if (!(await isStill())) return { reason: overtakenUpdateReason };
+      return requireInstallableTarget(
+        'reason' in destination ? destination : { ...destination, to, path },
+        known,
+      );
     });
   }
 
-  rollback({ confirm, ...order }: CompleteRollbackOrder): Started {
+  rollback({ confirm, ...order }: CompleteRollbackOrder): StartResult {
     return this.#begin('rollback', order, async () => {
       const past = findRollbackableRun(await this.#history());
       if (past === null) return { reason: noRestorePointReason };
@@ -67,26 +74,26 @@ export class RunStarter {
     if ('reason' in observation) return observation;
     const past = findRollbackableRun(await this.#history());
     if (past === null || observation.home === null) return { reason: noRestorePointReason };
-    const answer = await this.#rollbacks.ask(past, observation.home).catch(throwUnavailable);
+    const answer = await this.#rollbacks.ask(past, observation.home).catch(throwUnavailableError);
     this.refuseWhenClosing();
     return answer ?? { reason: noRestorePointReason };
   }
 
   /** Rejects requests while the server is shutting down. @throws UnavailableError */
   refuseWhenClosing(): void {
-    if (this.#parts.closing.aborted) throw new Unavailable('the server is shutting down');
+    if (this.#parts.closing.aborted) throw new UnavailableError('the server is shutting down');
   }
 
   /**
    * Starts a run, or returns the reason why it cannot start.
    * @param find returns the target of the run, or the reason why there is none
-   * @throws UnknownSetting
+   * @throws UnknownSettingError
    */
   async #begin(
     kind: RunPlan['kind'],
     order: RunPlan['order'],
     find: () => Promise<UpdateTarget | { reason: Reason }>,
-  ): Started {
+  ): StartResult {
     const { observations, offers, runs, settings, timing } = this.#parts;
     const observation = await this.#observe();
     if ('reason' in observation) return observation;
@@ -96,8 +103,8 @@ export class RunStarter {
     const destination = reason ? { reason } : found;
     const { home } = observation;
     if ('reason' in destination || home === null) {
-      const jobs = order.force ? [] : await fetchJobs(settings, timing).catch(throwUnavailable);
-      const why = 'reason' in destination ? destination.reason : noPlace;
+      const jobs = order.force ? [] : await fetchJobs(settings, timing).catch(throwUnavailableError);
+      const why = 'reason' in destination ? destination.reason : projectNotFoundReason;
       return { reason: observations.reasonAgainst(observation, jobs) ?? why };
     }
     this.refuseWhenClosing();
@@ -111,9 +118,9 @@ export class RunStarter {
       if (begun !== 'taken') return begun;
       return { reason: observations.reasonAgainst(await observations.refresh()) ?? updateStartingReason };
     } catch (error) {
-      if (error instanceof HostFailure && error.asked.startsWith('store.'))
-        return { reason: createNoStoreReason(settings.product) };
-      return throwUnavailable(error);
+      if (error instanceof ApplicationError && error.asked.startsWith('store.'))
+        return { reason: createStoreFailureReason(settings.product) };
+      return throwUnavailableError(error);
     }
   }
 
@@ -131,12 +138,15 @@ export class RunStarter {
   }
 
   #history(): Promise<Run[]> {
-    return this.#parts.history.all().catch(throwUnavailable);
+    return this.#parts.history.all().catch(throwUnavailableError);
   }
 }
 
-const overtaken: Reason = {
+const overtakenUpdateReason: Reason = {
   code: 'up-to-date',
   message: 'the update has already been started, or it is no longer due',
 };
-const noPlace: Reason = { code: 'up-to-date', message: 'the compose project of this server was not found' };
+const projectNotFoundReason: Reason = {
+  code: 'up-to-date',
+  message: 'the compose project of this server was not found',
+};

@@ -1,5 +1,5 @@
 import { isUp } from '../../../engine/objects/container.ts';
-import { createEngineUnreachableError } from '../../deployment/deployment-not-found.ts';
+import { createEngineUnreachableError } from '../../deployment/deployment-not-found-error.ts';
 import type { DeploymentEnvironment } from '../../deployment/environment-cache.ts';
 import { initialRunFactsOf } from '../../deployment/updater-container.ts';
 import type { OpenRun } from '../../store/stored-entries.ts';
@@ -9,7 +9,7 @@ import type { FoundUpdater } from './plan-resume.ts';
 /**
  * Finds this instance's updater container: the current run's container, even if it was renamed, otherwise the container
  * with the updater's name. Returns null if there is none.
- * @throws HostFailure or HomeNotFound if the store or the engine does not respond
+ * @throws ApplicationError or DeploymentNotFoundError if the store or the engine does not respond
  */
 export async function findUpdater(
   open: OpenRun | null,

@@ -1,13 +1,13 @@
 import { sleepFor } from '../../../core/cancellation/wait-until.ts';
 import type { ProgressEvent } from '../../../core/progress/event.ts';
-import { type LineFields, parseJsonLine, parseLine } from '../../../core/progress/log-line.ts';
+import { type LogLineFields, parseEventLine, parseJsonEventLine } from '../../../core/progress/log-line.ts';
 import { exitCodes } from '../../../core/progress/outcome.ts';
 import type { EngineApi } from '../../../engine/engine-api.ts';
 import { EngineError } from '../../../engine/http/engine-error.ts';
 import type { Container } from '../../../engine/objects/container.ts';
 import { isUp } from '../../../engine/objects/container.ts';
 import type { ServerTiming } from '../../contract/timing.ts';
-import { maxRestarts } from '../../deployment/updater-container.ts';
+import { maxUpdaterRestarts } from '../../deployment/updater-container.ts';
 import type { RunRecord } from '../run-record.ts';
 
 interface FollowContext {
@@ -16,7 +16,7 @@ interface FollowContext {
   closing: AbortSignal;
 }
 
-type OnLine = (event: ProgressEvent, fields: LineFields) => void;
+type OnLine = (event: ProgressEvent, fields: LogLineFields) => void;
 
 /**
  * Adds the updater's log to a record until the run and the container have ended, even if the container or the engine is
@@ -35,7 +35,7 @@ export async function followRunLog(
   let endedAt: number | null = null;
   let stoppedSince: number | null = null;
   for (; !closing.aborted; await sleepFor(timing.follow, closing, false)) {
-    const container = await inspect(engine, containerId);
+    const container = await inspectIfReachable(engine, containerId);
     if (container === 'away') continue;
     // The log is read after the inspection, so that it is complete if the container had already stopped.
     const isRead = container !== null && (await readLog(containerId, record, context, onLine));
@@ -51,28 +51,28 @@ export async function followRunLog(
       stoppedSince ??= performance.now();
       const stoppedMs = performance.now() - stoppedSince;
       // If the exit code belongs to an outcome, the log contains that outcome but has not been read completely yet.
-      const saysEnd = codesOfEnds.includes(container.exitCode) && stoppedMs <= timing.lastMoments;
-      const isOver = !saysEnd && (!mayStartAgain(container) || stoppedMs > timing.restart);
+      const saysEnd = outcomeExitCodes.includes(container.exitCode) && stoppedMs <= timing.lastMoments;
+      const isOver = !saysEnd && (!mayBeRestarted(container) || stoppedMs > timing.restart);
       // If the log was not read completely, its rest may contain an outcome, so the log is read again. The timeout is
       // for logs that cannot be read at all.
       if (isOver && (isRead || stoppedMs > timing.restart + timing.lastMoments)) {
         const message = isRead
           ? `the updater exited with code ${container.exitCode} without reporting an outcome`
           : `the updater exited with code ${container.exitCode}, and its log cannot be read`;
-        record.end({ ...crashResult, message, code: 'updater-ended' }, endOf(container));
+        record.end({ ...crashedRunResult, message, code: 'updater-ended' }, exitTimeOf(container));
         return startedAt;
       }
     }
   }
   if (!closing.aborted) {
     const message = "the updater's container was removed, so its log is lost";
-    record.end({ ...crashResult, message, code: 'updater-gone' });
+    record.end({ ...crashedRunResult, message, code: 'updater-gone' });
   }
   return startedAt;
 }
 
 /** Result of a run whose outcome is unknown. */
-export const crashResult = {
+export const crashedRunResult = {
   outcome: 'crashed',
   advice:
     'Check which version is running, then run the update again. The update brings all services to the same version.',
@@ -90,8 +90,8 @@ async function readLog(
     for await (const line of engine.followLog(containerId, closing)) {
       // The server starts updaters with JSON logs, which also contain data about restore points. An updater that was
       // started manually may log text instead.
-      const json = parseJsonLine(line);
-      const event = json?.event ?? parseLine(line);
+      const json = parseJsonEventLine(line);
+      const event = json?.event ?? parseEventLine(line);
       if (event === null || ++number <= record.lineCount) continue;
       const fields = json?.fields ?? {};
       record.add(event, fields);
@@ -106,7 +106,7 @@ async function readLog(
 }
 
 /** Returns null if the container does not exist, and `away` if the engine does not respond. */
-async function inspect(engine: EngineApi, id: string): Promise<Container | 'away' | null> {
+async function inspectIfReachable(engine: EngineApi, id: string): Promise<Container | 'away' | null> {
   try {
     return await engine.inspectContainer(id);
   } catch (error) {
@@ -115,16 +115,18 @@ async function inspect(engine: EngineApi, id: string): Promise<Container | 'away
   }
 }
 
-const codesOfEnds: readonly number[] = Object.values(exitCodes).filter((code) => code !== exitCodes.crashed);
+const outcomeExitCodes: readonly number[] = Object.values(exitCodes).filter(
+  (code) => code !== exitCodes.crashed,
+);
 
 /**
  * Whether the restart policy allows the engine to restart the failed container. A container that an operator killed
  * looks the same but is not restarted.
  */
-const mayStartAgain = ({ restartPolicy, restartCount, exitCode }: Container): boolean =>
-  restartPolicy === 'on-failure' && exitCode !== 0 && restartCount < maxRestarts;
+const mayBeRestarted = ({ restartPolicy, restartCount, exitCode }: Container): boolean =>
+  restartPolicy === 'on-failure' && exitCode !== 0 && restartCount < maxUpdaterRestarts;
 
-function endOf({ finishedAt }: Container): Date {
+function exitTimeOf({ finishedAt }: Container): Date {
   const at = new Date(finishedAt);
   return at.getTime() > 0 ? at : new Date();
 }

@@ -7,7 +7,7 @@ import type { ServerLiveness } from './server-liveness.ts';
 
 const mostAttempts = 3;
 /** Triggers another attempt, because `onEnd` has failed. */
-class EndRefused extends Error {}
+class RunNotReportedError extends Error {}
 
 type NotifierContext = Pick<ServerContext, 'ledger' | 'timing' | 'closing'> & {
   settings: Pick<ServerContext['settings'], 'onEnd' | 'log'>;
@@ -48,11 +48,11 @@ export class ResultNotifier {
       const past = (await ledger.pastRuns()).filter(({ told, attempts }) => !told && attempts < mostAttempts);
       let isDone = true;
       for (const one of past.reverse()) if (!(await this.#notify(one))) isDone = false;
-      if (!isDone) throw new EndRefused();
+      if (!isDone) throw new RunNotReportedError();
     };
     const failed = (cause: unknown) => {
       const message = 'cannot report the end of an update yet; retrying';
-      if (!(cause instanceof EndRefused)) settings.log({ level: 'warn', message, cause });
+      if (!(cause instanceof RunNotReportedError)) settings.log({ level: 'warn', message, cause });
       return true;
     };
     await retryWithBackoff(attempt, failed, timing, closing);

@@ -16,7 +16,7 @@ export class ResultWriter {
     return this.#unwritten.has(id);
   }
 
-  /** Returns the open run in the store; null if there is none or its outcome is being written. @throws HostFailure */
+  /** Returns the open run in the store; null if there is none or its outcome is being written. @throws ApplicationError */
   async openRun(): Promise<OpenRun | null> {
     // If an outcome is written during the read, the read may still return the run as open.
     const before = new Set(this.#unwritten);

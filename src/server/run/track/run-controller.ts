@@ -1,5 +1,5 @@
 import { formatLastLine } from '../../../core/progress/run-result.ts';
-import { automaticCaller, isGoodOutcome } from '../../../wire/codes.ts';
+import { automaticCaller, isSuccessfulOutcome } from '../../../wire/codes.ts';
 import { isTooLateToCancel } from '../../../wire/derived/phase-rows.ts';
 import type { CancelReason, Reason, Run } from '../../../wire/status.ts';
 import { fetchJobs } from '../../application/fetch-jobs.ts';
@@ -7,13 +7,13 @@ import type { DeploymentEnvironment } from '../../deployment/environment-cache.t
 import type { InitialRunFacts } from '../../deployment/updater-container.ts';
 import { fetchOutdatedServerWarnings } from '../../reasons/build-servers.ts';
 import { evaluateJobs } from '../../reasons/find-blocking-reason.ts';
-import { createTooLateReason, notRunningReason } from '../../reasons/run-reasons.ts';
+import { createTooLateToCancelReason, notRunningReason } from '../../reasons/run-reasons.ts';
 import type { OpenRun } from '../../store/stored-entries.ts';
 import type { RunPlan } from '../launch/prepare-run.ts';
 import { createRun, RunRecord, reopenRun } from '../run-record.ts';
 import type { ServerContext } from '../server-context.ts';
 import { findUpdater } from './find-updater.ts';
-import { crashResult } from './follow-run-log.ts';
+import { crashedRunResult } from './follow-run-log.ts';
 import { planResume, type ResumeStep } from './plan-resume.ts';
 import { ResultNotifier } from './result-notifier.ts';
 import { ResultWriter } from './result-writer.ts';
@@ -83,7 +83,7 @@ export class RunController {
   /**
    * Reads the store, then inspects the engine, and continues the current run. In this order, an updater that is
    * recorded in the store already exists when the engine is inspected. Returns the state that the engine reports.
-   * @throws HostFailure or HomeNotFound if the store or the engine cannot report whether a run is in progress
+   * @throws ApplicationError or DeploymentNotFoundError if the store or the engine cannot report whether a run is in progress
    */
   reconcile(): Promise<DeploymentEnvironment> {
     return this.#exclusive(async () => {
@@ -109,7 +109,7 @@ export class RunController {
   /**
    * Opens a run in the store, pauses the queue and checks for jobs, in this order. Returns `taken` if another run is
    * open.
-   * @throws HostFailure
+   * @throws ApplicationError
    */
   async begin(plan: RunPlan): Promise<{ run: Run } | { reason: Reason } | 'taken'> {
     const { ledger, settings } = this.#context;
@@ -139,7 +139,7 @@ export class RunController {
     return { run: record.run };
   }
 
-  /** Pauses the queue, then checks for jobs. @throws HostFailure */
+  /** Pauses the queue, then checks for jobs. @throws ApplicationError */
   async #admit(order: RunPlan['order']): Promise<ReturnType<typeof evaluateJobs>> {
     const { hold, settings, timing } = this.#context;
     await hold.call(true);
@@ -148,7 +148,7 @@ export class RunController {
 
   /**
    * Asks the server that is preparing the current run, or the run's updater, to cancel the run (docs/contract.md 8.19).
-   * @throws HostFailure, EngineError
+   * @throws ApplicationError, EngineError
    */
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
     const { ledger, settings } = this.#context;
@@ -156,13 +156,14 @@ export class RunController {
     const session = this.#session;
     if (record === null || record.hasEnded) return { reason: notRunningReason };
     const { id } = record.run;
-    if (isTooLateToCancel(record.run)) return { reason: createTooLateReason(record.run, settings.product) };
+    if (isTooLateToCancel(record.run))
+      return { reason: createTooLateToCancelReason(record.run, settings.product) };
     await session?.cancel(by);
     const noteBy = (open: OpenRun) => ({ ...open, run: { ...open.run, cancelRequestedBy: by } });
     const asked = ledger.change(id, noteBy);
     // If another server is preparing the run, that server reads the request from the store. A session of this server
     // already has the request, so a store failure is ignored.
-    if (session !== null) await asked.catch(ignored);
+    if (session !== null) await asked.catch(ignoreResult);
     else if ((await asked) === null) return { reason: notRunningReason };
     record.note({ cancelRequestedBy: by });
     return { run: record.run };
@@ -173,7 +174,7 @@ export class RunController {
     if (this.#record === null || !this.isUnderWay) return;
     const serverStoppedAt = new Date().toISOString();
     const noteEnd = (open: OpenRun) => ({ ...open, serverStoppedAt });
-    await this.#context.ledger.change(this.#record.run.id, noteEnd).catch(ignored);
+    await this.#context.ledger.change(this.#record.run.id, noteEnd).catch(ignoreResult);
   }
 
   /** Ends the open run as `crashed`: this server will never have an engine from which it could read the outcome. */
@@ -187,7 +188,7 @@ export class RunController {
 
   async #resume(open: OpenRun | null, seen: DeploymentEnvironment): Promise<void> {
     // Failures are ignored: they only make it harder for other servers to check whether this server process is running.
-    await this.#boots.register().catch(ignored);
+    await this.#boots.register().catch(ignoreResult);
     const updater = await findUpdater(open, seen, this.#context);
     const server = open === null ? 'this' : await this.#boots.stateOf(open.server);
     await this.#carryOut(planResume(open, updater, server));
@@ -217,14 +218,14 @@ export class RunController {
         // ignored.
         if (open.updater === null || open.serverStoppedAt !== null) {
           const noteBegin = (now: OpenRun) => ({ ...now, updater: updater.id, serverStoppedAt: null });
-          await ledger.change(open.run.id, noteBegin).catch(ignored);
+          await ledger.change(open.run.id, noteBegin).catch(ignoreResult);
         }
         return this.#follow(this.#recordOf(open.run), updater.id, open);
       }
       case 'adopt': {
         const { undone } = step;
         const { id: containerId, origin } = step.updater;
-        if (undone !== null) await ledger.addPast(takenBack(undone, origin), null);
+        if (undone !== null) await ledger.addPast(toRolledBackRun(undone, origin), null);
         const past = (await ledger.pastRuns()).find(({ run }) => run.id === origin.id)?.run;
         const record = new RunRecord(
           past ? reopenRun(past) : createRun(origin, 'launching', 'reading the updater log'),
@@ -241,9 +242,9 @@ export class RunController {
         const { open, outcome, leftover } = step;
         // Another server may have recorded the actual outcome of the run in the meantime.
         if ((await this.#ends.openRun())?.run.id !== open.run.id) return;
-        if (leftover !== null) await engine.removeContainer(leftover, { force: true }).catch(ignored);
+        if (leftover !== null) await engine.removeContainer(leftover, { force: true }).catch(ignoreResult);
         const record = this.#recordOf(open.run);
-        record.end(endings[outcome]);
+        record.end(resultsWithoutUpdater[outcome]);
         return this.#take(new RunSession(record, this.#context), Promise.resolve(null));
       }
     }
@@ -292,8 +293,8 @@ export class RunController {
     const { ledger, listeners, settings, timing } = this.#context;
     const warnings = await fetchOutdatedServerWarnings(record.run, settings, timing);
     for (const warning of warnings) record.warn(warning);
-    const isGood = isGoodOutcome(record.run.outcome);
-    const message = `update finished: ${sentenceOf(record.run)}`;
+    const isGood = isSuccessfulOutcome(record.run.outcome);
+    const message = `update finished: ${formatOutcomeLine(record.run)}`;
     settings.log({ level: isGood ? 'info' : 'warn', message });
     listeners.emit('end', record.run);
     const { tried, written } = this.#ends.write(record.run.id, async () => {
@@ -319,12 +320,12 @@ export class RunController {
     this.#session = null;
     // If the store or the engine cannot report whether another run is in progress, there is no reason to keep the queue
     // paused.
-    await this.reconcile().then(ignored, () => this.#context.hold.ensure(false));
+    await this.reconcile().then(ignoreResult, () => this.#context.hold.ensure(false));
   }
 
   /**
    * Resumes the queue, because no run is in progress. Pauses the queue again if a run was opened at the same moment.
-   * @throws HostFailure
+   * @throws ApplicationError
    */
   async #release(): Promise<void> {
     const { hold } = this.#context;
@@ -338,7 +339,7 @@ export class RunController {
    * Ends the record of a run that another server was preparing, unless it is the current run. The run has finished or
    * was never started.
    * @param id the current run; null if there is none
-   * @throws HostFailure
+   * @throws ApplicationError
    */
   async #settleOthers(id: string | null): Promise<void> {
     const record = this.#record;
@@ -351,18 +352,18 @@ export class RunController {
 
   #exclusive<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#turn.then(work);
-    this.#turn = done.catch(ignored);
+    this.#turn = done.catch(ignoreResult);
     return done;
   }
 }
 
-const ignored = () => {};
+const ignoreResult = () => {};
 
 /**
  * Gives a run that was rolled back the outcome `updated`. Its actual outcome was lost when the rollback restored the
  * store, but only a run that changed the instance can be rolled back.
  */
-function takenBack({ run }: OpenRun, { startedAt }: InitialRunFacts): Run {
+function toRolledBackRun({ run }: OpenRun, { startedAt }: InitialRunFacts): Run {
   const record = new RunRecord(run);
   const message = `${run.from} → ${run.to}, later rolled back`;
   record.end({ outcome: 'updated', message }, new Date(startedAt));
@@ -371,9 +372,9 @@ function takenBack({ run }: OpenRun, { startedAt }: InitialRunFacts): Run {
 
 const isHarmless = ({ outcome }: Run): boolean => outcome === 'cancelled' || outcome === 'refused';
 
-const endings = {
+const resultsWithoutUpdater = {
   crashed: {
-    ...crashResult,
+    ...crashedRunResult,
     message: 'the result of the update is unknown: the updater container was removed, so its log is lost',
     code: 'updater-gone',
   },
@@ -384,5 +385,5 @@ const endings = {
 } as const;
 
 /** Formats the result of a run like the last line of an updater log. */
-const sentenceOf = ({ outcome, ...run }: Run): string =>
-  outcome === null || isGoodOutcome(outcome) ? run.message : formatLastLine({ ...run, outcome });
+const formatOutcomeLine = ({ outcome, ...run }: Run): string =>
+  outcome === null || isSuccessfulOutcome(outcome) ? run.message : formatLastLine({ ...run, outcome });

@@ -22,7 +22,7 @@ export class RunHistory {
     return this.#lastOf(await this.#past().catch(() => null));
   }
 
-  /** Returns all runs, newest first. @throws HostFailure */
+  /** Returns all runs, newest first. @throws ApplicationError */
   async all(): Promise<Run[]> {
     return this.#allOf(await this.#past());
   }

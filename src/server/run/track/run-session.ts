@@ -1,12 +1,12 @@
 import { sleepFor } from '../../../core/cancellation/wait-until.ts';
 import type { ProgressEvent } from '../../../core/progress/event.ts';
 import { automaticCaller } from '../../../wire/codes.ts';
-import { HostFailure } from '../../application/call-application.ts';
+import { ApplicationError } from '../../application/call-application.ts';
 import { retryWithBackoff } from '../../application/retry-with-backoff.ts';
-import { prepareRun, type RunPlan } from '../launch/prepare-run.ts';
+import { prepareAndLaunchRun, type RunPlan } from '../launch/prepare-run.ts';
 import { isLaunchState, type RunRecord } from '../run-record.ts';
-import { RunStop } from '../run-stop.ts';
 import type { ServerContext } from '../server-context.ts';
+import { UpdaterNotStartedError } from '../updater-not-started-error.ts';
 import { followRunLog } from './follow-run-log.ts';
 
 /** Prepares and follows one run, or only follows a run that is already in progress, until the run has ended. */
@@ -33,11 +33,12 @@ export class RunSession {
     let containerId: string;
     try {
       const launching = { ...this.#context, signal: this.#stop.signal, sync: () => this.#sync() };
-      containerId = await prepareRun(this.record, plan, launching);
+      containerId = await prepareAndLaunchRun(this.record, plan, launching);
     } catch (error) {
       // Nothing has been started yet, so a cancellation takes precedence over any other error.
       const stop: unknown = this.#stop.signal.aborted ? this.#stop.signal.reason : error;
-      const { result, message, cause } = stop instanceof RunStop ? stop : notStarted(error);
+      const { result, message, cause } =
+        stop instanceof UpdaterNotStartedError ? stop : createUpdaterStartError(error);
       if (result.outcome === 'failed') settings.log({ level: 'error', message, cause: cause ?? error });
       this.record.end(result);
       return null;
@@ -86,7 +87,7 @@ export class RunSession {
 
   #stopWith(why: string | null): void {
     const message = why === null ? 'nothing was changed' : `${why}; nothing was changed`;
-    this.#stop.abort(new RunStop('cancelled', message));
+    this.#stop.abort(new UpdaterNotStartedError('cancelled', message));
   }
 
   async #syncUntil(launched: AbortSignal): Promise<void> {
@@ -107,7 +108,7 @@ export class RunSession {
       else if (open.run.cancelRequestedBy !== null) this.#cancelPreparation(open.run.cancelRequestedBy);
     } catch (error) {
       // A store failure is ignored, because it never affects a run that has been accepted.
-      if (!(error instanceof HostFailure)) throw error;
+      if (!(error instanceof ApplicationError)) throw error;
     }
   }
 
@@ -137,8 +138,8 @@ export class RunSession {
   }
 }
 
-const notStarted = (error: unknown): RunStop =>
-  new RunStop('failed', 'the updater could not be started; nothing was changed', {
+const createUpdaterStartError = (error: unknown): UpdaterNotStartedError =>
+  new UpdaterNotStartedError('failed', 'the updater could not be started; nothing was changed', {
     code: 'launch-failed',
     advice: "Check the server's log, then run the update again.",
     error,

@@ -1,5 +1,5 @@
 import type { RepeatedCheck } from '../../application/repeat-check.ts';
-import { HomeNotFound } from '../../deployment/deployment-not-found.ts';
+import { DeploymentNotFoundError } from '../../deployment/deployment-not-found-error.ts';
 import type { ServerContext } from '../server-context.ts';
 import type { RunController } from './run-controller.ts';
 
@@ -44,12 +44,13 @@ export class RunWatch implements RepeatedCheck {
     silence.warning = message;
     if (performance.now() - silence.since < timing.silence) {
       // If no run was in progress before, a short failure of the store is no reason to pause the queue.
-      const mayBeOn = !this.#runs.isKnown || this.#runs.isUnderWay || cause instanceof HomeNotFound;
+      const mayBeOn =
+        !this.#runs.isKnown || this.#runs.isUnderWay || cause instanceof DeploymentNotFoundError;
       if (mayBeOn && !silence.hasGivenUp) await hold.ensure(true);
       return;
     }
     if (silence.hasGivenUp) return;
-    if (cause instanceof HomeNotFound && !cause.mayPass) await this.#runs.giveUp();
+    if (cause instanceof DeploymentNotFoundError && !cause.mayPass) await this.#runs.giveUp();
     else if (!this.#runs.hasSession) await hold.ensure(false);
     silence.hasGivenUp = true;
     settings.log({

@@ -1,5 +1,5 @@
 import { isUp } from '../../../engine/objects/container.ts';
-import { createEngineUnreachableError } from '../../deployment/deployment-not-found.ts';
+import { createEngineUnreachableError } from '../../deployment/deployment-not-found-error.ts';
 import type { ServerProcess } from '../../store/stored-entries.ts';
 import type { ServerContext } from '../server-context.ts';
 
@@ -23,7 +23,7 @@ export class ServerLiveness {
     return { container: this.#context.place.home?.container.id ?? '', word: this.#word };
   }
 
-  /** Stores this server process once, so that other servers can check whether it is running. @throws HostFailure */
+  /** Stores this server process once, so that other servers can check whether it is running. @throws ApplicationError */
   async register(): Promise<void> {
     if (this.#isRegistered || this.own.container === '') return;
     await this.#context.ledger.addBoot(this.own);
@@ -32,7 +32,7 @@ export class ServerLiveness {
 
   /**
    * Returns the state of a server process.
-   * @throws HostFailure or HomeNotFound if the store or the engine does not respond
+   * @throws ApplicationError or DeploymentNotFoundError if the store or the engine does not respond
    */
   async stateOf({ container, word }: ServerProcess): Promise<ServerProcessState> {
     const { own } = this;

@@ -3,17 +3,21 @@ import { applyEditsToDraft, createDraft } from '../../../core/compose/draft.ts';
 import {
   type ComposeSource,
   resolveIncludeTree,
-  resolveLinkPath,
+  resolveReferencedPath,
 } from '../../../core/compose/include-tree.ts';
 import { findUnsetRequiredVariables } from '../../../core/compose/interpolation.ts';
 import { checkPinAgainstModel, isPinShared, requirePin } from '../../../core/compose/pins/find-pin.ts';
 import type { Pin } from '../../../core/compose/pins/pin.ts';
-import { type PinUpdate, planPinEdits, updatedReference } from '../../../core/compose/pins/plan-pin-edits.ts';
 import {
-  createNotPinnedToError,
-  createOtherVariantError,
+  type PinUpdate,
+  planPinEdits,
+  updatedReferenceOf,
+} from '../../../core/compose/pins/plan-pin-edits.ts';
+import {
+  createPinMismatchError,
   createUnversionedTargetError,
-  isPinnedTo,
+  createVariantMismatchError,
+  isPinnedToFloatingTag,
 } from '../../../core/compose/pins/target-errors.ts';
 import {
   listProjectFiles,
@@ -23,22 +27,22 @@ import {
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { isExistingPath } from '../../../core/files/file-system.ts';
 import {
-  compareSharedNumbers,
+  compareSharedVersionNumbers,
   compareVersions,
   countVersionNumbers,
   cutVersion,
 } from '../../../core/release/compare-versions.ts';
-import { isNumbered } from '../../../core/release/pin-tag.ts';
+import { isNumberedTag } from '../../../core/release/pin-tag.ts';
 import { formatTagLike, planTagUpdate } from '../../../core/release/plan-tag-update.ts';
 import type { NumberedTag } from '../../../core/release/tag.ts';
 import type { ReleaseTarget, Target } from '../../../core/release/target.ts';
 import { Compose, type ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { maskRulesOfModel } from '../../run/log/mask-rules.ts';
+import { buildModelMaskRules } from '../../run/log/mask-rules.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import type { BumpOptions } from '../../run/options/update-options.ts';
 import {
-  compareModels,
+  compareComposeModels,
   type ExpectedModelChanges,
   listVariableLocations,
   requireExpectedChanges,
@@ -59,11 +63,11 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
   const lacking = await createPlaceholders(project);
   const model = async (files: ProjectFiles, changed: readonly string[]) => {
     const found = await resolveProposedModel(compose, files, changed, lacking);
-    log.addMaskRules(() => maskRulesOfModel(found));
+    log.addMaskRules(() => buildModelMaskRules(found));
     return found;
   };
   const before = model(project, []);
-  const files = await givenFiles(project, before);
+  const files = await addPredefinedVariables(project, before);
   // Compose is slow, so the current and the proposed files are resolved in parallel.
   const [today, proposed] = await Promise.allSettled([before, proposeEdits(files, model, options, log)]);
   if (today.status === 'rejected') throw today.reason;
@@ -72,12 +76,12 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
   for (const pin of pins) checkPinAgainstModel(pin, today.value.services[pin.service]?.image);
   if (after === null) return { draft, edits };
   const expected: ExpectedModelChanges = {
-    images: new Map(moves.map((move) => [move.pin.service, updatedReference(move)] as const)),
+    images: new Map(moves.map((move) => [move.pin.service, updatedReferenceOf(move)] as const)),
     substitutions: substitutionsOf(files, edits),
     places: listVariableLocations(files, edits),
     shares: (service) => isPinShared(files, service, pins),
   };
-  const proof = compareModels(today.value, after, expected);
+  const proof = compareComposeModels(today.value, after, expected);
   requireExpectedChanges(proof, expected);
   for (const name of proof.alsoMoved) log.info(`${name} uses the same pin, so its version also changes`);
   return { draft, edits };
@@ -98,7 +102,7 @@ export async function createPlaceholders(files: ProjectFiles): Promise<Placehold
   return {
     // Each variable is set to a number, because compose accepts numbers wherever it accepts text.
     envFiles: variables.length === 0 ? [] : [variables.map((name) => `${name}=1\n`).join('')],
-    composeFiles: hasAll ? [] : [withoutEnvFiles(layers)],
+    composeFiles: hasAll ? [] : [formatEnvFileReset(layers)],
   };
 }
 
@@ -109,7 +113,7 @@ function envFilesOf(layer: ComposeSource): (string | null)[] {
   const links = layer.file.services.flatMap((name) => layer.file.service(name)?.envFiles ?? []);
   return links.map((link) => {
     try {
-      return resolveLinkPath(layer, link);
+      return resolveReferencedPath(layer, link);
     } catch (error) {
       if (error instanceof UpdateError) return null;
       throw error;
@@ -121,7 +125,7 @@ function envFilesOf(layer: ComposeSource): (string | null)[] {
  * Returns the text of an override file that removes the env files from all services. Service names are written as JSON
  * strings, which are valid YAML.
  */
-function withoutEnvFiles(layers: readonly ComposeSource[]): string {
+function formatEnvFileReset(layers: readonly ComposeSource[]): string {
   const names = new Set(layers.filter(({ follows }) => follows).flatMap(({ file }) => file.services));
   return `services:\n${[...names].map((name) => `  ${JSON.stringify(name)}: {env_file: !reset []}\n`).join('')}`;
 }
@@ -130,7 +134,10 @@ function withoutEnvFiles(layers: readonly ComposeSource[]): string {
  * Adds the variables that compose predefines. The project name comes from compose's model, which is slow to resolve, so
  * it is awaited only if a file contains the variable.
  */
-async function givenFiles(files: ProjectFiles, model: Promise<ComposeModel>): Promise<ProjectFiles> {
+async function addPredefinedVariables(
+  files: ProjectFiles,
+  model: Promise<ComposeModel>,
+): Promise<ProjectFiles> {
   const name = 'COMPOSE_PROJECT_NAME';
   const asks = listProjectFiles(files).some(({ text }) => text.includes(name));
   return {
@@ -154,7 +161,7 @@ async function proposeEdits(
   log.addMaskRules(() => ({
     shown: pins.flatMap(({ referenceText, reference }) => [referenceText, reference.repository]),
   }));
-  const moves = bumpMoves(pins, options, log);
+  const moves = planPinUpdates(pins, options, log);
   const edits = planPinEdits(files, moves);
   const draft = applyEditsToDraft(createDraft(files), edits);
   const changed = draft.changes.map(({ path }) => path);
@@ -162,10 +169,10 @@ async function proposeEdits(
   return { draft, edits, pins, moves, after };
 }
 
-function bumpMoves(pins: readonly Pin[], options: BumpRequest, log: Log): PinUpdate[] {
+function planPinUpdates(pins: readonly Pin[], options: BumpRequest, log: Log): PinUpdate[] {
   const { to: target, digest } = options;
   const moves = pins.flatMap((pin): PinUpdate[] => {
-    const tag = bumpedTag(pin, target);
+    const tag = findBumpedTag(pin, target);
     if (tag === null) {
       log.info(
         `${pin.service} uses the floating tag ${pin.tag.text} (${pin.place.description}); nothing to change`,
@@ -185,13 +192,13 @@ function bumpMoves(pins: readonly Pin[], options: BumpRequest, log: Log): PinUpd
   if (digest !== null && digested.size === 0)
     log.warn('--digest has no effect, because no pin contains a digest');
   const newest = moves
-    .flatMap(({ pin }) => (isNumbered(pin.tag) ? [pin.tag] : []))
+    .flatMap(({ pin }) => (isNumberedTag(pin.tag) ? [pin.tag] : []))
     .sort((a, b) => compareVersions(a.version, b.version))
     .at(-1);
   if (
     target.kind === 'release' &&
     newest !== undefined &&
-    compareSharedNumbers(target.version, newest.version) < 0
+    compareSharedVersionNumbers(target.version, newest.version) < 0
   ) {
     const [to, from] = [target, newest].map(({ version }) => `${newest.prefix}${version}`);
     log.warn(`${to} is older than ${from}; migrations cannot be undone`);
@@ -200,15 +207,15 @@ function bumpMoves(pins: readonly Pin[], options: BumpRequest, log: Log): PinUpd
 }
 
 /** Returns the new tag of a pin; null for a floating tag that needs no change. */
-function bumpedTag(pin: Pin, target: Target): string | null {
+function findBumpedTag(pin: Pin, target: Target): string | null {
   const { service, tag, place } = pin;
   if (target.kind === 'unversioned') throw createUnversionedTargetError([pin], target.tag);
   if (target.kind === 'word') {
-    if (isPinnedTo(pin, target.tag)) return null;
-    throw createNotPinnedToError(pin, target.tag, '--to');
+    if (isPinnedToFloatingTag(pin, target.tag)) return null;
+    throw createPinMismatchError(pin, target.tag, '--to');
   }
   if (tag.kind === 'latest' || tag.kind === 'canary') return null;
-  if (tag.kind === 'part' && target.kind === 'release') return bumpedPart(pin, tag, target);
+  if (tag.kind === 'part' && target.kind === 'release') return findBumpedPartialTag(pin, tag, target);
   if (tag.kind !== 'release') {
     const message = `${service} is pinned to ${tag.text} (${place.description}), which is not a release tag`;
     const advice = 'Set a release tag manually, such as v1.2.3. After that, bump can change it.';
@@ -216,7 +223,7 @@ function bumpedTag(pin: Pin, target: Target): string | null {
   }
   const moved = planTagUpdate(tag, target);
   if (moved.kind === 'moved') return moved.tag;
-  if (moved.kind === 'variant' && target.kind === 'release') throw createOtherVariantError(pin, target);
+  if (moved.kind === 'variant' && target.kind === 'release') throw createVariantMismatchError(pin, target);
   const message = `${target.tag} is not the full version of a release for ${service}, which is pinned to ${tag.text} (${place.description})`;
   const advice =
     'Specify the full version with --to. If the release is published only under a short tag, set that tag manually.';
@@ -227,13 +234,14 @@ function bumpedTag(pin: Pin, target: Target): string | null {
  * Returns the new tag for a pin to a partial version such as `1.4`; null if the tag needs no change. Only a registry
  * can show which release a partial tag points to, so the user must specify a new partial tag.
  */
-function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string | null {
+function findBumpedPartialTag(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string | null {
   const { version, suffix = '', lead } = target;
   const count = countVersionNumbers(tag.version);
   if ((suffix !== '' && suffix !== tag.suffix) || (lead !== undefined && lead !== tag.lead))
-    throw createOtherVariantError(pin, target);
+    throw createVariantMismatchError(pin, target);
   if (countVersionNumbers(version) === count) return formatTagLike(tag, version);
-  if (compareSharedNumbers(version, tag.version) === 0 && countVersionNumbers(version) > count) return null;
+  if (compareSharedVersionNumbers(version, tag.version) === 0 && countVersionNumbers(version) > count)
+    return null;
   const message = `${pin.service} is pinned to ${tag.text} (${pin.place.description}) and can only be changed to a tag in the same format`;
   const advice =
     countVersionNumbers(version) > count

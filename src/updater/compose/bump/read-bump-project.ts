@@ -1,16 +1,16 @@
 import { dirname, join, resolve } from 'node:path';
-import { createMissingFileError, type LinkedFile } from '../../../core/compose/include-tree.ts';
+import { createMissingFileError, type ReferencedFile } from '../../../core/compose/include-tree.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { readTextFile, readTextFileIfExists } from '../../../core/files/text-file.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import type { BumpOptions } from '../../run/options/update-options.ts';
 import { addLinkedFiles, readEnvFiles } from '../inspect/project-files/add-linked-files.ts';
-import { findDefaultFiles } from '../inspect/project-files/find-default-files.ts';
+import { findDefaultComposeFiles } from '../inspect/project-files/find-default-files.ts';
 import { maskFileSecrets } from '../inspect/project-files/mask-file-secrets.ts';
 
 /** Returns the compose directory, which is by default the directory of the first file. */
-export const bumpDirectory = ({ dir, files }: Pick<BumpOptions, 'dir' | 'files'>): string =>
+export const bumpDirectoryOf = ({ dir, files }: Pick<BumpOptions, 'dir' | 'files'>): string =>
   resolve(dir ?? dirname(files[0] ?? './compose.yaml'));
 
 /**
@@ -22,13 +22,13 @@ export async function readBumpProject(
   log: Log,
 ): Promise<ProjectFiles> {
   const [first] = options.files;
-  const asked = bumpDirectory(options);
+  const asked = bumpDirectoryOf(options);
   const byDefault = join(asked, '.env');
   const given = (files: readonly string[]) => files.map((file) => resolve(options.dir ?? '.', file));
   const named = await readEnvFiles(given(options.envFiles), asked);
   const nothing = { composeFiles: [], envFiles: named, newEnvFile: byDefault };
   await maskFileSecrets(log, nothing);
-  const paths = first === undefined ? await findDefaultFiles(asked, named) : given(options.files);
+  const paths = first === undefined ? await findDefaultComposeFiles(asked, named) : given(options.files);
   if (paths.length === 0)
     throw new UpdateError('compose-invalid', `there is no compose file in ${asked}`, {
       advice: 'Specify the file with --file, or its directory with --dir.',
@@ -46,7 +46,7 @@ export async function readBumpProject(
     directory,
   };
   await maskFileSecrets(log, files);
-  const read = async ({ path, as, where, optional }: LinkedFile) => {
+  const read = async ({ path, as, where, optional }: ReferencedFile) => {
     const file = await readTextFileIfExists(path);
     if (file === null && !optional) throw createMissingFileError(path, as, where);
     return file;

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { isWithin } from '../../../core/mounts/host-paths.ts';
-import { type ListedMount, parseMountTable, unescapeOctal } from '../../../core/mounts/mount-table.ts';
+import { type MountTableEntry, parseMountTable, unescapeOctal } from '../../../core/mounts/mount-table.ts';
 import type { StorageMount } from '../../../engine/objects/container.ts';
-import { dataPath } from '../../data/helper-program/helper-request.ts';
-import type { Tables } from '../../data/helper-program/helper-result.ts';
+import { dataMountPathOf } from '../../data/helper-program/helper-request.ts';
+import type { MountTables } from '../../data/helper-program/helper-result.ts';
 
 /** A running container's mount. The helper container mounts the same source, so that the two mounts can be compared. */
 export interface HostMount extends StorageMount {
@@ -23,7 +23,10 @@ export interface HostMount extends StorageMount {
  * Returns a message for each mount, or mount in a subdirectory, whose source on the host has changed since the
  * container was started, for example because a share was unmounted or a directory was replaced.
  */
-export function findChangedMounts(mounts: readonly HostMount[], { tables, directories }: Tables): string[] {
+export function findChangedMounts(
+  mounts: readonly HostMount[],
+  { tables, directories }: MountTables,
+): string[] {
   const fresh = parseMountTable(tables.self ?? '');
   return mounts.flatMap(({ where, volume, path: source, destination, besides, pid, dataRoot }, at) => {
     const running = parseMountTable(tables[pid] ?? '');
@@ -36,12 +39,12 @@ export function findChangedMounts(mounts: readonly HostMount[], { tables, direct
     // If a path has several mounts, the last mount hides the others.
     return [...new Map(inside.map((each) => [each.path, each])).values()].flatMap((now) => {
       const below = now.path.slice(destination.length);
-      const next = fresh.findLast(({ path }) => path === `${dataPath(at)}${below}`);
+      const next = fresh.findLast(({ path }) => path === `${dataMountPathOf(at)}${below}`);
       const isOthers = !isShare(now) || (volume === '' && isWithin(join(source, below), dataRoot));
-      if (below === '' ? !next : isOthers || own.some((each) => isSame(now, each, true))) return [];
-      if (next && isSame(now, next, directories[at] === true || below !== '')) return [];
-      const other = next ? wordsOf(next) : 'the directory below it';
-      return `the source of ${where}${below} has changed on the host: the running container uses ${wordsOf(now)}, but a new container would get ${other}`;
+      if (below === '' ? !next : isOthers || own.some((each) => hasSameSource(now, each, true))) return [];
+      if (next && hasSameSource(now, next, directories[at] === true || below !== '')) return [];
+      const other = next ? describeMountSource(next) : 'the directory below it';
+      return `the source of ${where}${below} has changed on the host: the running container uses ${describeMountSource(now)}, but a new container would get ${other}`;
     });
   });
 }
@@ -50,17 +53,17 @@ export function findChangedMounts(mounts: readonly HostMount[], { tables, direct
  * Whether a nested mount is a network share or a disk. Other nested mounts come and go on a running host, for example
  * with sessions and containers.
  */
-const isShare = ({ type, source }: ListedMount): boolean => /[/:]/.test(source) && type !== 'squashfs';
+const isShare = ({ type, source }: MountTableEntry): boolean => /[/:]/.test(source) && type !== 'squashfs';
 
 /**
  * Whether two mounts have the same source. For files, only the file system is compared: editors replace a file with a
  * new file, which the new container should get. FUSE file systems are compared by type and source, because each mount
  * gets a new device number.
  */
-const isSame = (now: ListedMount, next: ListedMount, isDirectory: boolean): boolean =>
+const hasSameSource = (now: MountTableEntry, next: MountTableEntry, isDirectory: boolean): boolean =>
   (now.root === next.root || !isDirectory) &&
   (now.device === next.device ||
     (/^fuse/.test(now.type) && now.type === next.type && now.source === next.source));
 
-const wordsOf = ({ root, device, type, source }: ListedMount): string =>
+const describeMountSource = ({ root, device, type, source }: MountTableEntry): string =>
   `${JSON.stringify(unescapeOctal(root))} of ${source} (${type}, ${device})`;

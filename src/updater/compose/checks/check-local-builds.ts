@@ -20,7 +20,7 @@ export async function checkLocalBuilds(
     const { service, to, pull } = update;
     if (options.acceptOwnBuild || !pull || plan.installation.model.services[service]?.build === undefined)
       continue;
-    const found = options.proof.archive === null ? await findPublished(engine, plan, update) : null;
+    const found = options.proof.archive === null ? await findPublishedImages(engine, plan, update) : null;
     if (found === 'none')
       throw createLocalBuildError(plan, update, 'the registry does not have the running image');
     if (found !== null) continue;
@@ -36,7 +36,7 @@ export async function checkLocalBuilds(
  * Checks whether the registry has a service's running images: `none` if any of them is missing, null if the registry
  * does not report this.
  */
-async function findPublished(
+async function findPublishedImages(
   engine: Engine,
   { installation }: Pick<Plan, 'installation'>,
   { service, pin }: ServiceUpdate,

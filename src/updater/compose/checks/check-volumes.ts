@@ -1,14 +1,14 @@
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { isContainerOfImage } from '../../../engine/comparison/same-image.ts';
-import { hasEntries, readContainerFile } from '../../../engine/containers/container-file.ts';
+import { hasDirectoryEntries, readContainerFile } from '../../../engine/containers/container-file.ts';
 import { serviceOf } from '../../../engine/objects/container.ts';
 import type { PreparedPlan } from '../plan/prepared-plan.ts';
 import {
   describeUnmountedData,
   findUnmountedData,
+  formatMountLines,
   isAnonymousVolume,
-  mountLinesFor,
   type UnmountedData,
 } from '../plan/unmounted-data.ts';
 
@@ -17,7 +17,7 @@ import {
  * this machine are skipped.
  * @throws UpdateError volume-moved, engine-unavailable
  */
-export async function checkVolumes(engine: Engine, plan: PreparedPlan): Promise<void> {
+export async function requireNoUnmountedData(engine: Engine, plan: PreparedPlan): Promise<void> {
   const { installation, model, references, images, changes, to } = plan;
   const [left, sentences, existing]: [UnmountedData[], string[], Set<string>] = [[], [], new Set()];
   for (const name of new Set([...references.keys(), ...installation.followers.map((each) => each.name)])) {
@@ -29,7 +29,8 @@ export async function checkVolumes(engine: Engine, plan: PreparedPlan): Promise<
       continue;
     for (const each of findUnmountedData(plan, name, image)) {
       const { id } = each.container;
-      if (isAnonymousVolume(each.mount) && !(await hasEntries(engine, id, each.mount.destination))) continue;
+      if (isAnonymousVolume(each.mount) && !(await hasDirectoryEntries(engine, id, each.mount.destination)))
+        continue;
       left.push(each);
       sentences.push(describeUnmountedData(each, reference));
       for (const path of each.newPaths)
@@ -39,7 +40,7 @@ export async function checkVolumes(engine: Engine, plan: PreparedPlan): Promise<
   const [first, ...others] = sentences;
   if (first === undefined) return;
   throw new UpdateError('volume-moved', first, {
-    detail: [...others, ...mountLinesFor(left, existing, model)],
+    detail: [...others, ...formatMountLines(left, existing, model)],
     advice: `Add the lines above to the compose file. If updates replace that file, add them to compose.override.yaml and run docker compose up -d. The lines mount the data at its old path and at each new path. If the release notes of ${to} describe how to move the data, follow them. Then run {command} again.`,
   });
 }

@@ -1,4 +1,4 @@
-import { isEmpty, type Json, toList, toObject, toStrings } from '../../../engine/objects/json.ts';
+import { isUnsetValue, type Json, toList, toObject, toStrings } from '../../../engine/objects/json.ts';
 
 /**
  * Settings that the host may no longer support. The name is for messages; it is empty if the engine's error already
@@ -6,15 +6,15 @@ import { isEmpty, type Json, toList, toObject, toStrings } from '../../../engine
  */
 export type HostRequirement = readonly [name: string, hostConfig: Json];
 
-const provided =
+const hostDependentKeys =
   'Devices DeviceRequests DeviceCgroupRules Runtime CgroupParent CpusetCpus CpusetMems NanoCpus CpuRealtimePeriod CpuRealtimeRuntime BlkioWeightDevice BlkioDeviceReadBps BlkioDeviceWriteBps BlkioDeviceReadIOps BlkioDeviceWriteIOps StorageOpt Ulimits Sysctls SecurityOpt Privileged UsernsMode';
 /**
  * Log drivers that are not tested. The first three need no server. The last two write to the log server even if a
  * container has no output.
  */
-const untriedDrivers = ['json-file', 'local', 'none', 'awslogs', 'gcplogs'];
+const untestedLogDrivers = ['json-file', 'local', 'none', 'awslogs', 'gcplogs'];
 /** Matches addresses that every host has. */
-const everywhere = /^(?:|0\.0\.0\.0|::|127\..*)$/;
+const universalAddressPattern = /^(?:|0\.0\.0\.0|::|127\..*)$/;
 
 /**
  * Lists a container's requirements on its host, except mounts and other containers.
@@ -32,28 +32,32 @@ export function listHostRequirements(host: Json, defaultDriver: unknown): HostRe
     // The runtime `runc` is not tested, because every engine has it.
     Runtime: host.Runtime === 'runc' ? '' : host.Runtime,
   };
-  const given = provided.split(' ').flatMap((key) => (isEmpty(asked[key]) ? [] : [[key, asked[key]]]));
+  const given = hostDependentKeys
+    .split(' ')
+    .flatMap((key) => (isUnsetValue(asked[key]) ? [] : [[key, asked[key]]]));
   const { Type, Config } = toObject(host.LogConfig);
   const driver = String(Type || defaultDriver || 'json-file');
   const [, server] = Object.entries(toObject(Config)).find(([key]) => key.endsWith('-address')) ?? [];
   const withServer = server === undefined ? driver : `${driver} (${server})`;
-  const log = untriedDrivers.includes(driver) ? {} : { LogConfig: { Type: driver, Config } };
+  const log = untestedLogDrivers.includes(driver) ? {} : { LogConfig: { Type: driver, Config } };
   // Without a port number, the engine chooses a free port.
   const publish = (HostIp: string) => ({ NetworkMode: 'default', PortBindings: { '1/tcp': [{ HostIp }] } });
   const needs: HostRequirement[] = [
     ['', Object.fromEntries(given)],
     [`log driver ${withServer}`, log],
-    ...publishedAddresses(host).map((each): HostRequirement => [`published address ${each}`, publish(each)]),
+    ...listPublishedAddresses(host).map(
+      (each): HostRequirement => [`published address ${each}`, publish(each)],
+    ),
   ];
-  return needs.filter(([, hostConfig]) => !isEmpty(hostConfig));
+  return needs.filter(([, hostConfig]) => !isUnsetValue(hostConfig));
 }
 
 /** Returns the published addresses that not every host has; empty if the container has no network of its own. */
-function publishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
+function listPublishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
   if (/^(?:host|none|container:)/.test(String(NetworkMode))) return [];
   const bindings = Object.values(toObject(PortBindings)).flatMap((each) => toList<Json>(each));
   const addresses = new Set(bindings.map(({ HostIp }) => String(HostIp ?? '')));
-  return [...addresses].filter((address) => !everywhere.test(address));
+  return [...addresses].filter((address) => !universalAddressPattern.test(address));
 }
 
 /**
@@ -62,6 +66,6 @@ function publishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
  * @param published the ports in the running container's `NetworkSettings`
  */
 export const removeUnpublishedPorts = (next: Json, { PortBindings }: Json, published: Json): Json =>
-  isEmpty(PortBindings) || Object.values(published).some((each) => !isEmpty(each))
+  isUnsetValue(PortBindings) || Object.values(published).some((each) => !isUnsetValue(each))
     ? next
     : { ...next, PortBindings: {} };

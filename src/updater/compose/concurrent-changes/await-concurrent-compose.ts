@@ -10,16 +10,16 @@ import { formatSeconds } from '../../run/log/format-values.ts';
 import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import type { EngineContext, RunContext } from '../../run/run-context.ts';
 import type { JournalData } from '../../run/state/journal.ts';
-import { createLeftDownTest } from '../../run/state/was-interrupted.ts';
+import { createNotStartedTest } from '../../run/state/was-interrupted.ts';
 import {
   type ConcurrentComposeRules,
   ConcurrentComposeWatch,
-  composePollMs,
-  composeTimeoutMs,
+  composePollIntervalMs,
+  concurrentComposeTimeoutMs,
 } from './concurrent-compose-watch.ts';
 
 /** Containers of a project, listed while no docker compose command is replacing any of them. */
-interface QuietProject extends ProjectContainers {
+interface IdleProject extends ProjectContainers {
   /** Unfinished containers of a killed compose command. They are also in `containers` or `leftovers`. */
   debris: readonly Container[];
 }
@@ -28,14 +28,14 @@ interface QuietProject extends ProjectContainers {
  * Waits until no concurrent compose command is replacing the services to update.
  * @throws UpdateError compose-busy
  */
-export const awaitQuietProject = (
+export const awaitIdleProject = (
   context: RunContext,
   project: string,
   earlier: JournalData | null,
-): Promise<QuietProject> =>
+): Promise<IdleProject> =>
   awaitConcurrentCompose(context, project, {
     services: new Set([context.options.app, ...context.options.workers]),
-    ignores: createLeftDownTest(earlier),
+    ignores: createNotStartedTest(earlier),
   });
 
 /**
@@ -49,7 +49,7 @@ export async function awaitConcurrentCompose(
   project: string,
   rules: ConcurrentComposeRules,
   first: ProjectContainers | null = null,
-): Promise<QuietProject> {
+): Promise<IdleProject> {
   const beganAt = performance.now();
   const watch = new ConcurrentComposeWatch(rules, beganAt);
   let isTold = false;
@@ -59,7 +59,7 @@ export async function awaitConcurrentCompose(
     seen = null;
     return found;
   };
-  const evaluate = (found: ProjectContainers): QuietProject | undefined => {
+  const evaluate = (found: ProjectContainers): IdleProject | undefined => {
     const now = performance.now();
     const verdict = watch.look(found, now);
     if (verdict.kind === 'quiet') return { ...found, debris: verdict.debris };
@@ -67,20 +67,20 @@ export async function awaitConcurrentCompose(
       const left = verdict.containers.filter(hasTemporaryName);
       throw new UpdateError(
         'compose-busy',
-        `${verdict.sentence}; the command has not finished after ${formatSeconds(composeTimeoutMs)}`,
-        left.length > 0 ? { advice: adviceOn(left) } : {},
+        `${verdict.sentence}; the command has not finished after ${formatSeconds(concurrentComposeTimeoutMs)}`,
+        left.length > 0 ? { advice: formatCleanupAdvice(left) } : {},
       );
     }
-    const limit = `${formatSeconds(now - beganAt)} of at most ${formatSeconds(composeTimeoutMs)}`;
+    const limit = `${formatSeconds(now - beganAt)} of at most ${formatSeconds(concurrentComposeTimeoutMs)}`;
     const sentence = `${verdict.sentence}; waiting for the command to finish (${limit})`;
     if (isTold) logWaitIfQuiet(log, sentence);
     else log.info(sentence);
     isTold = true;
   };
-  return waitUntil(observe, evaluate, { pause: composePollMs, signal: engine.aborted });
+  return waitUntil(observe, evaluate, { pause: composePollIntervalMs, signal: engine.aborted });
 }
 
-const adviceOn = (containers: readonly Container[]): string =>
+const formatCleanupAdvice = (containers: readonly Container[]): string =>
   `Wait until that command finishes, then run {command} again. If no docker compose command is running, remove the containers of the interrupted one: docker rm ${containers
     .map(({ name }) => name)
     .join(' ')}.`;

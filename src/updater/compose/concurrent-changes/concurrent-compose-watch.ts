@@ -12,12 +12,12 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
  */
 export const maxIdleComposeMs = 30_000;
 /** Maximum wait in ms for a concurrent compose command. */
-export const composeTimeoutMs = 120_000;
+export const concurrentComposeTimeoutMs = 120_000;
 /** Pause in ms between two polls of the engine. */
-export const composePollMs = 500;
+export const composePollIntervalMs = 500;
 
 /** Result of a poll: whether a concurrent compose command seems to be replacing containers. */
-type OthersVerdict =
+type ComposePollResult =
   /** No command is active. `debris` lists the unfinished containers of a killed command. */
   | { kind: 'quiet'; debris: readonly Container[] }
   | { kind: 'waiting'; sentence: string }
@@ -45,7 +45,7 @@ export class ConcurrentComposeWatch {
     this.#beganAt = beganAt;
   }
 
-  look({ containers, leftovers }: ProjectContainers, now: number): OthersVerdict {
+  look({ containers, leftovers }: ProjectContainers, now: number): ComposePollResult {
     const { services: watched, ignores = () => false } = this.#rules;
     const own = containers.filter((container) => watched.has(serviceOf(container)));
     const made = [
@@ -58,7 +58,7 @@ export class ConcurrentComposeWatch {
     const services = joinWithAnd([...new Set(underWay.map(serviceOf))].sort());
     const names = underWay.map(({ name }) => name).join(', ');
     const sentence = `another docker compose command is replacing ${services} (${names})`;
-    return now - this.#beganAt < composeTimeoutMs
+    return now - this.#beganAt < concurrentComposeTimeoutMs
       ? { kind: 'waiting', sentence }
       : { kind: 'busy', sentence, containers: underWay };
   }

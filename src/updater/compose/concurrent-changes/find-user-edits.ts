@@ -1,4 +1,4 @@
-import { Interrupted } from '../../../core/cancellation/cancelled.ts';
+import { InterruptedError } from '../../../core/cancellation/cancelled.ts';
 import { readFileStates } from '../../../core/files/transaction/file-record.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
@@ -14,11 +14,11 @@ export async function findUserEdits(engine: Engine, data: JournalData): Promise<
   const states = await readFileStates(files);
   const paths = states.filter(({ state }) => state !== 'after').map(({ path }) => path);
   if (paths.length === 0) return null;
-  const next = await nextImages(engine, data);
+  const next = await findNextImages(engine, data);
   const isSame = (changeover?.moved ?? []).every(
     ({ name, image, follows }) => follows || image === null || next?.get(name) === image.reference,
   );
-  return isSame ? null : leftAlone(paths, next);
+  return isSame ? null : toUserEdits(paths, next);
 }
 
 /** Returns the edited files and the images that the next `up` would use. */
@@ -26,15 +26,15 @@ export const readUserEdits = async (
   engine: Engine,
   data: JournalData,
   paths: readonly string[],
-): Promise<UserEdits> => leftAlone(paths, await nextImages(engine, data));
+): Promise<UserEdits> => toUserEdits(paths, await findNextImages(engine, data));
 
-const leftAlone = (paths: readonly string[], next: ReadonlyMap<string, string> | null): UserEdits => ({
+const toUserEdits = (paths: readonly string[], next: ReadonlyMap<string, string> | null): UserEdits => ({
   paths,
   next: next && [...new Set(next.values())],
 });
 
 /** Returns the images that the next `up` would use, keyed by service; null if compose rejects the files. */
-async function nextImages(
+async function findNextImages(
   engine: Engine,
   { project, services, changeover }: JournalData,
 ): Promise<Map<string, string> | null> {
@@ -48,7 +48,7 @@ async function nextImages(
       }),
     );
   } catch (error) {
-    if (error instanceof Interrupted) throw error;
+    if (error instanceof InterruptedError) throw error;
     return null;
   }
 }

@@ -4,13 +4,13 @@ import type { ProjectContainers } from '../../../engine/containers/project-conta
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { JournalData } from '../../run/state/journal.ts';
-import { type Changeover, mayBeCrashing, recordOf } from '../../run/state/rollout.ts';
-import { createInterruptionTest, createLeftDownTest } from '../../run/state/was-interrupted.ts';
+import { containerRecordOf, mayBeCrashing, type Rollout } from '../../run/state/rollout.ts';
+import { createInterruptionTest, createNotStartedTest } from '../../run/state/was-interrupted.ts';
 import { awaitConcurrentCompose } from './await-concurrent-compose.ts';
 
 /** Maximum time in ms for which a container may be down because a user is restarting it. */
-const restartMs = 5_000;
-const restartLookMs = 250;
+const restartTimeoutMs = 5_000;
+const restartPollMs = 250;
 
 /** A project's containers, and the time (`performance.now()`) at which they were requested. */
 export interface ProjectObservation {
@@ -29,11 +29,11 @@ export async function requireSameContainers(
   project: string,
   moved: readonly { name: string; containers: readonly Container[] }[],
   { earlier, debris }: { earlier: JournalData | null; debris: readonly Container[] },
-): Promise<{ containers: Changeover['containers']; look: ProjectObservation }> {
+): Promise<{ containers: Rollout['containers']; look: ProjectObservation }> {
   const services = new Set(moved.map(({ name }) => name));
   // Do not wait again for containers that were already abandoned when the run began.
   const ignores = (container: Container) =>
-    createLeftDownTest(earlier)(container) || debris.some(({ id }) => id === container.id);
+    createNotStartedTest(earlier)(container) || debris.some(({ id }) => id === container.id);
   const ran = new Set(moved.flatMap((each) => each.containers.filter(isUp).map(({ id }) => id)));
   let at = 0;
   const look = () => {
@@ -44,8 +44,8 @@ export async function requireSameContainers(
     !containers.some((container) => ran.has(container.id) && !isUp(container));
   // A container that a user is restarting is up again soon, and must not be recorded as stopped.
   const found = await waitUntil(look, (seen, isLate) => (isLate || isBack(seen) ? seen : undefined), {
-    pause: restartLookMs,
-    deadlineMs: restartMs,
+    pause: restartPollMs,
+    deadlineMs: restartTimeoutMs,
     signal: context.engine.aborted,
   });
   const { containers, leftovers } = found;
@@ -65,6 +65,6 @@ export async function requireSameContainers(
   }
   const interrupted = createInterruptionTest(earlier, leftovers);
   const time = containers.some(mayBeCrashing) ? (await context.engine.getInfo()).SystemTime : null;
-  const records = containers.map((each) => recordOf(each, interrupted, Date.parse(String(time))));
+  const records = containers.map((each) => containerRecordOf(each, interrupted, Date.parse(String(time))));
   return { containers: records, look: { found, at } };
 }

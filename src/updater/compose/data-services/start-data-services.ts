@@ -6,25 +6,25 @@ import type { ContainerSnapshot } from '../../../engine/containers/container-sna
 import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
 import { rebuildContainer } from '../../../engine/containers/rebuild-container.ts';
 import { findEngineError } from '../../../engine/http/engine-error.ts';
-import { type Container, isUp, numberOf, serviceOf } from '../../../engine/objects/container.ts';
+import { type Container, containerNumberOf, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import { toObject } from '../../../engine/objects/json.ts';
 import { runHelperContainer } from '../../data/copies/run-helper-container.ts';
 import type { DataContext } from '../../data/data-context.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { type ContainerRecord, recordsOf } from '../../run/state/rollout.ts';
+import { type ContainerRecord, serviceRecordsOf } from '../../run/state/rollout.ts';
 import { awaitHealthyContainers } from '../health/await-healthy.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { checkRights } from './check-rights.ts';
+import { checkSnapshotPrivileges } from './check-snapshot-privileges.ts';
 import { createDataContext } from './stop-data-services.ts';
 
 const startDeadlineMs = 900_000;
-const settleMs = 1_000;
+const exitCheckDelayMs = 1_000;
 /** Pause in ms between two port checks. Each check requires a helper container. */
 const portsPauseMs = 1_000;
 /** Maximum number of attempts to start a data service, because another process may replace it while it is starting. */
-const startTries = 5;
+const maxStartAttempts = 5;
 
 /** Returns the exposed TCP ports on which a running container is listening; none if it has a health check. */
 export async function findListeningPorts(
@@ -37,7 +37,7 @@ export async function findListeningPorts(
     return protocol === 'tcp' ? [Number(number)] : [];
   });
   if (container.health !== null || exposed.length === 0 || container.status !== 'running') return [];
-  const open = await askPorts(doors, container.id);
+  const open = await fetchListeningPorts(doors, container.id);
   return exposed.filter((port) => open.includes(port));
 }
 
@@ -45,7 +45,7 @@ export async function findListeningPorts(
  * Returns the TCP ports on which processes in a container's network are listening; none if they cannot be read, because
  * a restarting container has no network to join.
  */
-const askPorts = (doors: DataContext, networkOf: string): Promise<number[]> =>
+const fetchListeningPorts = (doors: DataContext, networkOf: string): Promise<number[]> =>
   runHelperContainer(doors, {
     verb: 'ports',
     code: 'engine-unavailable',
@@ -68,42 +68,44 @@ export async function startDataServices(work: JournaledContext): Promise<void> {
     const [rider] = await engine.inspectContainers([id]);
     if (rider === undefined)
       log.warn(`${name} was stopped together with the data services and has since been removed`);
-    else if (!isUp(rider)) await startOne(engine, id, name);
+    else if (!isUp(rider)) await startDataContainer(engine, id, name);
   }
 }
 
 async function startService(work: JournaledContext, service: string): Promise<void> {
   const { engine, log, journal } = work;
   const { changeover } = journal.data;
-  const records = recordsOf(changeover, service).filter(({ runs }) => runs);
+  const records = serviceRecordsOf(changeover, service).filter(({ runs }) => runs);
   for (let attempt = 1; records.length > 0; attempt++) {
     const { containers } = await listProjectContainers(engine, journal.data.project.name);
     const now = containers.filter((each) => serviceOf(each) === service);
     const started: { record: ContainerRecord; id: string }[] = [];
     for (const record of records) {
       const there =
-        now.find(({ id }) => id === record.id) ?? now.find((each) => numberOf(each) === record.number);
-      const id = there?.id ?? (await rebuildMissing(work, record));
+        now.find(({ id }) => id === record.id) ??
+        now.find((each) => containerNumberOf(each) === record.number);
+      const id = there?.id ?? (await rebuildMissingContainer(work, record));
       started.push({ record, id });
     }
     const ids = started.map(({ id }) => id);
     try {
       for (const { record, id } of started)
-        if (!now.some((each) => each.id === id && isUp(each))) await startOne(engine, id, record.name);
+        if (!now.some((each) => each.id === id && isUp(each)))
+          await startDataContainer(engine, id, record.name);
       log.info(
         `${joinWithAnd(records.map(({ name }) => name))} ${records.length > 1 ? 'are' : 'is'} starting`,
       );
-      await awaitReady(work, service, started);
+      await awaitStartedContainers(work, service, started);
       return;
     } catch (error) {
       const isReplaced = (await engine.inspectContainers(ids)).length < ids.length;
-      if (!(error instanceof UpdateError) || !isReplaced || attempt >= startTries) throw error;
+      if (!(error instanceof UpdateError) || !isReplaced || attempt >= maxStartAttempts) throw error;
       log.warn(`${service} was replaced while it was starting; waiting for its new container`);
     }
   }
 }
 
-async function startOne(engine: Engine, id: string, name: string): Promise<void> {
+async function startDataContainer(engine: Engine, id: string, name: string): Promise<void> {
   await engine.startContainer(id).catch((error) => {
     const cause = findEngineError(error);
     if (cause?.status == null) throw error;
@@ -117,7 +119,7 @@ async function startOne(engine: Engine, id: string, name: string): Promise<void>
  * Waits until the started containers are as healthy as before the stop: listening on the same ports, passing their
  * health check, or at least still running.
  */
-async function awaitReady(
+async function awaitStartedContainers(
   work: JournaledContext,
   service: string,
   started: readonly { record: ContainerRecord; id: string }[],
@@ -130,7 +132,7 @@ async function awaitReady(
     return;
   }
   // Without ports or a health check, the only sign of a successful start is that the container keeps running.
-  await sleepFor(settleMs, work.engine.aborted);
+  await sleepFor(exitCheckDelayMs, work.engine.aborted);
   const found = await work.engine.inspectContainers(well.map(({ id }) => id));
   const down = well.find(({ id }) => !found.some((each) => each.id === id && isUp(each)));
   if (down)
@@ -150,7 +152,7 @@ async function awaitPorts(
   const failed = (message: string) => new UpdateError('containers-not-restored', message);
   const { waitTimeoutMs } = options.limits;
   const observe = async () => {
-    const open = await askPorts(doors, id);
+    const open = await fetchListeningPorts(doors, id);
     if (ports.every((port) => open.includes(port))) return true;
     const [now] = await engine.inspectContainers([id]);
     if (now === undefined || (!isUp(now) && now.restartPolicy === 'no'))
@@ -170,7 +172,7 @@ async function awaitPorts(
 }
 
 /** Recreates a removed container and its missing networks, and returns the new container's ID. */
-async function rebuildMissing(work: JournaledContext, record: ContainerRecord): Promise<string> {
+async function rebuildMissingContainer(work: JournaledContext, record: ContainerRecord): Promise<string> {
   const { journal, log } = work;
   const blueprint = journal.data.blueprints.find(({ id }) => id === record.id);
   if (!blueprint)
@@ -179,13 +181,13 @@ async function rebuildMissing(work: JournaledContext, record: ContainerRecord): 
       `${record.name} was removed, and its configuration is not in the journal`,
     );
   log.warn(`${record.name} was removed in the meantime; recreating it`);
-  await ensureNetworks(work, record.service, blueprint);
+  await recreateMissingNetworks(work, record.service, blueprint);
   // A snapshot from the journal of an earlier process must not grant more privileges on the host than the compose files
   // do.
   if (journal.isInherited) {
     const { project, containerId: ownId } = journal.data;
     const known = { project, ownId, siblings: [], successors: new Map() };
-    await checkRights(work.engine, record, blueprint, known);
+    await checkSnapshotPrivileges(work.engine, record, blueprint, known);
   }
   return rebuildContainer(work.engine, blueprint, new Map());
 }
@@ -194,7 +196,7 @@ async function rebuildMissing(work: JournaledContext, record: ContainerRecord): 
  * Makes compose recreate a service's missing networks as the files define them. `docker compose down` also removes
  * networks.
  */
-export async function ensureNetworks(
+export async function recreateMissingNetworks(
   { engine, journal }: JournaledContext,
   service: string,
   { networks }: ContainerSnapshot,

@@ -2,13 +2,13 @@ import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
-import { type StartedContainer, StartWatch } from '../../data/copies/watch-starts.ts';
+import { ContainerStartWatch, type StartedContainer } from '../../data/copies/container-start-watch.ts';
 import type { DataContext } from '../../data/data-context.ts';
 import type { SavedRestorePoint } from '../../data/restore-point.ts';
 import type { EngineContext } from '../../run/run-context.ts';
 import type { Journal, JournalData } from '../../run/state/journal.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { stopAllContainers } from '../replace/stop-containers.ts';
+import { stopContainers } from '../replace/stop-containers.ts';
 
 export type JournaledRestorePoint = NonNullable<JournalData['point']>;
 
@@ -17,8 +17,8 @@ export type JournaledRestorePoint = NonNullable<JournalData['point']>;
  * and killing it leaves its data as after a crash. A container without mounts has nothing to write and often ignores
  * the stop signal, so its own grace period applies.
  */
-const leastGraceSeconds = 60;
-const killedCode = 137;
+const minGraceSeconds = 60;
+const killedExitCode = 137;
 
 export async function createDataContext({ engine, log, journal }: JournaledContext): Promise<DataContext> {
   const { containerId, project } = journal.data;
@@ -43,7 +43,7 @@ export async function listNamespaceUsers(
  * Returns the covered containers that are up, grouped in stop order: workers, app, containers in the namespaces of data
  * services, and the data services in reverse start order.
  */
-export async function listCoveredContainers(
+export async function listContainersInStopOrder(
   engine: Engine,
   { project, point, changeover }: JournalData,
 ): Promise<Container[][]> {
@@ -60,21 +60,21 @@ export async function listCoveredContainers(
 }
 
 /** Stops containers group by group. Returns the names of containers that had to be killed. */
-export async function stopInOrder(
+export async function stopContainerGroups(
   context: EngineContext,
   groups: readonly (readonly Container[])[],
 ): Promise<string[]> {
   for (const group of groups) {
     const short = group.filter(
-      ({ stopTimeout, storage }) => storage.length > 0 && stopTimeout < leastGraceSeconds,
+      ({ stopTimeout, storage }) => storage.length > 0 && stopTimeout < minGraceSeconds,
     );
-    await stopAllContainers(context, group, {
-      graces: new Map(short.map(({ id }) => [id, leastGraceSeconds])),
+    await stopContainers(context, group, {
+      graces: new Map(short.map(({ id }) => [id, minGraceSeconds])),
     });
   }
   const ids = groups.flat().map(({ id }) => id);
   const stopped = await context.engine.inspectContainers(ids);
-  return stopped.filter(({ exitCode }) => exitCode === killedCode).map(({ name }) => name);
+  return stopped.filter(({ exitCode }) => exitCode === killedExitCode).map(({ name }) => name);
 }
 
 /** Stops containers that were started although they had to stay stopped. */
@@ -83,16 +83,16 @@ export async function stopRestartedContainers(
   started: readonly StartedContainer[],
 ): Promise<void> {
   const ids = started.map(({ id }) => id);
-  await stopInOrder(context, [(await context.engine.inspectContainers(ids)).filter(isUp)]);
+  await stopContainerGroups(context, [(await context.engine.inspectContainers(ids)).filter(isUp)]);
 }
 
 /** Watches for containers that are started and can write to the restore point's data. */
-export function createDataWatch(
+export function openWriterStartWatch(
   doors: DataContext,
   { data }: Journal,
   mounts: SavedRestorePoint['mounts'],
-): Promise<StartWatch> {
-  return StartWatch.open(doors, { project: data.project, covered: coveredServicesOf(data), mounts });
+): Promise<ContainerStartWatch> {
+  return ContainerStartWatch.open(doors, { project: data.project, covered: coveredServicesOf(data), mounts });
 }
 
 /** Returns the updated services and the services whose data is saved. */

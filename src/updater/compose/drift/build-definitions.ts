@@ -1,13 +1,13 @@
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
-import type { ContainerDefinition } from '../../../engine/comparison/find-gained-rights.ts';
+import type { ContainerDefinition } from '../../../engine/comparison/find-gained-privileges.ts';
 import { listCopiedPaths } from '../../../engine/containers/copied-files.ts';
-import { finalName } from '../../../engine/containers/project-containers.ts';
-import { isEmpty, type Json, toList, toObject } from '../../../engine/objects/json.ts';
+import { finalNameOf } from '../../../engine/containers/project-containers.ts';
+import { isUnsetValue, type Json, toList, toObject } from '../../../engine/objects/json.ts';
 import { addPodmanDefaults } from '../../../engine/objects/podman.ts';
-import type { SentContainer } from '../inspect/installation.ts';
+import type { ContainerCreateRequest } from '../inspect/installation.ts';
 import { applyEngineDefaults, type EngineDefaults } from './engine-defaults.ts';
 import {
-  type Definition,
+  type DriftDefinition,
   definitionMountsOf,
   removeContainerNumber,
   removeTrailingSlash,
@@ -17,7 +17,7 @@ import {
  * Converts the response of `GET /containers/<id>/json` to a definition.
  * @param names names of the service and its containers
  */
-export function parseRunningDefinition(raw: Json, names: readonly string[]): Definition {
+export function parseRunningDefinition(raw: Json, names: readonly string[]): DriftDefinition {
   const hostConfig = toObject(raw.HostConfig);
   const named = new Set([
     ...definitionMountsOf(hostConfig).map(({ target }) => target),
@@ -35,11 +35,11 @@ export function parseRunningDefinition(raw: Json, names: readonly string[]): Def
   const networks = Object.entries(toObject(toObject(raw.NetworkSettings).Networks));
   const shortId = String(raw.Id).slice(0, 12);
   return {
-    name: removeContainerNumber(finalName({ name: String(raw.Name).replace(/^\//, '') })),
+    name: removeContainerNumber(finalNameOf({ name: String(raw.Name).replace(/^\//, '') })),
     config: toObject(raw.Config),
     hostConfig: { ...hostConfig, Mounts: [...toList(hostConfig.Mounts), ...ofImage] },
     networks: Object.fromEntries(
-      networks.map(([name, endpoint]) => [name, withoutSwarmsAddress(toObject(endpoint))]),
+      networks.map(([name, endpoint]) => [name, removeSwarmAddress(toObject(endpoint))]),
     ),
     shortId,
     ownNames: [shortId, ...names],
@@ -50,13 +50,13 @@ export function parseRunningDefinition(raw: Json, names: readonly string[]): Def
  * Removes the address from an endpoint in a swarm network, which is recognized by an ID that is not 64 hex digits. The
  * swarm manager chose the address, but the engine reports it as if it had been requested.
  */
-const withoutSwarmsAddress = (endpoint: Json): Json =>
+const removeSwarmAddress = (endpoint: Json): Json =>
   endpoint.NetworkID && !/^[0-9a-f]{64}$/.test(String(endpoint.NetworkID))
     ? { ...endpoint, IPAMConfig: null }
     : endpoint;
 
 /** Sources of a new container's settings that are not in compose's create request. */
-export interface EngineAdditions {
+export interface DefinitionSources {
   /** `Config` of the image; null if the image is no longer on this machine. */
   image: Json | null;
   /** Networks to which compose would connect the container after creating it. */
@@ -68,11 +68,11 @@ export interface EngineAdditions {
  * Computes the definition that the engine would create: the body of `POST /containers/create`, the image's settings,
  * and the engine's defaults. If the running container's value may be a default, it is treated as the default.
  */
-export function plannedDefinition(
-  { name, body }: Pick<SentContainer, 'name' | 'body'>,
-  running: Definition,
-  { image, moreNetworks, defaults }: EngineAdditions,
-): Definition {
+export function buildPlannedDefinition(
+  { name, body }: Pick<ContainerCreateRequest, 'name' | 'body'>,
+  running: DriftDefinition,
+  { image, moreNetworks, defaults }: DefinitionSources,
+): DriftDefinition {
   const { HostConfig, NetworkingConfig, ...config } = body;
   const host = toObject(HostConfig);
   const mode = String(host.NetworkMode ?? '');
@@ -84,7 +84,7 @@ export function plannedDefinition(
     ...[...moreNetworks, ...ofMode].map((name) => [name, running.networks[name] ?? {}]),
     ...Object.entries(endpoints),
   ]);
-  const merged = withHostname(withImage(config, image, running.config), host, running);
+  const merged = addSharedHostname(mergeImageSettings(config, image, running.config), host, running);
   return {
     ...running,
     name: removeContainerNumber(name),
@@ -95,22 +95,22 @@ export function plannedDefinition(
 }
 
 /** Merges the image's settings into the request body, as the engine does (moby's `runconfig.Merge`). */
-function withImage(sent: Json, image: Json | null, running: Json): Json {
+function mergeImageSettings(sent: Json, image: Json | null, running: Json): Json {
   // The settings of a missing image are unknown, so the running container's values are used.
   const given = image ?? running;
   const merged = { ...sent };
   for (const key of ['User', 'WorkingDir', 'StopSignal', 'Healthcheck']) {
-    if (isEmpty(merged[key])) merged[key] = given[key];
+    if (isUnsetValue(merged[key])) merged[key] = given[key];
   }
   const [test, ofImage] = [toObject(sent.Healthcheck), toObject(given.Healthcheck)];
-  if (!isEmpty(sent.Healthcheck)) {
+  if (!isUnsetValue(sent.Healthcheck)) {
     const keys = ['Test', 'Interval', 'Timeout', 'StartPeriod', 'StartInterval', 'Retries'];
     merged.Healthcheck = Object.fromEntries(
-      keys.map((key) => [key, isEmpty(test[key]) ? ofImage[key] : test[key]]),
+      keys.map((key) => [key, isUnsetValue(test[key]) ? ofImage[key] : test[key]]),
     );
   }
-  if (isEmpty(sent.Entrypoint)) {
-    if (isEmpty(sent.Cmd)) merged.Cmd = given.Cmd;
+  if (isUnsetValue(sent.Entrypoint)) {
+    if (isUnsetValue(sent.Cmd)) merged.Cmd = given.Cmd;
     if (sent.Entrypoint === null || sent.Entrypoint === undefined) merged.Entrypoint = given.Entrypoint;
   } else if (toList(sent.Entrypoint).length === 1 && toList(sent.Entrypoint)[0] === '')
     merged.Entrypoint = null;
@@ -126,7 +126,7 @@ function withImage(sent: Json, image: Json | null, running: Json): Json {
  * Adds the running container's host name if the network or UTS namespace is shared, because the container then has the
  * host name of the machine or container that owns the namespace.
  */
-function withHostname(config: Json, host: Json, running: Definition): Json {
+function addSharedHostname(config: Json, host: Json, running: DriftDefinition): Json {
   const isShared = [host, running.hostConfig].some(
     ({ NetworkMode, UTSMode }) =>
       /^(host$|container:|service:)/.test(String(NetworkMode)) || UTSMode === 'host',
@@ -135,13 +135,13 @@ function withHostname(config: Json, host: Json, running: Definition): Json {
   const { Hostname, Domainname } = running.config;
   return {
     ...config,
-    Hostname: isEmpty(config.Hostname) ? Hostname : config.Hostname,
-    Domainname: isEmpty(config.Domainname) ? Domainname : config.Domainname,
+    Hostname: isUnsetValue(config.Hostname) ? Hostname : config.Hostname,
+    Domainname: isUnsetValue(config.Domainname) ? Domainname : config.Domainname,
   };
 }
 
 /** Keys of `HostConfig` that grant privileges, each with the corresponding service key in compose's model. */
-const givingRights = {
+const privilegeKeys = {
   ...{
     Privileged: 'privileged',
     NetworkMode: 'network_mode',
@@ -158,7 +158,7 @@ const givingRights = {
  * Returns the settings of a service in compose's model that grant privileges, in the engine's format.
  * @param user the image's user, used if the service sets no user
  */
-export function modelDefinitionOf(model: ComposeModel, name: string, user: string): ContainerDefinition {
+export function buildModelDefinition(model: ComposeModel, name: string, user: string): ContainerDefinition {
   const service = model.services[name] ?? {};
   const raw = service as Json;
   const reservations = toObject(toObject(toObject(raw.deploy).resources).reservations);
@@ -177,7 +177,7 @@ export function modelDefinitionOf(model: ComposeModel, name: string, user: strin
   }));
   const socket = '/var/run/docker.sock';
   const hostConfig = {
-    ...Object.fromEntries(Object.entries(givingRights).map(([key, word]) => [key, raw[word]])),
+    ...Object.fromEntries(Object.entries(privilegeKeys).map(([key, word]) => [key, raw[word]])),
     Devices: toList<Json>(raw.devices).map(({ source, permissions }) => ({
       PathOnHost: source,
       CgroupPermissions: permissions,

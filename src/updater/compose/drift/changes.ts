@@ -1,27 +1,31 @@
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import {
   type ContainerDefinition,
-  findGainedRights,
-  type HostRight,
-  type RightsContext,
-} from '../../../engine/comparison/find-gained-rights.ts';
-import type { ServiceFacts } from '../inspect/installation.ts';
-import { type Definition, type DefinitionDifference, findDifferences } from './find-differences.ts';
-import { inlineConfig, type TextPosition, type VariableResolver } from './written-text.ts';
+  findGainedPrivileges,
+  type HostPrivilege,
+  type PrivilegeContext,
+} from '../../../engine/comparison/find-gained-privileges.ts';
+import type { InstalledService } from '../inspect/installation.ts';
+import {
+  type DefinitionDifference,
+  type DriftDefinition,
+  findDefinitionDifferences,
+} from './find-differences.ts';
+import { inlineConfigSection, type SettingPosition, type VariableResolver } from './setting-texts.ts';
 
 /**
  * A running container's definition, and its definition after recreation. If the image is gone, `next` contains only
  * settings that grant privileges.
  */
-interface Replaced {
-  now: Definition;
-  next: Definition | ContainerDefinition;
+interface ReplacedContainer {
+  now: DriftDefinition;
+  next: DriftDefinition | ContainerDefinition;
 }
 
-export interface DriftFacts {
-  service: ServiceFacts;
-  replaced: readonly Replaced[];
-  surroundings: RightsContext;
+export interface DriftInput {
+  service: InstalledService;
+  replaced: readonly ReplacedContainer[];
+  surroundings: PrivilegeContext;
   /** Image references of the service's containers that differ from the reference in the files. */
   otherImages: readonly string[];
   copies: readonly EditedCopy[];
@@ -30,7 +34,7 @@ export interface DriftFacts {
 /** A change that recreating a service's containers would cause. */
 export type DriftChange = { service: string } & (
   | { kind: 'difference'; difference: DefinitionDifference }
-  | { kind: 'gain'; right: HostRight }
+  | { kind: 'gain'; right: HostPrivilege }
   | { kind: 'image'; image: ImageMismatch }
   /** Compose would start the service without this config or secret, because no file sets its environment variable. */
   | { kind: 'unset'; of: 'configs' | 'secrets'; source: string; variable: string }
@@ -41,7 +45,7 @@ export type DriftChange = { service: string } & (
  * A change, and the texts in the files that determine the changed setting. There are none if no file mentions the
  * setting.
  */
-export type WrittenChange = readonly [change: DriftChange, texts: readonly string[]];
+export type ChangeWithTexts = readonly [change: DriftChange, texts: readonly string[]];
 
 /** A container's image reference, and the different reference of its service in the files. */
 export interface ImageMismatch {
@@ -65,7 +69,7 @@ export interface EditedCopy {
  * Returns the position in the files that caused a change. Null if the text at this position does not affect how the
  * change is classified.
  */
-export function changePosition(change: DriftChange): TextPosition | null {
+export function changePositionOf(change: DriftChange): SettingPosition | null {
   switch (change.kind) {
     case 'difference':
       return change.difference;
@@ -76,14 +80,16 @@ export function changePosition(change: DriftChange): TextPosition | null {
     case 'unset':
       return null;
     case 'copy':
-      return change.of === 'secrets' || change.isNew ? null : { section: inlineConfig, item: change.source };
+      return change.of === 'secrets' || change.isNew
+        ? null
+        : { section: inlineConfigSection, item: change.source };
   }
 }
 
 /** Lists, without duplicates, the changes that recreating a service's containers would cause. */
 export function listDriftChanges(
   model: ComposeModel,
-  { service: { name: service, pin }, replaced, surroundings, otherImages, copies }: DriftFacts,
+  { service: { name: service, pin }, replaced, surroundings, otherImages, copies }: DriftInput,
   setTo: VariableResolver,
 ): DriftChange[] {
   const own = model.services[service];
@@ -91,10 +97,10 @@ export function listDriftChanges(
   const byDefault = pin?.place.kind === 'default' ? pin.place.variable : undefined;
   const changes = [
     ...replaced
-      .flatMap(({ now, next }) => ('networks' in next ? findDifferences(now, next) : []))
+      .flatMap(({ now, next }) => ('networks' in next ? findDefinitionDifferences(now, next) : []))
       .map((difference) => ({ service, kind: 'difference', difference }) as const),
     ...replaced
-      .flatMap(({ now, next }) => findGainedRights(now, next, surroundings))
+      .flatMap(({ now, next }) => findGainedPrivileges(now, next, surroundings))
       .map((right) => ({ service, kind: 'gain', right }) as const),
     ...(inFiles === undefined
       ? []

@@ -1,9 +1,9 @@
-import { namespaceModes } from '../../../engine/objects/container.ts';
-import { isEmpty, type Json, toList, toObject } from '../../../engine/objects/json.ts';
-import { isShared } from './find-differences.ts';
+import { namespaceModeKeys } from '../../../engine/objects/container.ts';
+import { isUnsetValue, type Json, toList, toObject } from '../../../engine/objects/json.ts';
+import { isSharedNamespace } from './find-differences.ts';
 
 /** Placeholder name of a removed container to whose namespace or volumes a definition still refers. */
-export const goneContainer = 'container:gone';
+export const removedContainerName = 'container:gone';
 
 /** Sources of the engine's default values for settings that a definition omits. */
 export interface EngineDefaults {
@@ -24,7 +24,7 @@ export interface EngineDefaults {
  * For each limit in `HostConfig`, the field of `GET /info` that reports whether the kernel supports it; null if there
  * is no such field. The engine drops an unsupported limit with a warning.
  */
-const saidOf: Readonly<Record<string, string | null>> = {
+const limitSupportFields: Readonly<Record<string, string | null>> = {
   ...{ Memory: 'MemoryLimit', MemorySwap: 'SwapLimit', MemoryReservation: 'MemoryLimit' },
   ...{ OomKillDisable: 'OomKillDisable', PidsLimit: 'PidsLimit', NanoCpus: 'CpuCfsQuota' },
   ...{ CpuQuota: 'CpuCfsQuota', CpuPeriod: 'CpuCfsPeriod', CpuShares: 'CPUShares', CpusetCpus: 'CPUSet' },
@@ -42,7 +42,7 @@ export function applyEngineDefaults(
     filled[key] = running[key];
   };
   const orAsItIs = (key: string, value: unknown) => {
-    if (isEmpty(sent[key])) filled[key] = isEmpty(value) ? running[key] : value;
+    if (isUnsetValue(sent[key])) filled[key] = isUnsetValue(value) ? running[key] : value;
   };
   const isUnified = info.CgroupVersion !== '1';
   // Podman does not report a container's runtime, so runtimes are not compared.
@@ -52,28 +52,28 @@ export function applyEngineDefaults(
   if (isPodman) orAsItIs('PidsLimit', own.PidsLimit);
   if (isOwnIpc(running.IpcMode)) orAsItIs('IpcMode', isOwnIpc(own.IpcMode) ? own.IpcMode : null);
 
-  for (const [key, fact] of Object.entries(saidOf)) {
+  for (const [key, fact] of Object.entries(limitSupportFields)) {
     const isKnown = fact !== null && info[fact] === true;
-    if (!isKnown && (isEmpty(running[key]) || running[key] === -1)) asItIs(key);
+    if (!isKnown && (isUnsetValue(running[key]) || running[key] === -1)) asItIs(key);
   }
   // If a definition has no swap limit, the engine limits memory and swap together to twice the memory limit.
-  if (isEmpty(sent.MemorySwap) && running.MemorySwap !== -1) {
+  if (isUnsetValue(sent.MemorySwap) && running.MemorySwap !== -1) {
     const isChosen = Number(running.MemorySwap ?? 0) === 2 * Number(running.Memory ?? 0);
     filled.MemorySwap = isChosen ? running.MemorySwap : 2 * Number(filled.Memory ?? 0);
   }
 
-  filled.LogConfig = logConfig(toObject(sent.LogConfig), toObject(running.LogConfig), { own, info });
+  filled.LogConfig = buildLogConfig(toObject(sent.LogConfig), toObject(running.LogConfig), { own, info });
   const named = new Set(toList<Json>(sent.Ulimits).map(({ Name }) => Name));
   filled.Ulimits = [
     ...toList(sent.Ulimits),
-    ...common(toList(running.Ulimits), toList(own.Ulimits)).filter(({ Name }) => !named.has(Name)),
+    ...findCommonLimits(toList(running.Ulimits), toList(own.Ulimits)).filter(({ Name }) => !named.has(Name)),
   ];
-  filled.SecurityOpt = [...toList(sent.SecurityOpt), ...labelsByEngine(sent, running)];
+  filled.SecurityOpt = [...toList(sent.SecurityOpt), ...listEngineLabels(sent, running)];
 
   // If the container that owns a shared namespace was removed, its service is unknown, so the references cannot be
   // compared.
-  for (const key of namespaceModes) {
-    if (isShared(sent[key]) && isGone(running[key])) asItIs(key);
+  for (const key of namespaceModeKeys) {
+    if (isSharedNamespace(sent[key]) && isGone(running[key])) asItIs(key);
   }
   const [from, fromNow] = [toList(sent.VolumesFrom), toList(running.VolumesFrom)];
   if (from.length === fromNow.length && fromNow.some(isGone)) asItIs('VolumesFrom');
@@ -87,10 +87,10 @@ export function applyEngineDefaults(
 }
 
 const isOwnIpc = (mode: unknown): boolean => /^(private|shareable)$/.test(String(mode));
-const isGone = (container: unknown): boolean => String(container).startsWith(goneContainer);
+const isGone = (container: unknown): boolean => String(container).startsWith(removedContainerName);
 
 /** Returns the limits that are in both lists. */
-function common(some: readonly unknown[], others: readonly unknown[]): Json[] {
+function findCommonLimits(some: readonly unknown[], others: readonly unknown[]): Json[] {
   const text = ({ Name, Soft, Hard }: Json) => `${Name} ${Soft} ${Hard}`;
   const known = new Set((others as Json[]).map(text));
   return (some as Json[]).filter((each) => known.has(text(each)));
@@ -100,8 +100,8 @@ function common(some: readonly unknown[], others: readonly unknown[]): Json[] {
  * Returns the log configuration. If the container uses the engine's default driver, the engine adds its own log
  * options, even if the definition specifies the driver.
  */
-function logConfig(sent: Json, running: Json, { own, info }: Omit<EngineDefaults, 'isPodman'>): Json {
-  const Type = isEmpty(sent.Type) ? info.LoggingDriver || running.Type : sent.Type;
+function buildLogConfig(sent: Json, running: Json, { own, info }: Omit<EngineDefaults, 'isPodman'>): Json {
+  const Type = isUnsetValue(sent.Type) ? info.LoggingDriver || running.Type : sent.Type;
   const ownLog = toObject(own.LogConfig);
   const isOfEngine = !info.LoggingDriver || Type === info.LoggingDriver;
   if (!isOfEngine || Type !== running.Type) return { Type, Config: toObject(sent.Config) };
@@ -113,11 +113,11 @@ function logConfig(sent: Json, running: Json, { own, info }: Omit<EngineDefaults
 }
 
 /** Returns the SELinux labels that the engine itself sets on a container that is privileged or shares a namespace. */
-function labelsByEngine(sent: Json, running: Json): unknown[] {
+function listEngineLabels(sent: Json, running: Json): unknown[] {
   const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
   const hasMore = [sent, running].some(
     ({ Privileged, PidMode, IpcMode }) =>
-      Privileged === true || [PidMode, IpcMode].some((mode) => mode === 'host' || isShared(mode)),
+      Privileged === true || [PidMode, IpcMode].some((mode) => mode === 'host' || isSharedNamespace(mode)),
   );
   if (toList(sent.SecurityOpt).some(isLabel) || !hasMore) return [];
   return toList(running.SecurityOpt).filter(isLabel);

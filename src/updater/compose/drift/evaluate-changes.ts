@@ -1,15 +1,20 @@
-import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import { compareVersions } from '../../../core/release/compare-versions.ts';
 import { parsePinTag } from '../../../core/release/pin-tag.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
-import { changePosition, type DriftChange, type ImageMismatch, type WrittenChange } from './changes.ts';
+import { type ChangeWithTexts, changePositionOf, type DriftChange, type ImageMismatch } from './changes.ts';
 import type { DefinitionDifference, DefinitionMount } from './find-differences.ts';
-import { hasDefault, resolveText, unsetVariablesIn, type VariableResolver } from './written-text.ts';
+import {
+  hasVariableDefault,
+  listUnsetVariables,
+  resolveSettingText,
+  type VariableResolver,
+} from './setting-texts.ts';
 
 /** Action with which the user can prevent a loss. */
 type Remedy =
   /**
-   * Set variables in an env file. If `hasDefault` is true, an edited default may have caused the change instead. `line`
+   * Set variables in an env file. If `hasVariableDefault` is true, an edited default may have caused the change instead. `line`
    * is the exact line to add, if known.
    */
   | { kind: 'set'; variables: readonly string[]; hasDefault: boolean; line?: string }
@@ -33,7 +38,7 @@ interface Loss {
   remedy: Remedy;
 }
 
-interface WrittenFacts {
+interface ChangeOrigin {
   /** Texts in the files that determine the changed value; empty if no file mentions it. */
   texts: readonly string[];
   /** Variables in these texts that no file sets. Only a shell can have set them. */
@@ -46,13 +51,13 @@ interface WrittenFacts {
  * Classifies the changes (docs/contract.md 4.2, 4.9). At the same place in the files, a loss takes precedence over a
  * gained privilege, and a gained privilege over an edit that causes no loss.
  */
-export function evaluateChanges(
-  changes: readonly WrittenChange[],
+export function evaluateDriftChanges(
+  changes: readonly ChangeWithTexts[],
   { setTo, home }: { setTo: VariableResolver; home: string },
 ): DriftFinding[] {
   const judged = changes.flatMap(([change, texts]) => {
-    const finding = judge(change, { texts, unset: unsetVariablesIn(texts, setTo), home }, setTo);
-    const { section, item } = changePosition(change) ?? {};
+    const finding = evaluateChange(change, { texts, unset: listUnsetVariables(texts, setTo), home }, setTo);
+    const { section, item } = changePositionOf(change) ?? {};
     const place = JSON.stringify([change.service, section, item]);
     return finding === null ? [] : [{ finding, kind: change.kind, place }];
   });
@@ -66,81 +71,86 @@ export function evaluateChanges(
   });
 }
 
-function judge(change: DriftChange, facts: WrittenFacts, setTo: VariableResolver): DriftFinding | null {
+function evaluateChange(
+  change: DriftChange,
+  facts: ChangeOrigin,
+  setTo: VariableResolver,
+): DriftFinding | null {
   const { service } = change;
   const { unset, texts } = facts;
   if (change.kind === 'difference') return evaluateDifference(service, change.difference, facts);
-  if (change.kind === 'image') return evaluateImage(service, { ...change.image, texts }, setTo);
+  if (change.kind === 'image') return evaluateImageMismatch(service, { ...change.image, texts }, setTo);
   if (change.kind === 'gain') {
     const sentence = `${service}: ${change.right.name} would be granted`;
     // Additional privileges are refused like losses, because the operator may not be the author of the files.
     return unset.length > 0
-      ? lossWithout(unset, service, sentence, texts)
+      ? createUnsetVariableLoss(unset, service, sentence, texts)
       : { service, isLoss: true, sentence, remedy: { kind: 'rights' } };
   }
   const key = `${change.of.slice(0, -1)} ${change.source}`;
   if (change.kind === 'unset')
-    return lossWithout([change.variable], service, `${service}: ${key} would be lost`);
+    return createUnsetVariableLoss([change.variable], service, `${service}: ${key} would be lost`);
   if (unset.length === 0) return { service, isLoss: false, key };
   const sentence = `${service}: ${key} would ${change.isNew ? 'be added' : 'change'}`;
-  return lossWithout(unset, service, sentence, texts);
+  return createUnsetVariableLoss(unset, service, sentence, texts);
 }
 
 /**
  * Creates the loss of a setting that depends on variables that no file sets. Only a shell can have set them.
  * @param texts the texts in the files that determine the setting
  */
-const lossWithout = (
+const createUnsetVariableLoss = (
   variables: readonly string[],
   service: string,
   sentence: string,
   texts: readonly string[] = [],
 ): Loss => ({
   service,
-  sentence: `${sentence}${noFileSets(variables)}`,
+  sentence: `${sentence}${formatUnsetVariables(variables)}`,
   isLoss: true,
-  remedy: { kind: 'set', variables, hasDefault: hasDefault(texts) },
+  remedy: { kind: 'set', variables, hasDefault: hasVariableDefault(texts) },
 });
 
-const noFileSets = (variables: readonly string[]): string =>
+const formatUnsetVariables = (variables: readonly string[]): string =>
   ` (${variables.join(' and ')} ${variables.length > 1 ? 'are' : 'is'} not set in any file)`;
 
 /** Variables that every shell sets. */
-const ofEveryShell = ['HOME', 'PWD'];
+const alwaysSetVariables = ['HOME', 'PWD'];
 
 /** Determines whether a difference is a loss, and which remedy helps (docs/contract.md 4.2). */
 export function evaluateDifference(
   service: string,
   difference: DefinitionDifference,
-  facts: WrittenFacts,
+  facts: ChangeOrigin,
 ): DriftFinding {
   const isUnset = facts.unset.length > 0;
-  if (!isUnset && !isTaken(difference)) return { service, isLoss: false, key: keyOf(difference) };
+  if (!isUnset && !isLossOfSetting(difference))
+    return { service, isLoss: false, key: formatSettingName(difference) };
   return {
     service,
     isLoss: true,
-    sentence: `${service}: ${sentenceOf(difference)}${isUnset ? noFileSets(facts.unset) : ''}`,
+    sentence: `${service}: ${formatLossSentence(difference)}${isUnset ? formatUnsetVariables(facts.unset) : ''}`,
     remedy: remedyFor(difference, facts),
   };
 }
 
 /** Sections in which removing or changing an existing item is a loss. */
-const kept = ['volumes', 'ports', 'networks', 'network address', 'network_mode', 'volumes_from'];
+const protectedSections = ['volumes', 'ports', 'networks', 'network address', 'network_mode', 'volumes_from'];
 
 /**
  * Whether recreating the container would remove or empty one of its variables, or remove or change an item in one of
  * the `kept` sections.
  */
-function isTaken({ section, running, planned }: DefinitionDifference): boolean {
+function isLossOfSetting({ section, running, planned }: DefinitionDifference): boolean {
   if (running === null) return false;
   if (section === 'environment') return running !== '""' && (planned === null || planned === '""');
-  return kept.includes(section);
+  return protectedSections.includes(section);
 }
 
-function sentenceOf(difference: DefinitionDifference): string {
+function formatLossSentence(difference: DefinitionDifference): string {
   const { section, item, running, planned } = difference;
   if (section === 'volumes' && running !== null) return mountSentence(item, running, planned);
-  const name = keyOf(difference);
+  const name = formatSettingName(difference);
   if (running === null) return `${name} would be added`;
   if (section === 'environment' && planned === '""') return `${name} would be set to an empty value`;
   if (planned === null) return `${name} would be removed`;
@@ -149,8 +159,8 @@ function sentenceOf(difference: DefinitionDifference): string {
     : `${name} would change`;
 }
 
-const keyOf = ({ section, item }: DefinitionDifference): string =>
-  [nouns[section] ?? section, item].filter(Boolean).join(' ');
+const formatSettingName = ({ section, item }: DefinitionDifference): string =>
+  [sectionNouns[section] ?? section, item].filter(Boolean).join(' ');
 
 function mountSentence(target: string, running: string, planned: string | null): string {
   const now = readMount(running);
@@ -170,7 +180,7 @@ function mountSentence(target: string, running: string, planned: string | null):
 const readMount = (text: string): DefinitionMount => ({ source: '', readOnly: false, ...JSON.parse(text) });
 
 /** Names of sections in messages, if they differ from the names in compose files. */
-const nouns: Readonly<Record<string, string>> = {
+const sectionNouns: Readonly<Record<string, string>> = {
   environment: 'environment variable',
   labels: 'label',
   volumes: 'a mount at',
@@ -181,17 +191,17 @@ const nouns: Readonly<Record<string, string>> = {
 
 const proxy = /^(https?|ftp|all|no)_proxy$/i;
 
-function remedyFor({ section, item, planned }: DefinitionDifference, facts: WrittenFacts): Remedy {
-  const variables = facts.unset.filter((name) => !ofEveryShell.includes(name));
-  if (variables.length > 0) return { kind: 'set', variables, hasDefault: hasDefault(facts.texts) };
-  if (facts.unset.includes('HOME') || (section === 'volumes' && isIn(facts.home, planned)))
+function remedyFor({ section, item, planned }: DefinitionDifference, facts: ChangeOrigin): Remedy {
+  const variables = facts.unset.filter((name) => !alwaysSetVariables.includes(name));
+  if (variables.length > 0) return { kind: 'set', variables, hasDefault: hasVariableDefault(facts.texts) };
+  if (facts.unset.includes('HOME') || (section === 'volumes' && isInHomeDirectory(facts.home, planned)))
     return { kind: 'home' };
   if (section === 'environment' && facts.texts.length === 0 && proxy.test(item)) return { kind: 'proxies' };
   if (section === 'networks' && planned === null) return { kind: 'join', network: item };
   return { kind: 'apply' };
 }
 
-const isIn = (home: string, planned: string | null): boolean =>
+const isInHomeDirectory = (home: string, planned: string | null): boolean =>
   planned !== null && readMount(planned).source.startsWith(`${home}/`);
 
 /** Returns a warning for each service with edits that cause no loss. The warning lists the edited keys. */
@@ -207,7 +217,7 @@ export function formatEditWarnings(findings: readonly DriftFinding[]): string[] 
  * Combines the advice for all losses.
  * @param envFile the env file to which the user should add variables
  */
-export function adviceFor(remedies: readonly Remedy[], envFile: string): string {
+export function formatDriftAdvice(remedies: readonly Remedy[], envFile: string): string {
   const of = <K extends Remedy['kind']>(kind: K) =>
     remedies.filter((remedy): remedy is Extract<Remedy, { kind: K }> => remedy.kind === kind);
   const set = of('set').flatMap(({ variables, line }) => line ?? variables.map((name) => `${name}=…`));
@@ -249,19 +259,23 @@ export function adviceFor(remedies: readonly Remedy[], envFile: string): string 
  * contains a variable that no file sets: the shell that started the container must have set it. Otherwise, returns
  * null.
  */
-export function evaluateImage(
+export function evaluateImageMismatch(
   service: string,
   { running, inFiles, byDefault, texts }: ImageMismatch & { texts: readonly string[] },
   setElsewhere: VariableResolver,
 ): Loss | null {
   const setTo: VariableResolver = (name) => (name === byDefault ? null : setElsewhere(name));
-  const variables = unsetVariablesIn(texts, setTo);
+  const variables = listUnsetVariables(texts, setTo);
   if (variables.length === 0) return null;
-  const loss = lossWithout(variables, service, `${service}: the files specify ${inFiles}, not ${running}`);
+  const loss = createUnsetVariableLoss(
+    variables,
+    service,
+    `${service}: the files specify ${inFiles}, not ${running}`,
+  );
   const line = variables
-    .flatMap((name) => shellLine(name, running, { texts, setTo }))
+    .flatMap((name) => findVariableLines(name, running, { texts, setTo }))
     .sort((a, b) => a.length - b.length)[0];
-  const remedy = { kind: 'set', variables, hasDefault: isNewer(inFiles, running) } as const;
+  const remedy = { kind: 'set', variables, hasDefault: isNewerInFiles(inFiles, running) } as const;
   return { ...loss, remedy: line === undefined ? remedy : { ...remedy, line } };
 }
 
@@ -270,8 +284,8 @@ export function evaluateImage(
  * and `up` would apply the edit. With a floating tag or an older release, `up` would install an image that the user did
  * not request.
  */
-function isNewer(inFiles: string, running: string): boolean {
-  const [then, now] = [inFiles, running].map((text) => parsePinTag(parseReference(text)?.tag ?? ''));
+function isNewerInFiles(inFiles: string, running: string): boolean {
+  const [then, now] = [inFiles, running].map((text) => parsePinTag(parseImageReference(text)?.tag ?? ''));
   return (
     then?.kind === 'release' && (now?.kind !== 'release' || compareVersions(then.version, now.version) > 0)
   );
@@ -281,7 +295,7 @@ function isNewer(inFiles: string, running: string): boolean {
  * Returns the env file line, such as `TAG=v1.0.0`, with which the files would specify the running image. Empty if no
  * value of the variable has that effect.
  */
-function shellLine(
+function findVariableLines(
   variable: string,
   running: string,
   { texts, setTo }: { texts: readonly string[]; setTo: VariableResolver },
@@ -289,7 +303,7 @@ function shellLine(
   const mark = '\0';
   return texts.flatMap((text) => {
     const resolvedWith = (value: string) =>
-      resolveText(text, (name) => (name === variable ? value : setTo(name))).resolved;
+      resolveSettingText(text, (name) => (name === variable ? value : setTo(name))).resolved;
     const [before, after, ...more] = resolvedWith(mark)?.split(mark) ?? [];
     if (before === undefined || after === undefined || more.length > 0) return [];
     const value = running.slice(before.length, running.length - after.length);

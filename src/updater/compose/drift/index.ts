@@ -4,7 +4,7 @@
 // For every container that the update would replace, two definitions are compared:
 // - the definition that the engine reports (`parseRunningDefinition`), and
 // - the definition that compose would request for the current files, with the additions of the image and the engine
-//   (`plannedDefinition`). To obtain this definition, compose runs `up` against a recorder instead of the engine
+//   (`buildPlannedDefinition`). To obtain this definition, compose runs `up` against a recorder instead of the engine
 //   (inspect/dry-run.ts, inspect/recorder.ts), which records the request and creates nothing.
 // Both are converted to the same format (find-differences.ts). Their differences are then classified (changes.ts,
 // evaluate-changes.ts; docs/contract.md 4.2, 4.9). Losses and additional privileges on the host are refused unless
@@ -22,21 +22,26 @@ import { createVariableLookup } from '../../../core/compose/variables.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { findGainedRights } from '../../../engine/comparison/find-gained-rights.ts';
+import { findGainedPrivileges } from '../../../engine/comparison/find-gained-privileges.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
-import { modelDefinitionOf } from './build-definitions.ts';
-import { changePosition, listDriftChanges } from './changes.ts';
-import { checkDefinitions } from './check-definitions.ts';
-import { adviceFor, type DriftFinding, evaluateChanges, formatEditWarnings } from './evaluate-changes.ts';
+import { buildModelDefinition } from './build-definitions.ts';
+import { changePositionOf, listDriftChanges } from './changes.ts';
+import { checkNetworkAndVolumeEdits } from './check-network-and-volume-edits.ts';
 import {
+  type DriftFinding,
+  evaluateDriftChanges,
+  formatDriftAdvice,
+  formatEditWarnings,
+} from './evaluate-changes.ts';
+import {
+  fetchDriftInput,
   fetchEngineDefaults,
   fetchRightsContext,
-  fetchServiceFacts,
-  readWrittenTexts,
-} from './fetch-service-data.ts';
+  readSettingTexts,
+} from './fetch-drift-input.ts';
 import { requireProvidedVariables } from './require-provided-variables.ts';
-import type { VariableResolver } from './written-text.ts';
+import type { VariableResolver } from './setting-texts.ts';
 
 /**
  * Compares the running containers with those that `up` would create. Losses and additional privileges on the host are
@@ -50,38 +55,38 @@ export async function checkDrift(
   instance: Installation,
   { ownId, accepted, planned }: { ownId: string; accepted: boolean; planned: ReadonlyMap<string, string> },
 ): Promise<void> {
-  checkDefinitions(instance, log);
+  checkNetworkAndVolumeEdits(instance, log);
   const services = replacedServicesOf(instance).filter(({ containers }) => containers.length > 0);
   for (const { name } of services.filter((service) => !instance.sent.has(service.name))) {
     log.warn(
       `${name}: its image is no longer on this machine, so the updater cannot determine what recreating its containers would change`,
     );
   }
-  const setTo = setValues(instance);
+  const setTo = createFileVariableLookup(instance);
   const known = { defaults: fetchEngineDefaults(engine, ownId), setTo };
   const facts = await Promise.all(
-    services.map((service) => fetchServiceFacts(engine, instance, service, known)),
+    services.map((service) => fetchDriftInput(engine, instance, service, known)),
   );
   const changes = facts.flatMap((each) => listDriftChanges(instance.model, each, setTo));
-  const places = changes.map((change) => ({ service: change.service, place: changePosition(change) }));
-  const texts = await readWrittenTexts(instance, places);
+  const places = changes.map((change) => ({ service: change.service, place: changePositionOf(change) }));
+  const texts = await readSettingTexts(instance, places);
   const written = changes.map((change, at) => [change, texts[at] ?? []] as const);
   requireProvidedVariables({ model: instance.model, services: replacedServicesOf(instance) }, written, {
     planned,
     accepted,
   });
-  const findings = evaluateChanges(written, { setTo, home: homedir() });
-  report(findings, { accepted, log }, instance.files.newEnvFile);
+  const findings = evaluateDriftChanges(written, { setTo, home: homedir() });
+  reportFindings(findings, { accepted, log }, instance.files.newEnvFile);
 }
 
 /** Resolves the variables that the files set, and the project name, which compose itself sets. */
-function setValues({ files, project }: Installation): VariableResolver {
+function createFileVariableLookup({ files, project }: Installation): VariableResolver {
   const variables = createVariableLookup(listEnvFiles(files));
   return (variable) =>
     variables(variable)?.text ?? (variable === 'COMPOSE_PROJECT_NAME' ? project.name : null);
 }
 
-function report(
+function reportFindings(
   findings: readonly DriftFinding[],
   { accepted, log }: { accepted: boolean; log: Log },
   envFile: string,
@@ -99,7 +104,7 @@ function report(
       : rights.length === remedies.length
         ? 'recreating the containers would give them more privileges on this host'
         : 'recreating the containers would remove settings that the files do not contain and give the containers more privileges on this host';
-  const advice = adviceFor(remedies, envFile);
+  const advice = formatDriftAdvice(remedies, envFile);
   throw new UpdateError('drift', message, { detail, advice });
 }
 
@@ -107,7 +112,7 @@ function report(
  * Returns a sentence for each service that gains privileges from the new files of a generated installation.
  * @throws UpdateError engine-unavailable
  */
-export async function releaseGains(
+export async function describePrivilegeGains(
   engine: Engine,
   instance: Installation,
   { model, added }: { model: ComposeModel; added: readonly string[] },
@@ -119,10 +124,10 @@ export async function releaseGains(
   const services = [...replaced, ...added.map((name) => ({ name, image: undefined }))];
   const sentences = services.map(async ({ name, image: id }) => {
     const image = instance.imagesInUse.get(id ?? '');
-    const defined = (of: ComposeModel) => modelDefinitionOf(of, name, String(image?.config?.User ?? ''));
+    const defined = (of: ComposeModel) => buildModelDefinition(of, name, String(image?.config?.User ?? ''));
     const [now, next] = [defined(instance.model), defined(model)];
     const surroundings = await fetchRightsContext(engine, { ...instance, model }, [{ now, next }]);
-    const gains = findGainedRights(now, next, surroundings);
+    const gains = findGainedPrivileges(now, next, surroundings);
     const names = [...new Set(gains.map((gain) => gain.name))];
     return names.length === 0 ? [] : [`the release gives ${name} new privileges: ${names.join('; ')}`];
   });

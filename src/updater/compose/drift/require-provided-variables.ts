@@ -1,10 +1,10 @@
 import { formatTagLocations } from '../../../core/compose/pins/pin.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
-import { isNumbered } from '../../../core/release/pin-tag.ts';
+import { isNumberedTag } from '../../../core/release/pin-tag.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
-import type { ServiceFacts } from '../inspect/installation.ts';
-import type { WrittenChange } from './changes.ts';
+import type { InstalledService } from '../inspect/installation.ts';
+import type { ChangeWithTexts } from './changes.ts';
 
 /**
  * Rejects an update that would lose variables set by provider services (`provider:`). Provider programs are on the
@@ -14,8 +14,8 @@ import type { WrittenChange } from './changes.ts';
  * @throws UpdateError drift
  */
 export function requireProvidedVariables(
-  { model, services }: { model: ComposeModel; services: readonly ServiceFacts[] },
-  changes: readonly WrittenChange[],
+  { model, services }: { model: ComposeModel; services: readonly InstalledService[] },
+  changes: readonly ChangeWithTexts[],
   { planned, accepted }: { planned: ReadonlyMap<string, string>; accepted: boolean },
 ): void {
   const lost = changes.flatMap(([change, texts]) => {
@@ -39,7 +39,7 @@ export function requireProvidedVariables(
   const [first, ...others] = sentences;
   if (first === undefined) return;
   const names = services.map(({ name }) => name).join(' ');
-  const pins = services.flatMap(({ pin }) => (pin && isNumbered(pin.tag) ? [pin] : []));
+  const pins = services.flatMap(({ pin }) => (pin && isNumberedTag(pin.tag) ? [pin] : []));
   const isDone = services.every(
     ({ name, pin, containers }) =>
       !pin ||

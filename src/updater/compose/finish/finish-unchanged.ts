@@ -1,17 +1,17 @@
 import { canKeepContainer } from '../../../engine/comparison/same-image.ts';
 import { isUp } from '../../../engine/objects/container.ts';
-import { logUnchanged } from '../../run/last-lines.ts';
+import { logUnchangedOutcome } from '../../run/last-lines.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
 import { updatedServicesOf } from '../inspect/installation.ts';
 import type { PreparedPlan } from '../plan/prepared-plan.ts';
-import { releaseCommand } from '../plan/release/release-label.ts';
+import { findReleaseCommand } from '../plan/release/release-label.ts';
 import { describeRunningServices, findVersionWarnings } from '../plan/version-sentences.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { verifyUnchanged } from '../verify/verify-replacement.ts';
+import { verifyUnchangedServices } from '../verify/verify-replacement.ts';
 
 /** True if the plan changes no file, and all required containers already run the planned images. */
-export function isUnchanged({ installation, changes, references, images }: PreparedPlan): boolean {
+export function hasNothingToUpdate({ installation, changes, references, images }: PreparedPlan): boolean {
   return (
     changes.length === 0 &&
     installation.app.running > 0 &&
@@ -27,11 +27,11 @@ export function isUnchanged({ installation, changes, references, images }: Prepa
  * Ends a run that has nothing to do, after verifying that the services are healthy.
  * @throws UpdateError unhealthy
  */
-export async function finishUnchanged(context: JournaledContext, plan: PreparedPlan): Promise<RunOutcome> {
+export async function finishUnchangedRun(context: JournaledContext, plan: PreparedPlan): Promise<RunOutcome> {
   const { log } = context;
   const services = updatedServicesOf(plan.installation);
-  const ready = releaseCommand(plan, plan.images.get(plan.app.to), 'ready');
-  await verifyUnchanged(context, services, ready);
+  const ready = findReleaseCommand(plan, plan.images.get(plan.app.to), 'ready');
+  await verifyUnchangedServices(context, services, ready);
   log.enter('done');
   for (const warning of findVersionWarnings(plan)) log.warn(warning);
   const lasting = services.filter(({ name }) => !plan.migrations.includes(name));
@@ -42,5 +42,5 @@ export async function finishUnchanged(context: JournaledContext, plan: PreparedP
   const down = [...stopped, ...alone];
   const runs = describeRunningServices(plan, stopped);
   const left = down.length === 0 ? '' : `, ${joinWithAnd(down)} ${down.length > 1 ? 'are' : 'is'} stopped`;
-  return logUnchanged(context, `${runs} already${left}`, plan.to);
+  return logUnchangedOutcome(context, `${runs} already${left}`, plan.to);
 }

@@ -4,24 +4,24 @@ import { requireUpdateError } from '../../../core/errors/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import type { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
 import { discardRestorePoints } from '../../data/discard-restore-point.ts';
-import { logUpdated } from '../../run/last-lines.ts';
+import { logUpdatedOutcome } from '../../run/last-lines.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
-import { withHeartbeat } from '../../run/log/heartbeat.ts';
+import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
 import { describeUserEdits } from '../../run/log/outcome-details.ts';
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
-import { type Changeover, recordsOf } from '../../run/state/rollout.ts';
+import { type Rollout, serviceRecordsOf } from '../../run/state/rollout.ts';
 import { findUserEdits } from '../concurrent-changes/find-user-edits.ts';
 import { createDataContext } from '../data-services/stop-data-services.ts';
-import type { Replacement } from '../replace/replacement.ts';
-import { completeRestorePoint } from '../rollback/restore-data.ts';
+import type { ReplacementContext } from '../replace/replacement.ts';
+import { completeRestorePointHashes } from '../rollback/restore-data.ts';
 import { removeOldImages } from './remove-old-images.ts';
 
 /**
  * Completes the restore point, removes older restore points and old images, and logs the remaining manual steps and the
  * outcome.
  */
-export async function finishUpdated(
-  replacement: Replacement,
+export async function finishUpdatedRun(
+  replacement: ReplacementContext,
   freeing: Promise<UnusedImages | null>,
   record: RestorePointRecord | null,
 ): Promise<RunOutcome> {
@@ -33,7 +33,7 @@ export async function finishUpdated(
     options.removeOldImages ? null : freeing.catch(() => null),
   ]);
   await completeHashes(replacement, record);
-  await dropOlderPoints(replacement).catch((error) =>
+  await discardOlderRestorePoints(replacement).catch((error) =>
     log.warn(`older restore points could not be removed: ${requireUpdateError(error).message}`),
   );
   if (options.removeOldImages) await removeOldImages(replacement);
@@ -71,29 +71,29 @@ export async function finishUpdated(
   const next = saved
     ? describeUserEdits(saved)
     : freed
-      ? formatRemovalAdvice(freed)
+      ? formatImageRemovalAdvice(freed)
       : journal.data.point
         ? `to restore ${words.from} and its data, run the updater with rollback --yes`
         : `to check it, run docker compose -p ${project.name} ps`;
   const images = moved.flatMap(({ image }) => (image ? [image.reference] : []));
   const { from, goal: to, reached } = words;
-  return logUpdated(replacement, { from, to, images }, { reached, next: `; ${next}` });
+  return logUpdatedOutcome(replacement, { from, to, images }, { reached, next: `; ${next}` });
 }
 
 /** Waits for the hashes, because a rollback cannot use a restore point without them. */
-async function completeHashes(work: Replacement, record: RestorePointRecord | null): Promise<void> {
+async function completeHashes(work: ReplacementContext, record: RestorePointRecord | null): Promise<void> {
   try {
     const hashed: Promise<unknown> = record
       ? record.hashed(await createDataContext(work))
-      : completeRestorePoint(work);
-    await withHeartbeat(work.log, "computing the restore point's hashes", hashed);
+      : completeRestorePointHashes(work);
+    await awaitWithHeartbeat(work.log, "computing the restore point's hashes", hashed);
   } catch (error) {
     work.log.warn(`the restore point is incomplete: ${requireUpdateError(error).message}`);
   }
 }
 
 /** Removes older restore points, which are no longer needed after a successful update with a restore point. */
-async function dropOlderPoints(work: Replacement): Promise<void> {
+async function discardOlderRestorePoints(work: ReplacementContext): Promise<void> {
   const { point, project } = work.journal.data;
   if (!point) return;
   const doors = await createDataContext(work);
@@ -111,8 +111,8 @@ export interface UnusedImages {
  * Returns the old images of updated services that no container uses any longer, the app's image first. Null if there
  * are none.
  */
-export async function findUnusedImages(engine: Engine, changeover: Changeover): Promise<UnusedImages | null> {
-  const records = changeover.moved.flatMap(({ name }) => recordsOf(changeover, name));
+export async function findUnusedImages(engine: Engine, changeover: Rollout): Promise<UnusedImages | null> {
+  const records = changeover.moved.flatMap(({ name }) => serviceRecordsOf(changeover, name));
   const old = new Map(records.map(({ imageId, reference }) => [imageId, reference] as const));
   const found = await Promise.all(
     [...old].map(async ([id, reference]) => {
@@ -132,5 +132,5 @@ export async function findUnusedImages(engine: Engine, changeover: Changeover): 
   };
 }
 
-export const formatRemovalAdvice = ({ references, size }: UnusedImages): string =>
+export const formatImageRemovalAdvice = ({ references, size }: UnusedImages): string =>
   `to free up to ${Math.round(size / 1_000_000)} MB, run docker image rm ${references.join(' ')}`;

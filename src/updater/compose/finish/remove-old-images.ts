@@ -1,13 +1,13 @@
-import { canonicalRepository, parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { parseImageReference, shortRepositoryOf } from '../../../core/compose/pins/image-reference.ts';
 import { requireUpdateError } from '../../../core/errors/update-error.ts';
 import type { EngineApi } from '../../../engine/engine-api.ts';
 import { rejectionCodes, tolerateErrors } from '../../../engine/http/engine-error.ts';
 import { retainedTagPrefix } from '../../data/retain-images.ts';
 import { formatSize, joinWithAnd } from '../../run/log/format-values.ts';
-import type { Changeover } from '../../run/state/rollout.ts';
-import type { Replacement } from '../replace/replacement.ts';
+import type { Rollout } from '../../run/state/rollout.ts';
+import type { ReplacementContext } from '../replace/replacement.ts';
 
-type RemovalContext = Pick<Replacement, 'engine' | 'log' | 'changeover'>;
+type RemovalContext = Pick<ReplacementContext, 'engine' | 'log' | 'changeover'>;
 
 /**
  * Removes unused images from the repositories of the updated services (docs/contract.md 2.28). A failure does not
@@ -45,7 +45,7 @@ export async function removeOldImages({ engine, log, changeover }: RemovalContex
 export function findOldImages(
   images: Awaited<ReturnType<EngineApi['listImages']>>,
   used: ReadonlySet<string>,
-  { moved, containers }: Pick<Changeover, 'moved' | 'containers'>,
+  { moved, containers }: Pick<Rollout, 'moved' | 'containers'>,
 ): { references: readonly string[]; bytes: number }[] {
   const own = ownRepositories({ moved });
   const replaced = containers.filter(({ service }) => moved.some(({ name }) => name === service));
@@ -62,9 +62,9 @@ export function findOldImages(
   });
 }
 
-const ownRepositories = ({ moved }: Pick<Changeover, 'moved'>) =>
+const ownRepositories = ({ moved }: Pick<Rollout, 'moved'>) =>
   new Set(moved.flatMap(({ image, added }) => (image && !added && repositoryOf(image.reference)) || []));
 
 /** Empty for the reference `<none>`. */
 const repositoryOf = (reference: string): string =>
-  canonicalRepository(parseReference(reference)?.repository ?? '');
+  shortRepositoryOf(parseImageReference(reference)?.repository ?? '');

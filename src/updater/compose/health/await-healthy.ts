@@ -4,12 +4,17 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import { listenForEvents } from '../../../engine/containers/container-events.ts';
 import { EngineError, findEngineError } from '../../../engine/http/engine-error.ts';
 import type { Container } from '../../../engine/objects/container.ts';
-import { countRepeatedLines } from '../../run/log/format-values.ts';
+import { collapseRepeatedLines } from '../../run/log/format-values.ts';
 import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
-import { maskRulesOfContainers } from '../../run/log/mask-rules.ts';
+import { buildContainerMaskRules } from '../../run/log/mask-rules.ts';
 import type { EngineContext, RunContext } from '../../run/run-context.ts';
-import { HealthChecks } from './health-checks.ts';
-import { type HealthReport, type HealthRules, HealthWatch, type WatchedService } from './health-watch.ts';
+import { PodmanHealthChecks } from './health-checks.ts';
+import {
+  HealthEvaluator,
+  type HealthReport,
+  type HealthRules,
+  type WatchedService,
+} from './health-evaluator.ts';
 
 const logLines = 50;
 
@@ -37,7 +42,7 @@ export async function awaitHealthyContainers(
 }
 
 /** A filter for the events of the containers, and a function that inspects the services. */
-interface Watched {
+interface WatchTarget {
   about: Parameters<typeof listenForEvents>[1];
   look: () => Promise<WatchedService[]>;
 }
@@ -48,12 +53,12 @@ interface Watched {
  */
 export async function awaitHealthyServices(
   { engine, log }: EngineContext,
-  { about, look }: Watched,
+  { about, look }: WatchTarget,
   rules: HealthRules,
 ): Promise<HealthReport[]> {
   const beganAt = performance.now();
-  const watch = new HealthWatch(rules, beganAt);
-  const checks = new HealthChecks(engine);
+  const watch = new HealthEvaluator(rules, beganAt);
+  const checks = new PodmanHealthChecks(engine);
   const events = listenForEvents(engine, about);
   const observe = async () => {
     const services = await look();
@@ -61,7 +66,7 @@ export async function awaitHealthyServices(
     const containers = services.flatMap((service) => service.containers);
     // The environment of a new container may contain a new password. It must be masked before the container's log is
     // printed.
-    log.addMaskRules(() => maskRulesOfContainers(containers));
+    log.addMaskRules(() => buildContainerMaskRules(containers));
     const verdict = watch.look(services.map(shown), now);
     if (verdict.kind === 'waiting') {
       logWaitIfQuiet(log, verdict.sentence);
@@ -110,7 +115,7 @@ async function lastLog(engine: Engine, container: Container): Promise<string[]> 
     lines.length === 0
       ? `${container.name} has not written anything to its log`
       : `last ${count} printed by ${container.name}:`,
-    ...countRepeatedLines(lines).map((line) => `  ${line}`),
+    ...collapseRepeatedLines(lines).map((line) => `  ${line}`),
     ...ofHealth,
   ];
 }

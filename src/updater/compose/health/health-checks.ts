@@ -7,7 +7,7 @@ import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
 const firstMs = 10_000;
 
 /** Newest health check of a container. `since` is the time from `performance.now()` at which it was first observed. */
-interface Seen {
+interface ObservedCheck {
   check: string;
   since: number;
   isOurs: boolean;
@@ -17,9 +17,9 @@ interface Seen {
  * Runs the health checks that Podman leaves to systemd. Without systemd, even a healthy container would stay `starting`
  * forever, so Podman is asked to run each check at the interval in its definition.
  */
-export class HealthChecks {
+export class PodmanHealthChecks {
   readonly #engine: Engine;
-  readonly #seen = new Map<string, Seen>();
+  readonly #seen = new Map<string, ObservedCheck>();
 
   constructor(engine: Engine) {
     this.#engine = engine;

@@ -5,7 +5,7 @@ import { composeLabels } from '../../../engine/objects/labels.ts';
 import { addFileSettings } from '../../run/options/settings-file.ts';
 import { type UpdateOptions, updateOptionsOf } from '../../run/options/update-options.ts';
 import { addArchiveTarget } from '../../run/release/expected-digests.ts';
-import type { FirstContext, RunContext } from '../../run/run-context.ts';
+import type { InitialRunContext, RunContext } from '../../run/run-context.ts';
 import type { ProjectLocation } from './find-project/labelled-project.ts';
 
 const workerRole = 'worker';
@@ -15,12 +15,12 @@ const workerRole = 'worker';
  * @throws UpdateError settings-invalid, engine-unavailable
  */
 export async function addProjectOptions(
-  { line, ...context }: FirstContext,
+  { line, ...context }: InitialRunContext,
   place: ProjectLocation,
 ): Promise<RunContext> {
   const options = updateOptionsOf(await addFileSettings(line, place.mountedAt, context.log));
   context.notifier.addresses = options.notify;
-  return addWorkers({ ...context, options: await addArchiveTarget(options) }, place.name);
+  return addLabeledWorkers({ ...context, options: await addArchiveTarget(options) }, place.name);
 }
 
 /**
@@ -28,7 +28,7 @@ export async function addProjectOptions(
  * 2.22). The compose files, which are read later, usually have the same labels.
  * @throws UpdateError engine-unavailable
  */
-export async function addWorkers(context: RunContext, project: string): Promise<RunContext> {
+export async function addLabeledWorkers(context: RunContext, project: string): Promise<RunContext> {
   const { engine, options } = context;
   if (options.servicesNamed) return context;
   const roleLabel = roleLabelOf(options.product);

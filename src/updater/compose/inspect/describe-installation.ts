@@ -1,14 +1,14 @@
 import { basename } from 'node:path';
-import { parseReference } from '../../../core/compose/pins/image-reference.ts';
-import { isNumbered, parsePinTag } from '../../../core/release/pin-tag.ts';
+import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
+import { isNumberedTag, parsePinTag } from '../../../core/release/pin-tag.ts';
 import { type Container, isUp } from '../../../engine/objects/container.ts';
-import { quoteOutput } from '../../../engine/objects/health-check.ts';
+import { formatHealthOutput } from '../../../engine/objects/health-check.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import {
   type InspectedProject,
   type Installation,
-  type ServiceFacts,
+  type InstalledService,
   updatedServicesOf,
 } from './installation.ts';
 import { migrationsOf } from './services/migrations.ts';
@@ -17,7 +17,7 @@ import { migrationsOf } from './services/migrations.ts';
 export function describeInstallation(installation: Installation, log: Log): void {
   const { app, workers, kind, files, runningVersion, followers } = installation;
   const migrations = migrationsOf(installation);
-  const isLasting = ({ name }: ServiceFacts) => !migrations.includes(name);
+  const isLasting = ({ name }: InstalledService) => !migrations.includes(name);
   const moved = updatedServicesOf(installation).filter(isLasting);
   const names = joinWithAnd(moved.map(({ name }) => name));
   const file = basename(files.composeFiles[0]?.path ?? '');
@@ -29,7 +29,7 @@ export function describeInstallation(installation: Installation, log: Log): void
   const { tag } = app.pin;
   // If only the version label specifies the version, the message mentions the label, because the image may have
   // inherited it.
-  const running = isNumbered(tag) || from === tag.text ? from : `${tag.text} (version label: ${from})`;
+  const running = isNumberedTag(tag) || from === tag.text ? from : `${tag.text} (version label: ${from})`;
   log.info(`${names} ${runs} ${running}, pinned by ${pinnedBy}; ${file} is ${kind}`, { from, kind });
   if (!runningVersion)
     log.info('the running images do not specify their version, so a downgrade cannot be detected');
@@ -50,7 +50,7 @@ export function describeInstallation(installation: Installation, log: Log): void
     const what = failed.healthCheck.cannotRun
       ? `the health check of ${name} cannot run, so the update of ${name} cannot be verified`
       : `${name} is unhealthy even before the update, so its update cannot be verified`;
-    log.warn(`${what}${quoteOutput(log.masked(failed.lastHealthOutput))}`);
+    log.warn(`${what}${formatHealthOutput(log.masked(failed.lastHealthOutput))}`);
   }
   const shared = joinWithAnd(followers.map(({ name }) => name));
   if (followers.length === 1)
@@ -62,7 +62,11 @@ export function describeInstallation(installation: Installation, log: Log): void
  * Logs the number of containers if a service has several.
  * @param left stopped containers, which stay stopped
  */
-function describeReplicas({ name, containers }: ServiceFacts, left: readonly Container[], log: Log): void {
+function describeReplicas(
+  { name, containers }: InstalledService,
+  left: readonly Container[],
+  log: Log,
+): void {
   if (containers.length < 2) return;
   const stopped = left.map((container) => `; ${container.name} is stopped and will not be started`);
   log.info(`${name} has ${containers.length} containers${stopped.join('')}`);
@@ -72,7 +76,7 @@ function describeReplicas({ name, containers }: ServiceFacts, left: readonly Con
  * Returns the running version, such as `v1.4.2`, or the tag if the version is unknown or known only from a partial tag.
  */
 export const formatRunningVersion = ({ runningVersion, prefix, app }: InspectedProject): string => {
-  const reference = parseReference(app.containers[0]?.imageReference ?? '');
+  const reference = parseImageReference(app.containers[0]?.imageReference ?? '');
   const tag = parsePinTag(reference?.tag ?? 'latest');
   if (runningVersion && !(tag.kind === 'part' && tag.version === runningVersion))
     return `${prefix ?? ''}${runningVersion}`;

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
+import { createComposeError } from '../../../engine/cli/create-compose-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { createRejectionError } from '../../../engine/cli/rejection.ts';
 import type { CommandResult } from '../../../engine/cli/run-command.ts';
-import { finalName } from '../../../engine/containers/project-containers.ts';
+import { finalNameOf } from '../../../engine/containers/project-containers.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
-import type { DryRun, SentContainer, ServiceFacts } from './installation.ts';
-import { type RecordedWrite, startRecorder, type WriteListener } from './recorder.ts';
+import type { ContainerCreateRequest, DryRunResult, InstalledService } from './installation.ts';
+import { type RecordedWrite, startWriteRecorder, type WriteListener } from './recorder.ts';
 
 /**
  * Determines what `up` would do with these services if their images stayed the same. A missing image is replaced with
@@ -17,11 +17,11 @@ import { type RecordedWrite, startRecorder, type WriteListener } from './recorde
  * is no local image.
  * @throws UpdateError compose-invalid
  */
-export async function dryRunUp(
+export async function dryRunComposeUp(
   engine: Engine,
   project: ComposeProject,
-  services: readonly ServiceFacts[],
-): Promise<DryRun> {
+  services: readonly InstalledService[],
+): Promise<DryRunResult> {
   const containers = services.flatMap((service) => service.containers);
   const here = async (names: readonly string[]) => {
     const unique = [...new Set(names)];
@@ -39,11 +39,11 @@ export async function dryRunUp(
     const image = wanted.find((each) => images.includes(each)) ?? images[0];
     return own.length === 0 || image === undefined ? [] : [{ name, image, scale: own.length }];
   });
-  return { ...(await recordUp(engine, project, asked)), imagesInUse };
+  return { ...(await recordUpRequests(engine, project, asked)), imagesInUse };
 }
 
 /** Service whose recreation the dry run records. */
-interface AskedService {
+interface DryRunService {
   name: string;
   /** ID or reference of the local image that the dry run uses instead of the image in the files. */
   image: string;
@@ -64,18 +64,18 @@ const longestHoldMs = 150;
  * example because it waits for another service, gets a separate call.
  * @throws UpdateError compose-invalid if compose does not request the container of a service; engine-unavailable
  */
-export async function recordUp(
+export async function recordUpRequests(
   engine: Engine,
   project: ComposeProject,
-  services: readonly AskedService[],
-): Promise<Omit<DryRun, 'imagesInUse'>> {
+  services: readonly DryRunService[],
+): Promise<Omit<DryRunResult, 'imagesInUse'>> {
   const recorded = {
-    sent: new Map<string, SentContainer>(),
+    sent: new Map<string, ContainerCreateRequest>(),
     removedNetworks: new Set<string>(),
     editedVolumes: new Set<string>(),
   };
   const { sent } = recorded;
-  const record = (asked: readonly AskedService[]) => recordCall(engine, project, asked, recorded);
+  const record = (asked: readonly DryRunService[]) => recordCall(engine, project, asked, recorded);
   // Errors are ignored, because they occur again when the services are recorded separately.
   if (services.length > 1 && areNamedAlike(project, services)) await record(services).catch(() => {});
   const alone = services.filter(({ name }) => !sent.has(name));
@@ -84,7 +84,7 @@ export async function recordUp(
   );
   for (const call of calls) {
     if (call.status === 'rejected') throw call.reason;
-    if (!sent.has(call.value.name)) throw createRejectionError(call.value.result);
+    if (!sent.has(call.value.name)) throw createComposeError(call.value.result);
   }
   return recorded;
 }
@@ -92,17 +92,17 @@ export async function recordUp(
 /** False if a service needs the option for its container naming scheme, because the option applies to a whole call. */
 const areNamedAlike = (
   { oldNames = [], asksForNames = false }: ComposeProject,
-  services: readonly AskedService[],
+  services: readonly DryRunService[],
 ): boolean => !asksForNames && !services.some(({ name }) => oldNames.includes(name));
 
 /** Runs `up` once and adds the result to the last argument. */
 async function recordCall(
   engine: Engine,
   project: ComposeProject,
-  services: readonly AskedService[],
-  { sent, removedNetworks, editedVolumes }: Omit<DryRun, 'imagesInUse'>,
+  services: readonly DryRunService[],
+  { sent, removedNetworks, editedVolumes }: Omit<DryRunResult, 'imagesInUse'>,
 ): Promise<CommandResult> {
-  const recorder = await startRecorder(engine, untilAllCame(services.length));
+  const recorder = await startWriteRecorder(engine, createArrivalListener(services.length));
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-record-'));
   try {
     const { configDirectory } = engine.address;
@@ -119,9 +119,9 @@ async function recordCall(
       if (method === 'DELETE' && network) removedNetworks.add(decodeURIComponent(network));
     }
     for (const write of recorder.writes.filter(isCreate)) {
-      const [service, { apiVersion, body }] = [serviceIn(write), write];
+      const [service, { apiVersion, body }] = [getServiceSection(write), write];
       if (body === null || service === undefined || sent.has(service)) continue;
-      sent.set(service, { name: finalName(write), body, apiVersion });
+      sent.set(service, { name: finalNameOf(write), body, apiVersion });
     }
     return result;
   } finally {
@@ -134,12 +134,12 @@ async function recordCall(
  * Delays each response to a create request until the requests for all services have arrived, but at most by
  * `longestHoldMs`. Without the delay, compose would cancel the other services after the first failed request.
  */
-function untilAllCame(expected: number): WriteListener {
+function createArrivalListener(expected: number): WriteListener {
   const came = new Set<string | undefined>();
   const all = Promise.withResolvers<void>();
   return async (write) => {
     if (!isCreate(write)) return;
-    came.add(serviceIn(write));
+    came.add(getServiceSection(write));
     if (came.size >= expected) all.resolve();
     await Promise.race([all.promise, sleep(longestHoldMs, undefined, { ref: false })]);
   };
@@ -148,5 +148,5 @@ function untilAllCame(expected: number): WriteListener {
 const isCreate = ({ method, path }: RecordedWrite): boolean =>
   method === 'POST' && path === '/containers/create';
 
-const serviceIn = ({ body }: RecordedWrite): string | undefined =>
+const getServiceSection = ({ body }: RecordedWrite): string | undefined =>
   (body?.Labels as Record<string, string> | undefined)?.[composeLabels.service];

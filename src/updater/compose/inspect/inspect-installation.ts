@@ -11,32 +11,32 @@ import type { Product } from '../../../core/names/product.ts';
 import { settingsFileName } from '../../../core/names/state-directory-name.ts';
 import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
+import { deferRejection } from '../../run/defer-rejection.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
-import { maskRulesOfSent } from '../../run/log/mask-rules.ts';
+import { buildRequestMaskRules } from '../../run/log/mask-rules.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { startEarly } from '../../run/start-early.ts';
 import type { InterruptionTest } from '../../run/state/rollout.ts';
 import { workersOf } from './choose-workers.ts';
-import { dryRunUp } from './dry-run.ts';
-import { explainMissingApp, lastRunningContainerOf } from './explain-missing-app.ts';
+import { createMissingAppError, lastRunningContainerOf } from './create-missing-app-error.ts';
+import { dryRunComposeUp } from './dry-run.ts';
 import type { FoundInstance } from './find-project/find-instance.ts';
 import { listOtherProjects, parseProjectLabels } from './find-project/labelled-project.ts';
 import {
-  clusterFile,
-  composeFile,
+  clusterComposeFileName,
+  composeFileName,
   type InspectedProject,
   type Installation,
-  isGenerated,
+  type InstalledService,
+  isGeneratedComposeFile,
   type PinnedService,
-  type ServiceFacts,
 } from './installation.ts';
 import { readEnvFiles } from './project-files/add-linked-files.ts';
-import { findDefaultFiles, hasDefaultFiles } from './project-files/find-default-files.ts';
+import { findDefaultComposeFiles, hasDefaultComposeFiles } from './project-files/find-default-files.ts';
 import { maskFileSecrets } from './project-files/mask-file-secrets.ts';
-import { explainUnmountedFile, linkProjectPaths, viewProject } from './project-files/view-project.ts';
+import { explainUnmountedFile, linkProjectPaths, readProject } from './project-files/read-project.ts';
 import { findVersionPrefix, newestRunningVersionOf } from './running-version.ts';
 import { checkSpecifiedServices } from './services/check-specified-services.ts';
-import { chooseServices, profilesOf } from './services/choose-services.ts';
+import { chooseServices, inferProfiles } from './services/choose-services.ts';
 import { findMigrations } from './services/migrations.ts';
 
 /** Data about the project that is available before its files are read. */
@@ -61,13 +61,13 @@ export async function inspectInstallation(
   const { containers } = found;
   const { paths, place, told } = instance;
   const app = lastRunningContainerOf(containers.filter((each) => serviceOf(each) === options.app));
-  if (app === undefined) throw await explainMissingApp(context, instance, containers);
+  if (app === undefined) throw await createMissingAppError(context, instance, containers);
   const labelled = parseProjectLabels(told ?? app, { place, containers });
   await linkProjectPaths(labelled, paths, log);
   const project = await withCurrentFiles(labelled, context, containers);
   if (project !== labelled) await linkProjectPaths(project, paths, log);
   return inspectProject(project, context, instance, found).catch((error) => {
-    throw withCommandsOf(project, explainUnmountedFile(error, paths));
+    throw fillComposeCommands(project, explainUnmountedFile(error, paths));
   });
 }
 
@@ -86,10 +86,10 @@ async function withCurrentFiles(
   const gone = [...files, ...envFiles].filter((_, at) => !isThere[at]);
   if (gone.length === 0) return project;
   const missing = joinWithAnd(gone.map((path) => basename(path)));
-  if (hasDefaultFiles(project) && !envFiles.some((path) => gone.includes(path))) {
+  if (hasDefaultComposeFiles(project) && !envFiles.some((path) => gone.includes(path))) {
     const read = await readEnvFiles(envFiles, directory);
     await maskFileSecrets(log, { composeFiles: [], envFiles: read, newEnvFile: '' });
-    const found = await findDefaultFiles(directory, read);
+    const found = await findDefaultComposeFiles(directory, read);
     const names = joinWithAnd(found.map((path) => basename(path)));
     if (found.length > 0) log.info(`${missing} no longer exists; the update uses ${names}`);
     if (found.length > 0) return { ...project, files: found };
@@ -103,7 +103,7 @@ async function withCurrentFiles(
 }
 
 /** Fills the project's compose commands into the advice of an error. */
-function withCommandsOf(project: ComposeProject, error: unknown): unknown {
+function fillComposeCommands(project: ComposeProject, error: unknown): unknown {
   if (!(error instanceof UpdateError)) return error;
   const { code, message, detail, cause } = error;
   const compose = formatShortComposeCommand(project);
@@ -121,14 +121,14 @@ async function inspectProject(
   const choose = (workers: readonly string[]) =>
     chooseServices(containers, { app: options.app, workers }, wasInterrupted);
   const guessed = choose(options.workers);
-  const early = startEarly(dryRunUp(engine, project, guessed.replaced));
-  const running = startEarly(engine.inspectRunning());
+  const early = deferRejection(dryRunComposeUp(engine, project, guessed.replaced));
+  const running = deferRejection(engine.inspectRunning());
   const about = { containers, services: [options.app, ...options.workers] };
-  const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);
+  const { files, model } = await readProject(new Compose(engine, project), paths, about, log);
   const named = workersOf(model, options);
   const isAsGuessed = named.join() === options.workers.join();
   const { app, asked, workers, followers, replaced } = isAsGuessed ? guessed : choose(named);
-  const profiles = profilesOf(files, model, containers);
+  const profiles = inferProfiles(files, model, containers);
   const asksForNames =
     createVariableLookup(files.envFiles)('COMPOSE_COMPATIBILITY') !== null &&
     replaced.some(({ name }) => !project.oldNames?.includes(name));
@@ -139,11 +139,11 @@ async function inspectProject(
   });
   // The early dry run is repeated if its assumptions about workers, profiles or container names were wrong.
   const isOutdated = profiles.length > 0 || !isAsGuessed || asksForNames;
-  const asking = isOutdated ? startEarly(dryRunUp(engine, compose.project, replaced)) : early;
+  const asking = isOutdated ? deferRejection(dryRunComposeUp(engine, compose.project, replaced)) : early;
 
   const related = { moved: [app, ...asked].map(nameOf), followers: followers.map(nameOf) };
   const migrations = findMigrations({ files, exclude, model, containers, ...related });
-  const isThere = ({ name, containers }: ServiceFacts) =>
+  const isThere = ({ name, containers }: InstalledService) =>
     name in model.services && (containers.length > 0 || migrations.includes(name));
   for (const { name } of asked.filter((worker) => !isThere(worker))) {
     if (name in model.services)
@@ -166,7 +166,10 @@ async function inspectProject(
     { files, model, kind, ...seen },
   ))
     log.info(sentence);
-  const pinned = (facts: ServiceFacts): PinnedService => ({ ...facts, pin: requirePin(files, facts.name) });
+  const pinned = (facts: InstalledService): PinnedService => ({
+    ...facts,
+    pin: requirePin(files, facts.name),
+  });
   const pinnedApp = pinned(app);
   const read = {
     product,
@@ -190,22 +193,22 @@ async function inspectProject(
   // Since compose 5, the model does not contain the values of env files. The requests of the dry run do, so these
   // values are masked here.
   const answer = await asking;
-  log.addMaskRules(() => maskRulesOfSent(answer.sent.values()));
+  log.addMaskRules(() => buildRequestMaskRules(answer.sent.values()));
   const known = new Set([own, ...containers].map(({ id }) => id));
   const outside = (await running).filter(({ id }) => !known.has(id));
   const nextFiles = await filesOfNextUp(project, files);
   return { ...read, ...answer, beside: listOtherProjects(composed, project.name), outside, nextFiles };
 }
 
-const nameOf = ({ name }: ServiceFacts): string => name;
+const nameOf = ({ name }: InstalledService): string => name;
 
 /**
  * Returns the compose files that the next `docker compose up` uses by default. Empty if they are the same as for the
  * last `up`.
  */
 async function filesOfNextUp(project: ComposeProject, { envFiles }: ProjectFiles): Promise<TextFile[]> {
-  if (!hasDefaultFiles(project)) return [];
-  const paths = await findDefaultFiles(project.directory, envFiles);
+  if (!hasDefaultComposeFiles(project)) return [];
+  const paths = await findDefaultComposeFiles(project.directory, envFiles);
   if (paths.join() === project.files.join()) return [];
   return Promise.all(paths.map(readTextFile)).catch(() => []);
 }
@@ -219,8 +222,9 @@ function kindOf(
   { composeFiles }: ProjectFiles,
   product: Product,
 ): Installation['kind'] {
-  const first = composeFiles.find(({ path }) => path === join(directory, composeFile));
+  const first = composeFiles.find(({ path }) => path === join(directory, composeFileName));
   const [only, ...others] = composeFiles;
-  const cluster = others.length === 0 && only?.path === join(directory, clusterFile) ? only : undefined;
-  return isGenerated((first ?? cluster)?.text ?? '', product) ? 'generated' : 'user-written';
+  const cluster =
+    others.length === 0 && only?.path === join(directory, clusterComposeFileName) ? only : undefined;
+  return isGeneratedComposeFile((first ?? cluster)?.text ?? '', product) ? 'generated' : 'user-written';
 }

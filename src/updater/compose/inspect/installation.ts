@@ -9,7 +9,7 @@ import { type Container, type Image, serviceOf } from '../../../engine/objects/c
 import type { Json } from '../../../engine/objects/json.ts';
 
 /** A service whose containers the update replaces. */
-export interface ServiceFacts {
+export interface InstalledService {
   name: string;
   /**
    * All containers, including stopped ones, sorted by number. Compose's leftovers are excluded. Only a migration may
@@ -25,7 +25,7 @@ export interface ServiceFacts {
 }
 
 /** A service that is updated to another release. */
-export interface PinnedService extends ServiceFacts {
+export interface PinnedService extends InstalledService {
   pin: Pin;
 }
 
@@ -51,7 +51,7 @@ export interface InspectedProject {
   /** Updated workers: those with containers, and migrations even if they have no containers. */
   workers: readonly PinnedService[];
   /** Other services that share a namespace with the app or a worker. */
-  followers: readonly ServiceFacts[];
+  followers: readonly InstalledService[];
   /** Running version, such as `1.4.2`; null if unknown. */
   runningVersion: string | null;
   /** Prefix of the product's versions; null if it is unknown. */
@@ -59,7 +59,7 @@ export interface InspectedProject {
 }
 
 /** Request that compose would send to create a container of a service. */
-export interface SentContainer {
+export interface ContainerCreateRequest {
   /** Container name without the temporary prefix that compose adds while it replaces a container. */
   name: string;
   /** Body of `POST /containers/create`. It contains the values of environment variables and must not be logged. */
@@ -69,12 +69,12 @@ export interface SentContainer {
 }
 
 /** Requests that `docker compose up` would send, their effects, and the images in use. */
-export interface DryRun {
+export interface DryRunResult {
   /**
    * Requests, keyed by service. A service is missing if it has no container, or if no replaced service has a local
    * image.
    */
-  sent: Map<string, SentContainer>;
+  sent: Map<string, ContainerCreateRequest>;
   /**
    * Networks that compose would disconnect from the project's containers and remove, because their definition was
    * edited.
@@ -87,7 +87,7 @@ export interface DryRun {
 }
 
 /** All data that the plan is based on. Read once and never changed. */
-export interface Installation extends InspectedProject, DryRun {
+export interface Installation extends InspectedProject, DryRunResult {
   /** Other compose projects on the engine. */
   beside: readonly ComposeProject[];
   /** Running containers outside the project, except the updater. */
@@ -99,38 +99,38 @@ export interface Installation extends InspectedProject, DryRun {
 /** Returns the services that are updated to another release, the app first. */
 export const updatedServicesOf = ({ app, workers }: InspectedProject): PinnedService[] => [app, ...workers];
 
-export const replacedServicesOf = (installation: Installation): ServiceFacts[] => [
+export const replacedServicesOf = (installation: Installation): InstalledService[] => [
   ...updatedServicesOf(installation),
   ...installation.followers,
 ];
 
 /** The compose files and env files do not count as data, because the update itself restores them. */
-export const ownFiles = ({ directory, files, envFiles }: ComposeProject): string[] => [
+export const composeAndEnvPathsOf = ({ directory, files, envFiles }: ComposeProject): string[] => [
   ...files,
   ...envFiles,
   join(directory, '.env'),
 ];
 
 /** Returns the containers of services that the update does not replace. */
-export function unchangedContainersOf(installation: Installation): Container[] {
+export function unreplacedContainersOf(installation: Installation): Container[] {
   const replaced = replacedServicesOf(installation).map(({ name }) => name);
   return installation.containers.filter((each) => !replaced.includes(serviceOf(each)));
 }
 
 /** Returns the services that must complete before this service starts. */
-export const completedDependencies = (service: ModelService | undefined): string[] =>
+export const completionDependenciesOf = (service: ModelService | undefined): string[] =>
   Object.entries(service?.depends_on ?? {}).flatMap(([name, { condition }]) =>
     condition === 'service_completed_successfully' ? [name] : [],
   );
 
 /** Compose file of a release. It overwrites the same file of a generated installation. */
-export const composeFile = 'compose.yaml';
+export const composeFileName = 'compose.yaml';
 /** Compose file for the product's cluster mode, used together with `compose.yaml` or alone. */
-export const clusterFile = 'compose.cluster.yaml';
-export const releaseFileNames = [composeFile, clusterFile] as const;
+export const clusterComposeFileName = 'compose.cluster.yaml';
+export const releaseComposeFileNames = [composeFileName, clusterComposeFileName] as const;
 
 /** A generated compose file starts with the product's marker, and updates overwrite it. */
-export const isGenerated = (text: string, { marker }: Product): boolean =>
+export const isGeneratedComposeFile = (text: string, { marker }: Product): boolean =>
   text
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/, 1)[0]

@@ -5,8 +5,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { recorderRejectionText } from '../../../engine/cli/create-compose-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { notExecutedText } from '../../../engine/cli/rejection.ts';
 import type { EngineTarget } from '../../../engine/http/engine-target.ts';
 import { createClientRequest } from '../../../engine/http/request.ts';
 import { type Json, parseObject } from '../../../engine/objects/json.ts';
@@ -24,7 +24,7 @@ export interface RecordedWrite {
   body: Json | null;
 }
 
-export interface Recorder {
+export interface WriteRecorder {
   /** Value for `--host`, such as `unix:///tmp/…`. */
   host: string;
   /** Recorded requests in order of arrival. */
@@ -51,15 +51,18 @@ const ofConnection = new Set([
 ]);
 
 /** Starts a recorder on a socket that only this user can access. */
-export async function startRecorder(engine: Engine, hold: WriteListener = async () => {}): Promise<Recorder> {
+export async function startWriteRecorder(
+  engine: Engine,
+  hold: WriteListener = async () => {},
+): Promise<WriteRecorder> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-recorder-'));
   const path = join(directory, 'engine.sock');
   const writes: RecordedWrite[] = [];
   const { target } = engine;
   const { createServer } = process.getBuiltinModule('node:http');
   const server = createServer((request, response) => {
-    if (request.method === 'GET' || request.method === 'HEAD') handOn(target, request, response);
-    else keep(request, response, { writes, hold });
+    if (request.method === 'GET' || request.method === 'HEAD') forwardRequest(target, request, response);
+    else recordRequest(request, response, { writes, hold });
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -76,7 +79,7 @@ export async function startRecorder(engine: Engine, hold: WriteListener = async 
   };
 }
 
-function handOn(target: EngineTarget, request: IncomingMessage, response: ServerResponse): void {
+function forwardRequest(target: EngineTarget, request: IncomingMessage, response: ServerResponse): void {
   const { method = 'GET', url = '/' } = request;
   // The engine ignores the body of a GET, so the body is not forwarded.
   request.resume();
@@ -101,7 +104,7 @@ function handOn(target: EngineTarget, request: IncomingMessage, response: Server
 const endToEnd = (headers: IncomingHttpHeaders, kept?: string): IncomingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => name === kept || !ofConnection.has(name)));
 
-function keep(
+function recordRequest(
   request: IncomingMessage,
   response: ServerResponse,
   { writes, hold }: { writes: RecordedWrite[]; hold: WriteListener },
@@ -123,7 +126,7 @@ function keep(
     const write = { method: request.method ?? '', path, name, apiVersion, body };
     writes.push(write);
     void hold(write).then(() => {
-      const [status, answer] = answerTo(write);
+      const [status, answer] = simulatedResponseTo(write);
       response.writeHead(status, { 'Content-Type': 'application/json' });
       response.end(answer && JSON.stringify(answer));
     });
@@ -134,7 +137,7 @@ function keep(
  * Writes that get a successful response without being executed. Otherwise, compose would stop before the request to
  * create the container, which must be recorded.
  */
-const pretended: readonly [method: string, path: RegExp, status: number][] = [
+const simulatedWrites: readonly [method: string, path: RegExp, status: number][] = [
   ['POST', /^\/containers\/[^/]+\/stop$/, 204],
   ['DELETE', /^\/containers\/[^/]+$/, 204],
   ['POST', /^\/networks\/create$/, 201],
@@ -143,10 +146,10 @@ const pretended: readonly [method: string, path: RegExp, status: number][] = [
   ['POST', /^\/volumes\/create$/, 201],
 ];
 
-function answerTo({ method, path, name, body }: RecordedWrite): [status: number, body?: Json] {
-  const status = pretended.find(([verb, form]) => verb === method && form.test(path))?.[2];
+function simulatedResponseTo({ method, path, name, body }: RecordedWrite): [status: number, body?: Json] {
+  const status = simulatedWrites.find(([verb, form]) => verb === method && form.test(path))?.[2];
   if (status === undefined)
-    return [500, { message: `${notExecutedText} ${method} ${path}${name && ` (${name})`}` }];
+    return [500, { message: `${recorderRejectionText} ${method} ${path}${name && ` (${name})`}` }];
   if (status !== 201) return [status];
   // Imitates the engine's response after creating a network or a volume.
   if (/^\/networks\//.test(path)) return [status, { Id: '0'.repeat(64), Warning: '' }];

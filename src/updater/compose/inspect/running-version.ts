@@ -1,11 +1,11 @@
-import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import type { Pin } from '../../../core/compose/pins/pin.ts';
 import type { Product } from '../../../core/names/product.ts';
 import { compareVersions } from '../../../core/release/compare-versions.ts';
-import { isNumbered, type PinTag, parsePinTag, parseVersionLabel } from '../../../core/release/pin-tag.ts';
+import { isNumberedTag, type PinTag, parsePinTag, parseVersionLabel } from '../../../core/release/pin-tag.ts';
 import type { Container } from '../../../engine/objects/container.ts';
 import { versionLabel } from '../../../engine/objects/labels.ts';
-import { hasInheritedVersion, isOfProduct } from '../../plan/release-plan.ts';
+import { hasInheritedVersion, isProductPin } from '../../plan/release-plan.ts';
 
 /**
  * Returns the known versions, such as `1.4.2`, oldest first. A container's version comes from the release tag of its
@@ -15,13 +15,13 @@ export function listRunningVersions(containers: readonly Container[]): string[] 
   const versions = containers.flatMap((container) => {
     const tag = tagOf(container);
     if (tag.kind === 'release') return [tag.version];
-    return hasOtherLabel(container) ? [] : (parseVersionLabel(container.labels[versionLabel]) ?? []);
+    return hasContradictingLabel(container) ? [] : (parseVersionLabel(container.labels[versionLabel]) ?? []);
   });
   return versions.sort(compareVersions);
 }
 
 /** Whether the version label of a container's image contradicts the image's tag. */
-export const hasOtherLabel = (container: Container): boolean =>
+export const hasContradictingLabel = (container: Container): boolean =>
   hasInheritedVersion(tagOf(container), container.labels);
 
 /**
@@ -42,8 +42,8 @@ export function findVersionPrefix(
   containers: readonly Container[],
   product: Product,
 ): 'v' | '' | null {
-  if (isOfProduct(pin, product)) return 'v';
-  const tag = [pin.tag, ...containers.map(tagOf)].find(isNumbered);
+  if (isProductPin(pin, product)) return 'v';
+  const tag = [pin.tag, ...containers.map(tagOf)].find(isNumberedTag);
   if (tag) return tag.prefix;
   const label = containers
     .map(({ labels }) => labels[versionLabel] ?? '')
@@ -52,4 +52,4 @@ export function findVersionPrefix(
 }
 
 const tagOf = ({ imageReference }: Container): PinTag =>
-  parsePinTag(parseReference(imageReference)?.tag ?? 'latest');
+  parsePinTag(parseImageReference(imageReference)?.tag ?? 'latest');

@@ -1,29 +1,29 @@
-import { Interrupted } from '../../../core/cancellation/cancelled.ts';
+import { InterruptedError } from '../../../core/cancellation/cancelled.ts';
 import type { ProjectContainers } from '../../../engine/containers/project-containers.ts';
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { type DrivenRun, type Goal, TryAgain } from '../../run/run-steps.ts';
+import { type DrivenRun, RetryableError, type RunGoal } from '../../run/run-steps.ts';
 import type { Journal } from '../../run/state/journal.ts';
 import { isReplacing } from '../../run/state/run-state.ts';
-import { finishUnchanged } from '../finish/finish-unchanged.ts';
-import { finishUpdated } from '../finish/finish-updated.ts';
-import { ComposeWork, type WorkOptions } from './compose-work.ts';
+import { finishUnchangedRun } from '../finish/finish-unchanged.ts';
+import { finishUpdatedRun } from '../finish/finish-updated.ts';
+import { type ComposeRunOptions, ComposeStepContext } from './compose-step-context.ts';
 import { decideRollback } from './decide-rollback.ts';
 import { executeStep, isRestoreStep } from './executors.ts';
 import {
+  type ComposeRunView,
   type ComposeStep,
-  type ComposeView,
-  nextStep,
-  stepName,
+  planNextStep,
+  stepNameOf,
   toContainersNotRestoredError,
 } from './next-step.ts';
 
 /** Updates a compose project, or rolls it back. */
-export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
-  readonly #work: ComposeWork;
+export class ComposeRun implements DrivenRun<ComposeRunView, ComposeStep> {
+  readonly #work: ComposeStepContext;
 
-  constructor(context: RunContext, journal: Journal, options: WorkOptions = {}) {
-    this.#work = new ComposeWork(context, journal, options);
+  constructor(context: RunContext, journal: Journal, options: ComposeRunOptions = {}) {
+    this.#work = new ComposeStepContext(context, journal, options);
   }
 
   get journal(): Journal {
@@ -34,7 +34,7 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
     return this.#work.isOvertaken;
   }
 
-  async look(goal: Goal): Promise<ComposeView> {
+  async look(goal: RunGoal): Promise<ComposeRunView> {
     const now = this.#needsContainers(goal) ? await this.#containers(goal) : noContainers;
     return { data: this.journal.data, now, known: { ...this.#work.memory, found: this.#work.found } };
   }
@@ -43,7 +43,7 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
    * An update needs the list of containers only once it replaces them. A rollback needs it only once data and files are
    * restored.
    */
-  #needsContainers(goal: Goal): boolean {
+  #needsContainers(goal: RunGoal): boolean {
     const { state, changeover } = this.journal.data;
     if (goal === 'update') return isReplacing(state);
     const { done, without } = this.#work.memory;
@@ -51,29 +51,29 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
   }
 
   /** During a rollback, an engine error becomes `containers-not-restored`. */
-  #containers(goal: Goal): Promise<ProjectContainers> {
+  #containers(goal: RunGoal): Promise<ProjectContainers> {
     return this.#work.containers().catch((error: unknown) => {
       throw goal === 'rollback' ? toContainersNotRestoredError(error, this.journal.data) : error;
     });
   }
 
-  next = nextStep;
+  next = planNextStep;
 
-  signalFor(goal: Goal): AbortSignal {
+  signalFor(goal: RunGoal): AbortSignal {
     return this.#work.contextFor(goal).engine.aborted;
   }
 
-  async execute(step: ComposeStep, view: ComposeView): Promise<void> {
+  async execute(step: ComposeStep, view: ComposeRunView): Promise<void> {
     if (step.kind !== 'announce') this.#work.forgetLook();
     try {
       await executeStep(step, this.#work, view);
     } catch (error) {
-      if (error instanceof TryAgain || error instanceof Interrupted) throw error;
+      if (error instanceof RetryableError || error instanceof InterruptedError) throw error;
       if (!isRestoreStep(step)) throw this.#explained(step, error);
       this.#work.memory.failures.set('service' in step ? step.service : null, error);
       return;
     }
-    this.#work.memory.done.add(stepName(step));
+    this.#work.memory.done.add(stepNameOf(step));
   }
 
   turnBack(error: unknown): Promise<() => unknown> {
@@ -82,8 +82,8 @@ export class ComposeRun implements DrivenRun<ComposeView, ComposeStep> {
 
   end(): Promise<RunOutcome> {
     const { context, found, freed, record } = this.#work;
-    if (found === 'no change') return finishUnchanged(context, this.#work.prepared());
-    return finishUpdated(this.#work.replacement(), freed, record);
+    if (found === 'no change') return finishUnchangedRun(context, this.#work.prepared());
+    return finishUpdatedRun(this.#work.replacement(), freed, record);
   }
 
   close(): void {

@@ -1,4 +1,4 @@
-import { Cancelled, Interrupted } from '../../../core/cancellation/cancelled.ts';
+import { CancelledError, InterruptedError } from '../../../core/cancellation/cancelled.ts';
 import { requireUpdateError, UpdateError } from '../../../core/errors/update-error.ts';
 import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
 import type { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
@@ -6,51 +6,63 @@ import { formatRestorePointTime, type SavedRestorePoint } from '../../data/resto
 import { createFailedOutcome, maskOutcome, type RunOutcome } from '../../run/log/run-outcome.ts';
 import { journalOutcomeFactsOf } from '../../run/state/journal.ts';
 import { hasNewVersionStarted } from '../../run/state/rollout.ts';
-import { isReplacing, openOf } from '../../run/state/run-state.ts';
+import { isReplacing, openStateOf } from '../../run/state/run-state.ts';
 import { findUserEdits } from '../concurrent-changes/find-user-edits.ts';
 import { createDataContext } from '../data-services/stop-data-services.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { beginRollback, createRollbackImpossibleError, openRestorePoint } from '../rollback/restore-data.ts';
-import type { ComposeWork } from './compose-work.ts';
+import {
+  beginRollbackWithData,
+  createRollbackImpossibleError,
+  openRestorePointRecord,
+} from '../rollback/restore-data.ts';
+import type { ComposeStepContext } from './compose-step-context.ts';
 
 /**
  * Chooses how to roll back after an error, and records the rollback in the journal. The returned function is called
  * after the rollback, and returns the error with which the run ends.
  * @throws the final error of a run that cannot be rolled back
  */
-export function decideRollback(work: ComposeWork, error: unknown): Promise<() => unknown> {
-  if (error instanceof Interrupted) throw error;
-  return isReplacing(work.journal.data.state) ? afterReplacing(work, error) : beforeReplacing(work, error);
+export function decideRollback(work: ComposeStepContext, error: unknown): Promise<() => unknown> {
+  if (error instanceof InterruptedError) throw error;
+  return isReplacing(work.journal.data.state)
+    ? chooseRollbackAfterReplacing(work, error)
+    : chooseRollbackBeforeReplacing(work, error);
 }
 
 /** No container has been replaced yet, so no new container should be running. */
-async function beforeReplacing(work: ComposeWork, cause: unknown): Promise<() => unknown> {
+async function chooseRollbackBeforeReplacing(
+  work: ComposeStepContext,
+  cause: unknown,
+): Promise<() => unknown> {
   const { lasting } = work;
   const { engine, log, options, cancellation } = lasting;
   work.close();
-  const error = unlessStarted(cause);
+  const error = toSaveFailedError(cause);
   const isThere = await engine.answers();
-  const failure = isThere && !options.noRollback ? unlessCancelled(error) : null;
-  if (failure instanceof UpdateError && (await isOverSaved(lasting)))
-    return withData(lasting, { error: failure, record: null });
+  const failure = isThere && !options.noRollback ? toUncancelledError(error) : null;
+  if (failure instanceof UpdateError && (await isNewVersionOnSavedData(lasting)))
+    return beginDataRollback(lasting, { error: failure, record: null });
   // A signal has cancelled the run, and the engine no longer responds because it is shutting down. It will start this
   // container again, so the run counts as interrupted.
-  if (error instanceof Cancelled && !isThere) throw new Interrupted();
+  if (error instanceof CancelledError && !isThere) throw new InterruptedError();
   // If the engine does not respond, no outcome is recorded, so that the restarted container begins the update again.
   if (isThere) {
     const facts = { ...work.facts(), product: options.product };
-    await markRollback(lasting, createFailedOutcome(error, facts, log, cancellation.signalNumber));
+    await recordRollbackStart(lasting, createFailedOutcome(error, facts, log, cancellation.signalNumber));
   }
   const message = 'another version was started while the data was being saved';
   return () => (work.isOvertaken ? new UpdateError('containers-changed', message, { cause: error }) : error);
 }
 
 /** Containers may have been replaced. If one of the new version has started, a rollback requires the restore point. */
-async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => unknown> {
+async function chooseRollbackAfterReplacing(
+  work: ComposeStepContext,
+  error: unknown,
+): Promise<() => unknown> {
   const { lasting, journal, record } = work;
   const { engine, log, options } = lasting;
   const now = await listProjectContainers(engine, journal.data.project.name).catch((cause) => {
-    if (cause instanceof Interrupted) throw cause;
+    if (cause instanceof InterruptedError) throw cause;
     throw new UpdateError('engine-lost', (error as Error).message, { cause });
   });
   const isBroken = error instanceof UpdateError && error.outcome === 'broken';
@@ -59,7 +71,7 @@ async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => 
     await journal.note({ started: true, ...(leftAlone && { leftAlone }) });
     const failed = requireUpdateError(error);
     if (journal.data.point?.state === 'saved' && !options.noRollback)
-      return withData(lasting, { error: failed, record });
+      return beginDataRollback(lasting, { error: failed, record });
     throw isBroken ? error : failed.withCode('broken');
   }
   record?.cancel();
@@ -71,7 +83,7 @@ async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => 
   );
   for (const line of ending.lines) log.error(line);
   log.warn('no container of the new version was started; restoring the old version');
-  await markRollback(lasting, ending);
+  await recordRollbackStart(lasting, ending);
   return () =>
     failure instanceof UpdateError
       ? new UpdateError(failure.code, failure.message, {
@@ -83,7 +95,7 @@ async function afterReplacing(work: ComposeWork, error: unknown): Promise<() => 
 }
 
 /** Begins a rollback of version, files and data: the update failed after at least one new container had started. */
-async function withData(
+async function beginDataRollback(
   context: JournaledContext,
   { error, record }: { error: UpdateError; record: RestorePointRecord | null },
 ): Promise<() => unknown> {
@@ -92,7 +104,7 @@ async function withData(
   const { from } = journal.data;
   const facts = { ...journalOutcomeFactsOf(journal.data), product: options.product };
   for (const line of createFailedOutcome(error, facts, log).lines) log.error(line);
-  const found = await openRestorePoint(journal).catch((cause) => {
+  const found = await openRestorePointRecord(journal).catch((cause) => {
     throw cause instanceof UpdateError ? createRollbackImpossibleError(cause) : cause;
   });
   if (found === null) throw createRollbackImpossibleError(new Error("the restore point's record is missing"));
@@ -102,7 +114,7 @@ async function withData(
   );
   const rolledBack = createRestorePointRollbackError(point, error.message, { isLogged: true, cause: error });
   const target = { record: found, back: journal.data };
-  await beginRollback(context, target, createFailedOutcome(rolledBack, facts, log));
+  await beginRollbackWithData(context, target, createFailedOutcome(rolledBack, facts, log));
   // Waits for the hashes that are already being computed, so that they are not computed again.
   await record?.hashed(await createDataContext(context)).catch(() => {});
   return () => rolledBack;
@@ -123,7 +135,7 @@ export const createRestorePointRollbackError = (
  * A data service failed to start after its data was saved. The rollback will start it again, so the error is
  * `save-failed` for now.
  */
-const unlessStarted = (error: unknown): unknown =>
+const toSaveFailedError = (error: unknown): unknown =>
   error instanceof UpdateError && error.code === 'containers-not-restored'
     ? error.withCode('save-failed')
     : error;
@@ -131,8 +143,8 @@ const unlessStarted = (error: unknown): unknown =>
 /**
  * Converts a cancellation to a failure, which is rolled back if another version was started after the data was saved.
  */
-const unlessCancelled = (error: unknown): unknown =>
-  error instanceof Cancelled
+const toUncancelledError = (error: unknown): unknown =>
+  error instanceof CancelledError
     ? new UpdateError('containers-changed', 'the update was cancelled after another version was started')
     : error;
 
@@ -140,7 +152,7 @@ const unlessCancelled = (error: unknown): unknown =>
  * Checks whether the new version was started after the data was saved, for example by a concurrent `docker compose up`
  * that used the new files.
  */
-async function isOverSaved({ engine, journal: { data } }: JournaledContext): Promise<boolean> {
+async function isNewVersionOnSavedData({ engine, journal: { data } }: JournaledContext): Promise<boolean> {
   if (data.changeover === null || data.point?.state !== 'saved') return false;
   const { containers } = await listProjectContainers(engine, data.project.name);
   return hasNewVersionStarted(data.changeover, containers);
@@ -150,11 +162,11 @@ async function isOverSaved({ engine, journal: { data } }: JournaledContext): Pro
  * Records in the journal that a rollback has begun.
  * @param ending outcome to report after the rollback; null if the update then starts over
  */
-export async function markRollback(
+export async function recordRollbackStart(
   { journal, log }: JournaledContext,
   ending: RunOutcome | null,
 ): Promise<void> {
-  const open = openOf(journal.data.state);
+  const open = openStateOf(journal.data.state);
   if (open === null || open.at === 'rolling-back' || open.at === 'restoring') return;
   const kept = ending && maskOutcome(log, ending);
   const failure = await journal.note({ state: { at: 'rolling-back', from: open.at, ending: kept } });

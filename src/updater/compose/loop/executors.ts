@@ -1,29 +1,29 @@
 import { UpdateError } from '../../../core/errors/update-error.ts';
+import { deferRejection } from '../../run/defer-rejection.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
-import { TryAgain } from '../../run/run-steps.ts';
-import { startEarly } from '../../run/start-early.ts';
-import { isAlreadyReached } from '../../run/state/rollout.ts';
+import { RetryableError } from '../../run/run-steps.ts';
+import { isTargetReached } from '../../run/state/rollout.ts';
 import { requireSameContainers } from '../concurrent-changes/require-same-containers.ts';
 import { createDataContext, writeRestorePointState } from '../data-services/stop-data-services.ts';
-import { isUnchanged } from '../finish/finish-unchanged.ts';
+import { hasNothingToUpdate } from '../finish/finish-unchanged.ts';
 import { findUnusedImages } from '../finish/finish-updated.ts';
-import { StartTimes } from '../health/health-watch.ts';
+import { ContainerStartTimes } from '../health/health-evaluator.ts';
 import { formatRunningVersion } from '../inspect/describe-installation.ts';
 import { replacedServicesOf } from '../inspect/installation.ts';
 import { planRollout } from '../plan/plan-rollout.ts';
 import { reachedVersionNameOf } from '../plan/version-sentences.ts';
-import { pullAndPrepare } from '../pull/pull-and-prepare.ts';
+import { runPullPhase } from '../pull/run-pull-phase.ts';
 import { replaceService } from '../replace/replace-service.ts';
-import { runOnceService } from '../replace/run-once.ts';
+import { runServiceToCompletion } from '../replace/run-service-to-completion.ts';
 import {
   containerNamesOf,
-  removeLeftovers,
+  removeLeftoverContainers,
   renameContainers,
-  stopAllContainers,
-  stopAndRemove,
+  stopAndRemoveContainers,
+  stopContainers,
 } from '../replace/stop-containers.ts';
-import { finishRestorePoint } from '../rollback/finish-restore-point.ts';
 import { findStoppingContainers, type RestoreStep } from '../rollback/list-restore-steps.ts';
+import { removeUnusedRestorePoint } from '../rollback/remove-unused-restore-point.ts';
 import { restoreExecutors } from '../rollback/restore-containers.ts';
 import {
   restartDataServices,
@@ -32,31 +32,31 @@ import {
   throwJournalNotWritten,
 } from '../rollback/restore-data.ts';
 import { restoreFilesAndTags } from '../rollback/restore-files-and-tags.ts';
-import { saveWhileRunning, saveWhileStopped } from '../save/save-data.ts';
-import { awaitServices } from '../verify/await-services.ts';
+import { saveDataWhileRunning, saveDataWhileStopped } from '../save/save-data.ts';
+import { awaitUpdatedServices } from '../verify/await-services.ts';
 import { verifyReplacement } from '../verify/verify-replacement.ts';
-import type { ComposeWork } from './compose-work.ts';
+import type { ComposeStepContext } from './compose-step-context.ts';
 import { logReplacement } from './log-replacement.ts';
-import type { ComposeStep, ComposeView, StepKind, StepOf } from './next-step.ts';
+import type { ComposeRunView, ComposeStep, ComposeStepKind, StepOfKind } from './next-step.ts';
 import { writeUpdate } from './write-update.ts';
 
-type RunStepKind = Exclude<StepKind, RestoreStep['kind']>;
+type RunStepKind = Exclude<ComposeStepKind, RestoreStep['kind']>;
 type Executors = {
-  [K in RunStepKind]: (step: StepOf<K>, work: ComposeWork, view: ComposeView) => Promise<void>;
+  [K in RunStepKind]: (step: StepOfKind<K>, work: ComposeStepContext, view: ComposeRunView) => Promise<void>;
 };
 
 /** The rollback fails once the new version has been started this often during a restore. */
-const rounds = 3;
+const maxNewVersionStarts = 3;
 
 const executors: Executors = {
   pull: async (_, { context, journal, preparation }) => {
-    const pulling = pullAndPrepare(context, preparation.plan, { ...preparation, journal });
+    const pulling = runPullPhase(context, preparation.plan, { ...preparation, journal });
     preparation.prepared = await pulling.catch(async (error) => {
       await preparation.earlyPull.end();
       throw error;
     });
     // If nothing changes, no container is stopped, so the run does not wait for the check of the host.
-    if (isUnchanged(preparation.prepared)) return;
+    if (hasNothingToUpdate(preparation.prepared)) return;
     await preparation.checked;
     context.notifier.start(
       formatRunningVersion(preparation.plan.installation),
@@ -64,7 +64,7 @@ const executors: Executors = {
     );
   },
   'copy-warm': async (_, { context, preparation: { plan } }) => {
-    if (plan.point !== null) await saveWhileRunning(context, plan.point);
+    if (plan.point !== null) await saveDataWhileRunning(context, plan.point);
   },
   'record-containers': async (_, work) => {
     const { context, preparation } = work;
@@ -78,7 +78,7 @@ const executors: Executors = {
     const { context, preparation } = work;
     const { point, installation } = preparation.plan;
     const changeover = work.planned();
-    preparation.saved = point && (await saveWhileStopped(context, { point, changeover, installation }));
+    preparation.saved = point && (await saveDataWhileStopped(context, { point, changeover, installation }));
   },
   write: async (_, work) => {
     const { context, journal, preparation } = work;
@@ -89,7 +89,7 @@ const executors: Executors = {
     // If another version was started while the data was being saved, the restore point was discarded and is not in the
     // journal.
     work.record = journal.data.point ? (saved?.record ?? null) : null;
-    if (look && earlier?.started && isAlreadyReached(changeover, look.found.containers))
+    if (look && earlier?.started && isTargetReached(changeover, look.found.containers))
       await journal.note({ started: true });
     context.cancellation.tooLate();
     if (look) await work.saw(look, null);
@@ -98,12 +98,12 @@ const executors: Executors = {
     work.beginReplacing();
     logReplacement(work.replacement());
   },
-  'remove-leftovers': ({ containers }, { lasting }) => removeLeftovers(lasting, containers),
+  'remove-leftovers': ({ containers }, { lasting }) => removeLeftoverContainers(lasting, containers),
   'give-name': ({ containers }, { lasting }) => renameContainers(lasting, containers),
-  stop: ({ containers }, { lasting }) => stopAllContainers(lasting, containers),
-  'stop-again': ({ containers }, { lasting }) => stopAllContainers(lasting, containers),
+  stop: ({ containers }, { lasting }) => stopContainers(lasting, containers),
+  'stop-again': ({ containers }, { lasting }) => stopContainers(lasting, containers),
   'remove-old': async ({ service, containers }, { lasting }) => {
-    await stopAndRemove(lasting, containers);
+    await stopAndRemoveContainers(lasting, containers);
     lasting.log.info(
       `removed ${containerNamesOf(containers)}, because the release no longer has the service ${service}`,
     );
@@ -114,11 +114,11 @@ const executors: Executors = {
     // Waits for the service, not for a container id, because a concurrent compose command may replace the container.
     const moved = replacement.changeover.moved.filter((each) => each.name === name);
     const changeover = { ...replacement.changeover, moved };
-    await awaitServices({ ...replacement, changeover, starts: new StartTimes() }, name);
+    await awaitUpdatedServices({ ...replacement, changeover, starts: new ContainerStartTimes() }, name);
   },
   up: (step, work, view) => upOnce(step, work, view),
   'run-once': (step, work, view) =>
-    runOnceService(step, work.replacement(), () =>
+    runServiceToCompletion(step, work.replacement(), () =>
       upOnce({ ...step, kind: 'up', start: true, force: false }, work, view),
     ),
   verify: async (_, work, { now }) => {
@@ -126,7 +126,7 @@ const executors: Executors = {
     // Computes the restore point's hashes only now, because computing them earlier would have extended the downtime.
     record?.hash(await createDataContext(lasting));
     // Finds unused old images now, because the engine has little to do while the new version starts.
-    work.freed = startEarly(findUnusedImages(lasting.engine, work.changeover()));
+    work.freed = deferRejection(findUnusedImages(lasting.engine, work.changeover()));
     await verifyReplacement(work.replacement(), now);
   },
 
@@ -139,7 +139,7 @@ const executors: Executors = {
     await writeRestorePointState(journal, { state: 'saved' }).catch(throwJournalNotWritten);
     work.restoreAgain([]);
     work.overtakings += 1;
-    if (work.overtakings < rounds) {
+    if (work.overtakings < maxNewVersionStarts) {
       lasting.log.warn(
         'the new version was started while the old version was being restored; restoring again',
       );
@@ -157,12 +157,12 @@ const executors: Executors = {
   'end-stops': async (_, work, { now }) => {
     work.beginRestoring(now);
     const ending = findStoppingContainers(work.changeover(), now, work.stopsUnderWay());
-    await stopAllContainers(work.lasting, ending, { words: ' (stop already requested)' });
+    await stopContainers(work.lasting, ending, { words: ' (stop already requested)' });
   },
   'restore-removed': async ({ names, failure }, work) => {
     work.restoreAgain(['restore-files', 'start-data-services', 'end-stops']);
     const sentence = `another process removed ${joinWithAnd(names)} during the rollback; trying again`;
-    throw new TryAgain('removed', failure, { sentence });
+    throw new RetryableError('removed', failure, { sentence });
   },
   'leave-new-version': async (_, work) => {
     const { from } = work.journal.data;
@@ -170,10 +170,14 @@ const executors: Executors = {
       `another version was started in the meantime, so ${from} will not be started again`,
     );
   },
-  'end-restore-point': (_, { lasting, isOvertaken }) => finishRestorePoint(lasting, isOvertaken),
+  'end-restore-point': (_, { lasting, isOvertaken }) => removeUnusedRestorePoint(lasting, isOvertaken),
 };
 
-async function upOnce(step: StepOf<'up'>, work: ComposeWork, { now }: ComposeView): Promise<void> {
+async function upOnce(
+  step: StepOfKind<'up'>,
+  work: ComposeStepContext,
+  { now }: ComposeRunView,
+): Promise<void> {
   const look = () => work.lookAfterUp(now);
   await replaceService(step, work.replacement(), {
     before: now.containers,
@@ -182,20 +186,27 @@ async function upOnce(step: StepOf<'up'>, work: ComposeWork, { now }: ComposeVie
   });
 }
 
-export const stepKinds = [...Object.keys(executors), ...Object.keys(restoreExecutors)] as readonly StepKind[];
+export const composeStepKinds = [
+  ...Object.keys(executors),
+  ...Object.keys(restoreExecutors),
+] as readonly ComposeStepKind[];
 
 /** If such a step fails for one service, the other services are still restored. */
 export const isRestoreStep = (step: ComposeStep): step is RestoreStep => step.kind in restoreExecutors;
 
-export function executeStep(step: ComposeStep, work: ComposeWork, view: ComposeView): Promise<unknown> {
+export function executeStep(
+  step: ComposeStep,
+  work: ComposeStepContext,
+  view: ComposeRunView,
+): Promise<unknown> {
   if (isRestoreStep(step)) {
     const execute = restoreExecutors[step.kind] as (step: RestoreStep, work: unknown) => Promise<unknown>;
     return execute(step, work.restoreWork());
   }
   const execute = executors[step.kind] as (
     step: ComposeStep,
-    work: ComposeWork,
-    view: ComposeView,
+    work: ComposeStepContext,
+    view: ComposeRunView,
   ) => Promise<void>;
   return execute(step, work, view);
 }

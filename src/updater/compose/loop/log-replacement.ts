@@ -1,11 +1,11 @@
 import { joinWithAnd } from '../../run/log/format-values.ts';
-import type { Replacement } from '../replace/replacement.ts';
+import type { ReplacementContext } from '../replace/replacement.ts';
 
 /**
  * Logs which services are about to be replaced. A run that was killed while verifying only enters the `verify` phase
  * again.
  */
-export function logReplacement({ log, journal, changeover: { moved } }: Replacement): void {
+export function logReplacement({ log, journal, changeover: { moved } }: ReplacementContext): void {
   if (journal.data.state.at === 'verifying') {
     log.enter('verify');
     return;

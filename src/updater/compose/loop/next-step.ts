@@ -1,6 +1,6 @@
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { ProjectContainers } from '../../../engine/containers/project-containers.ts';
-import type { Goal, NextStep } from '../../run/run-steps.ts';
+import type { NextStep, RunGoal } from '../../run/run-steps.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 import { hasNewVersionStarted } from '../../run/state/rollout.ts';
 import { isBeforeReplacing } from '../../run/state/run-state.ts';
@@ -9,7 +9,7 @@ import {
   listRemovedContainers,
   listRestoreSteps,
   type RestoreStep,
-  restoreOldIds,
+  replaceWithOldIds,
 } from '../rollback/list-restore-steps.ts';
 
 type UpdateStep =
@@ -47,14 +47,14 @@ type RollbackStep =
   | { kind: 'end-restore-point' };
 
 export type ComposeStep = UpdateStep | RollbackStep;
-export type StepKind = ComposeStep['kind'];
-export type StepOf<K extends StepKind> = Extract<ComposeStep, { kind: K }>;
+export type ComposeStepKind = ComposeStep['kind'];
+export type StepOfKind<K extends ComposeStepKind> = Extract<ComposeStep, { kind: K }>;
 
 /** Facts known only to this process: they are neither in the journal nor reported by the engine. */
-export interface Knowledge {
-  /** Names of completed steps, as returned by `stepName`. */
+export interface ProcessFacts {
+  /** Names of completed steps, as returned by `stepNameOf`. */
   done: ReadonlySet<string>;
-  without: ReadonlySet<StepKind>;
+  without: ReadonlySet<ComposeStepKind>;
   /** Changes that the prepared update will make; `nothing` until the update is prepared. */
   found: 'nothing' | 'no change' | 'changes' | 'changes, with data to save';
   /** Ids of the containers that existed when the rollback began to restore containers. */
@@ -67,14 +67,14 @@ export interface Knowledge {
   failures: ReadonlyMap<string | null, unknown>;
 }
 
-export interface ComposeView {
+export interface ComposeRunView {
   data: JournalData;
   now: ProjectContainers;
-  known: Knowledge;
+  known: ProcessFacts;
 }
 
 /** Identifies a step, so that a completed step is not executed again. */
-export const stepName = (step: ComposeStep): string =>
+export const stepNameOf = (step: ComposeStep): string =>
   [
     step.kind,
     ...('record' in step ? [step.record.id] : 'service' in step ? [step.service] : []),
@@ -85,17 +85,17 @@ export const stepName = (step: ComposeStep): string =>
   ].join(' ');
 
 /** Returns the next step toward the goal, according to the table in docs/design.md ("The loop"). */
-export const nextStep = (view: ComposeView, goal: Goal): NextStep<ComposeStep> =>
-  goal === 'update' ? nextForward(view) : nextBack(view);
+export const planNextStep = (view: ComposeRunView, goal: RunGoal): NextStep<ComposeStep> =>
+  goal === 'update' ? planUpdateStep(view) : planRollbackStep(view);
 
 const done = { kind: 'done' } as const;
 
 const isDoneOf =
-  (known: Knowledge) =>
+  (known: ProcessFacts) =>
   (step: ComposeStep): boolean =>
-    known.done.has(stepName(step)) || known.without.has(step.kind);
+    known.done.has(stepNameOf(step)) || known.without.has(step.kind);
 
-function nextForward({ data, now, known }: ComposeView): NextStep<ComposeStep> {
+function planUpdateStep({ data, now, known }: ComposeRunView): NextStep<ComposeStep> {
   const { state, changeover } = data;
   const isDone = isDoneOf(known);
   const first = (...steps: ComposeStep[]) => steps.find((step) => !isDone(step)) ?? done;
@@ -127,7 +127,7 @@ function nextForward({ data, now, known }: ComposeView): NextStep<ComposeStep> {
   }
 }
 
-function nextBack(view: ComposeView): NextStep<ComposeStep> {
+function planRollbackStep(view: ComposeRunView): NextStep<ComposeStep> {
   const { data, now, known } = view;
   const { state, changeover, point, started } = data;
   const isDone = isDoneOf(known);
@@ -150,13 +150,13 @@ function nextBack(view: ComposeView): NextStep<ComposeStep> {
 }
 
 /** Returns the next step that restores old containers; null if all are restored. */
-function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep> | null {
+function nextContainer({ data, now, known }: ComposeRunView): NextStep<ComposeStep> | null {
   const { changeover, blueprints } = data;
   if (changeover === null) return null;
   const { successors, rebuilt, failures, before } = known;
   const endStops = { kind: 'end-stops' } as const;
-  if (!known.done.has(stepName(endStops))) return endStops;
-  const containers = restoreOldIds(now, successors);
+  if (!known.done.has(stepNameOf(endStops))) return endStops;
+  const containers = replaceWithOldIds(now, successors);
   const started = new Set(
     changeover.containers.map(({ id }) => id).filter((id) => known.done.has(`start ${id}`)),
   );
@@ -164,7 +164,7 @@ function nextContainer({ data, now, known }: ComposeView): NextStep<ComposeStep>
     const service = 'service' in step ? step.service : null;
     // If one service cannot be restored, the others still are. Steps that concern several services are then skipped.
     if (service === null && failures.size > 0) break;
-    if (!failures.has(null) && !failures.has(service) && !known.done.has(stepName(step))) return step;
+    if (!failures.has(null) && !failures.has(service) && !known.done.has(stepNameOf(step))) return step;
   }
   if (failures.size === 0) return null;
   const [first] = failures.values();

@@ -2,11 +2,11 @@ import { basename, join } from 'node:path';
 import { listEnvFiles, listProjectFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import { diskFileSystem } from '../../../core/files/file-system.ts';
 import { checkReplaceableFiles } from '../../../core/files/transaction/check-replaceable-files.ts';
-import { readHash } from '../../../core/files/transaction/file-record.ts';
+import { readFileHash } from '../../../core/files/transaction/file-record.ts';
 import { replaceFiles } from '../../../core/files/transaction/replace-files.ts';
 import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
 import type { SavedRestorePoint } from '../../data/restore-point.ts';
-import type { Changeover } from '../../run/state/rollout.ts';
+import type { Rollout } from '../../run/state/rollout.ts';
 import { pruneBackups } from '../../run/state/run-names.ts';
 import { backupDirectoryOf } from '../../run/state/state-directory.ts';
 import type { PreparedPlan } from '../plan/prepared-plan.ts';
@@ -22,7 +22,7 @@ import type { SavedData } from '../save/save-data.ts';
 export async function writeUpdate(
   context: JournaledContext,
   plan: PreparedPlan,
-  { changeover, saved }: { changeover: Changeover; saved: SavedData | null },
+  { changeover, saved }: { changeover: Rollout; saved: SavedData | null },
 ): Promise<void> {
   const { journal } = context;
   const { installation, images } = plan;
@@ -33,7 +33,7 @@ export async function writeUpdate(
   if (journal.data.point && saved) {
     await saved.record.update({
       back: { ...journal.data, changeover },
-      fileHashes: await composeHashes(installation.files),
+      fileHashes: await hashComposeFiles(installation.files),
     });
   }
   await prepareRollback(context, changeover, installation);
@@ -43,10 +43,12 @@ export async function writeUpdate(
  * Hashes only the compose files: a rollback is refused if a compose file was edited after the update, but not if an env
  * file was.
  */
-function composeHashes(files: ProjectFiles): Promise<SavedRestorePoint['fileHashes']> {
+function hashComposeFiles(files: ProjectFiles): Promise<SavedRestorePoint['fileHashes']> {
   const envFiles = listEnvFiles(files);
   const own = listProjectFiles(files).filter(({ path }) => !envFiles.some((each) => each.path === path));
-  return Promise.all(own.map(async ({ path }) => ({ path, sha256: await readHash(diskFileSystem, path) })));
+  return Promise.all(
+    own.map(async ({ path }) => ({ path, sha256: await readFileHash(diskFileSystem, path) })),
+  );
 }
 
 /** Writes all files or none. The journal lists all files before the first file is changed. */

@@ -4,7 +4,7 @@ import type { TextFile } from '../../../core/files/text-file.ts';
 import { type Container, isUp, type StorageMount, serviceOf } from '../../../engine/objects/container.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
-import { listCandidateFiles } from './files/candidate-files.ts';
+import { listFilesToWrite } from './files/list-files-to-write.ts';
 import type { Plan } from './prepared-plan.ts';
 
 /**
@@ -15,8 +15,8 @@ export function affectedContainerWarningsOf(plan: Plan): string[] {
   const { installation } = plan;
   const { files, outside } = installation;
   const updated = replacedServicesOf(installation).flatMap(({ containers }) => containers);
-  const written = listCandidateFiles(plan);
-  const ofContainers = notUpdated(installation).flatMap((each) => {
+  const written = listFilesToWrite(plan);
+  const ofContainers = listContainersNotUpdated(installation).flatMap((each) => {
     const { name, networkMode, pidMode, ipcMode, storage } = each;
     const joins = (mode: string) => updated.find(({ id }) => mode === `container:${id}`);
     const provider = joins(pidMode) ?? joins(networkMode) ?? joins(ipcMode);
@@ -38,14 +38,14 @@ export function affectedContainerWarningsOf(plan: Plan): string[] {
       ),
     ];
   });
-  return [...ofContainers, ...filesOfNextUp(plan)];
+  return [...ofContainers, ...findOtherFilesWarnings(plan)];
 }
 
 /**
  * Warns if the next `docker compose up` will not use the same files as the update, for example because of a new
  * override file.
  */
-function filesOfNextUp({ installation, updates }: Plan): string[] {
+function findOtherFilesWarnings({ installation, updates }: Plan): string[] {
   const { files, nextFiles } = installation;
   if (nextFiles.length === 0) return [];
   const names = (list: readonly TextFile[]) =>
@@ -69,7 +69,7 @@ function filesOfNextUp({ installation, updates }: Plan): string[] {
  */
 export function findCachedAddresses(installation: Installation) {
   const isWeb = (port: string) => /^(?:80|443|8080|8443)\//.test(port);
-  const published = notUpdated(installation).filter((each) => each.published.some(isWeb));
+  const published = listContainersNotUpdated(installation).filter((each) => each.published.some(isWeb));
   return replacedServicesOf(installation).flatMap(({ containers }) =>
     containers.flatMap(({ name, ips, networks }) => {
       const shares = (network: string) => network !== 'bridge' && networks.includes(network);
@@ -80,7 +80,7 @@ export function findCachedAddresses(installation: Installation) {
 }
 
 /** Returns all running containers on the engine that are not updated. */
-function notUpdated(installation: Installation): Container[] {
+function listContainersNotUpdated(installation: Installation): Container[] {
   const updated = replacedServicesOf(installation).map(({ name }) => name);
   const own = installation.containers.filter((each) => isUp(each) && !updated.includes(serviceOf(each)));
   return [...own, ...installation.outside];

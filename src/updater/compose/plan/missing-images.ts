@@ -1,4 +1,4 @@
-import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import { type Container, serviceOf } from '../../../engine/objects/container.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
@@ -7,13 +7,13 @@ import { type Installation, replacedServicesOf } from '../inspect/installation.t
  * Warns about images of running containers that are no longer on this machine, because containers cannot be recreated
  * from them. In the containerd store, rebuilding a tag makes its previous image unavailable.
  */
-export function findMissingImages(installation: Installation): string[] {
+export function findMissingImageWarnings(installation: Installation): string[] {
   const { imagesInUse, product } = installation;
   const containers = replacedServicesOf(installation).flatMap((service) => service.containers);
   const gone = containers.filter(({ imageId }) => !imagesInUse.has(imageId));
   return [...Map.groupBy(gone, ({ imageId }) => imageId)].map(([id, those]) => {
     const names = [...new Set(those.map(serviceOf))];
-    return `the image used by ${joinWithAnd(names)} (${id.slice(0, 19)}) is no longer on this machine, so drift detection is limited and a failed update cannot be rolled back. To allow a rollback, first run ${remedies(those, product.name)}`;
+    return `the image used by ${joinWithAnd(names)} (${id.slice(0, 19)}) is no longer on this machine, so drift detection is limited and a failed update cannot be rolled back. To allow a rollback, first run ${formatRemedies(those, product.name)}`;
   });
 }
 
@@ -21,10 +21,12 @@ export function findMissingImages(installation: Installation): string[] {
  * Returns commands that make a rollback possible if they are run before the update. In the containerd store, the ID of
  * an image is its digest in the registry, so the image can be pulled again by its ID.
  */
-function remedies([first]: readonly Container[], product: string): string {
+function formatRemedies([first]: readonly Container[], product: string): string {
   const { imageId = '', imageReference = '', imageManifest = null, name = '' } = first ?? {};
   // After a rollback, a container may have an image ID instead of an image reference.
-  const repository = /^sha256:/.test(imageReference) ? undefined : parseReference(imageReference)?.repository;
+  const repository = /^sha256:/.test(imageReference)
+    ? undefined
+    : parseImageReference(imageReference)?.repository;
   const kept = `${repository ?? product}:kept`;
   const keep = `docker commit ${name} ${kept}. If the update fails, set the image ${kept} in the compose file`;
   return repository === undefined || imageManifest === null

@@ -1,17 +1,17 @@
 import { formatUpCommand } from '../../../core/command-line/compose-command.ts';
-import { isSamePublisher, parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { isSamePublisher, parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { ComposeModel, ModelService } from '../../../engine/cli/compose.ts';
 import { serviceOf } from '../../../engine/objects/container.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
-import type { MovedService } from '../../run/state/rollout.ts';
-import { completedDependencies, type Installation, updatedServicesOf } from '../inspect/installation.ts';
+import type { UpdatedService } from '../../run/state/rollout.ts';
+import { completionDependenciesOf, type Installation, updatedServicesOf } from '../inspect/installation.ts';
 
 /**
  * Finds services that have no container, but that updated services depend on, directly or indirectly. Services with 0
  * replicas and provider services are ignored, because they never have containers.
  */
-export function findMissingServices(installation: Installation, { services }: ComposeModel): string[] {
+export function findMissingDependencies(installation: Installation, { services }: ComposeModel): string[] {
   const known = [...installation.exclude, ...installation.containers.map(serviceOf)];
   const hasContainers = ({ deploy, scale, provider }: ModelService): boolean =>
     (deploy?.replicas ?? scale ?? 1) > 0 && provider === undefined;
@@ -29,15 +29,15 @@ export function findMissingServices(installation: Installation, { services }: Co
  * Describes how a new service of the release is started. `isSeparate` is true if its image is from a different
  * publisher and it mounts nothing that another service already mounts.
  */
-export function describeAdded(
+export function describeNewService(
   name: string,
   { installation, model }: { installation: Installation; model: ComposeModel },
-): NonNullable<MovedService['added']> {
+): NonNullable<UpdatedService['added']> {
   const { scale, deploy, volumes, image } = model.services[name] ?? {};
   const before = Object.values(installation.model.services).flatMap((each) => each.volumes ?? []);
   const isShared = volumes?.some(({ source }) => before.some((mount) => source && mount.source === source));
   const [own, app] = [image, model.services[installation.app.name]?.image].map((each) =>
-    parseReference(each ?? ''),
+    parseImageReference(each ?? ''),
   );
   return {
     replicas: deploy?.replicas ?? scale ?? 1,
@@ -58,8 +58,8 @@ export function requireExistingDependencies(installation: Installation): void {
     Object.keys(model.services[name]?.depends_on ?? {}),
   );
   const isStarted = containers.some((each) => needed.includes(serviceOf(each)));
-  const ending = Object.values(model.services).flatMap(completedDependencies);
-  const names = findMissingServices(installation, model).filter((name) => !ending.includes(name));
+  const ending = Object.values(model.services).flatMap(completionDependenciesOf);
+  const names = findMissingDependencies(installation, model).filter((name) => !ending.includes(name));
   if (kind === 'generated' || names.length === 0 || !isStarted) return;
   const message = `the updated services depend on ${joinWithAnd(names)}, but ${joinWithAnd(names)} ${names.length > 1 ? 'have' : 'has'} no container`;
   const advice = `Run ${formatUpCommand(project, names)} first. Then run {command} again.`;

@@ -2,18 +2,18 @@ import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { ComposeModel, ModelService } from '../../../engine/cli/compose.ts';
 import type { Image } from '../../../engine/objects/container.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
-import type { Changeover, ContainerRecord, MovedService } from '../../run/state/rollout.ts';
+import type { ContainerRecord, Rollout, UpdatedService } from '../../run/state/rollout.ts';
 import {
-  completedDependencies,
+  completionDependenciesOf,
   type Installation,
+  type InstalledService,
   replacedServicesOf,
-  type ServiceFacts,
   updatedServicesOf,
 } from '../inspect/installation.ts';
 import { affectedContainerWarningsOf, findCachedAddresses } from './affected-containers.ts';
-import { describeAdded } from './new-services.ts';
+import { describeNewService } from './new-services.ts';
 import type { PreparedPlan } from './prepared-plan.ts';
-import { releaseCommand } from './release/release-label.ts';
+import { findReleaseCommand } from './release/release-label.ts';
 import {
   describeRunningServices,
   findVersionWarnings,
@@ -25,13 +25,13 @@ import {
  * Plans which containers to replace, and prepares the log messages about them. Changes nothing.
  * @param containers all containers of the project, recorded right before the first file is changed
  */
-export function planRollout(plan: PreparedPlan, containers: readonly ContainerRecord[]): Changeover {
+export function planRollout(plan: PreparedPlan, containers: readonly ContainerRecord[]): Rollout {
   const { installation, migrations, added, dumpFirst, references, model, images } = plan;
   const { app, followers } = installation;
-  refuseRunning(migrations, containers);
+  requireNoRunningMigration(migrations, containers);
   const following = followers.map(nameOf);
   const isGone = (name: string) => installation.kind === 'generated' && !(name in model.services);
-  const moved = (name: string): MovedService => {
+  const moved = (name: string): UpdatedService => {
     const reference = references.get(name) ?? '';
     const image = images.get(reference);
     const { depends_on, pre_start } = model.services[name] ?? {};
@@ -43,16 +43,16 @@ export function planRollout(plan: PreparedPlan, containers: readonly ContainerRe
       awaits: [app.name, ...added].filter((each) => depends_on?.[each]?.condition === 'service_healthy'),
       ...(pre_start && pre_start.length > 0 && { hasStartHook: true }),
       ...(migrations.includes(name) && { runsOnce: true }),
-      ...(added.includes(name) && { added: describeAdded(name, plan) }),
+      ...(added.includes(name) && { added: describeNewService(name, plan) }),
       ...(isGone(name) && { isRemoved: true }),
     };
   };
   const running = new Set(containers.flatMap(({ service, runs }) => (runs ? [service] : [])));
   const stoppedWorkers = installation.workers.map(nameOf).filter((name) => !running.has(name));
-  const toRunManually = manualMigrations(plan, running);
-  const ready = releaseCommand(plan, images.get(plan.app.to), 'ready');
+  const toRunManually = findManualMigrations(plan, running);
+  const ready = findReleaseCommand(plan, images.get(plan.app.to), 'ready');
   return {
-    moved: [...inOrder(updatedServicesOf(installation).map(nameOf), plan), ...following].map(moved),
+    moved: [...sortServices(updatedServicesOf(installation).map(nameOf), plan), ...following].map(moved),
     // Migrations are recorded as stopped, so that a rollback does not start them: they would run on the data of a
     // different version.
     containers: containers.map((each) =>
@@ -69,19 +69,22 @@ export function planRollout(plan: PreparedPlan, containers: readonly ContainerRe
       alsoMoved: plan.alsoMoved,
       newServices: plan.newServices,
       changedServices: plan.changedServices,
-      restartedByHand: restartedByHand(installation, model, running),
+      restartedByHand: findServicesToRestart(installation, model, running),
       ...(toRunManually.length > 0 && { runByHand: toRunManually }),
       ...(dumpFirst.length > 0 && { dumpFirst }),
     },
   };
 }
 
-const nameOf = ({ name }: ServiceFacts): string => name;
+const nameOf = ({ name }: InstalledService): string => name;
 
 /**
  * Requires that no migration is running, because migrations must not be interrupted. @throws UpdateError compose-busy
  */
-function refuseRunning(migrations: readonly string[], containers: readonly ContainerRecord[]): void {
+function requireNoRunningMigration(
+  migrations: readonly string[],
+  containers: readonly ContainerRecord[],
+): void {
   const running = containers.filter(({ service, down }) => migrations.includes(service) && !down);
   if (running.length === 0) return;
   const names = joinWithAnd(running.map(({ name }) => name));
@@ -98,7 +101,7 @@ function refuseRunning(migrations: readonly string[], containers: readonly Conta
  * Sorts the services: the app comes first, but a migration or new service comes before the services that need it, and
  * after its own dependencies.
  */
-function inOrder(
+function sortServices(
   moved: readonly string[],
   { migrations, added, model: { services } }: PreparedPlan,
 ): string[] {
@@ -107,7 +110,7 @@ function inOrder(
   const visit = (name: string): void => {
     if (order.has(name)) return;
     const isLasting = moved.includes(name) && !migrations.includes(name);
-    const first = [...completedDependencies(services[name]), ...added];
+    const first = [...completionDependenciesOf(services[name]), ...added];
     for (const need of Object.keys(services[name]?.depends_on ?? {}))
       if (!isLasting || first.includes(need)) visit(need);
     order.add(name);
@@ -116,7 +119,7 @@ function inOrder(
   return [...order].filter((name) => all.includes(name));
 }
 
-const movedTo = (reference: string, { id, manifests }: Image): MovedService['image'] => ({
+const movedTo = (reference: string, { id, manifests }: Image): UpdatedService['image'] => ({
   reference,
   id,
   ...(manifests.length > 0 && { manifests }),
@@ -126,7 +129,7 @@ const movedTo = (reference: string, { id, manifests }: Image): MovedService['ima
  * Returns the running services that compose would restart with a replaced service (`restart: true` in `depends_on`).
  * The update does not restart them.
  */
-function restartedByHand(
+function findServicesToRestart(
   installation: Installation,
   { services }: ComposeModel,
   running: ReadonlySet<string>,
@@ -140,12 +143,12 @@ function restartedByHand(
 }
 
 /** Returns the migrations of the new version that an updated service waits for, but that the update does not run. */
-function manualMigrations(
+function findManualMigrations(
   { installation, model, alsoMoved, migrations }: PreparedPlan,
   running: ReadonlySet<string>,
 ): string[] {
   const moved = updatedServicesOf(installation).map(nameOf);
-  const once = new Set(moved.flatMap((name) => completedDependencies(model.services[name])));
+  const once = new Set(moved.flatMap((name) => completionDependenciesOf(model.services[name])));
   return [...new Set([...moved, ...alsoMoved])].filter(
     (name) => once.has(name) && !migrations.includes(name) && !running.has(name),
   );

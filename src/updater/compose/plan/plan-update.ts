@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { checkPinAgainstModel } from '../../../core/compose/pins/find-pin.ts';
 import type { Pin } from '../../../core/compose/pins/pin.ts';
-import { countVersionNumbers, isMajorChange } from '../../../core/release/compare-versions.ts';
+import { countVersionNumbers, isMajorVersionChange } from '../../../core/release/compare-versions.ts';
 import { planTagUpdate, type TagUpdateResult } from '../../../core/release/plan-tag-update.ts';
 import type { PlannedTarget } from '../../../core/release/target.ts';
 import { isContainerOfImage } from '../../../engine/comparison/same-image.ts';
@@ -11,8 +11,12 @@ import type { RunningApp } from '../../plan/check-required-release.ts';
 import { planRelease, type ReleasePlan, type ServiceUpdate } from '../../plan/release-plan.ts';
 import type { ReleaseRequest } from '../../run/options/update-options.ts';
 import { formatRunningVersion } from '../inspect/describe-installation.ts';
-import { type InspectedProject, releaseFileNames, updatedServicesOf } from '../inspect/installation.ts';
-import { hasOtherLabel, listRunningVersions } from '../inspect/running-version.ts';
+import {
+  type InspectedProject,
+  releaseComposeFileNames,
+  updatedServicesOf,
+} from '../inspect/installation.ts';
+import { hasContradictingLabel, listRunningVersions } from '../inspect/running-version.ts';
 
 /**
  * Plans the update of a compose project (docs/contract.md 3.2). Changes nothing.
@@ -26,7 +30,7 @@ export function planUpdate<I extends InspectedProject>(
   const services = updatedServicesOf(project).map(({ pin, containers }) => ({
     pin,
     pull: model.services[pin.service]?.pull_policy !== 'never',
-    trustsLabel: !containers.some(hasOtherLabel),
+    trustsLabel: !containers.some(hasContradictingLabel),
   }));
   const isCanary = kind === 'generated' && services.every(({ pin }) => pin.tag.kind === 'canary');
   const defaultTarget = isCanary ? ({ kind: 'canary', tag: 'canary' } as const) : null;
@@ -41,7 +45,10 @@ export function planUpdate<I extends InspectedProject>(
 }
 
 /** Returns the planned update of each service. Empty if planning fails: the actual planning later reports the error. */
-export function updatesOf(project: InspectedProject, request: ReleaseRequest): readonly ServiceUpdate[] {
+export function listPlannedUpdates(
+  project: InspectedProject,
+  request: ReleaseRequest,
+): readonly ServiceUpdate[] {
   try {
     return planUpdate(project, request).updates;
   } catch {
@@ -51,7 +58,7 @@ export function updatesOf(project: InspectedProject, request: ReleaseRequest): r
 
 function untrustedLabels(installation: InspectedProject): string[] {
   const untrusted = updatedServicesOf(installation).flatMap(({ containers }) =>
-    containers.filter(hasOtherLabel),
+    containers.filter(hasContradictingLabel),
   );
   const sentences = untrusted.map(
     ({ imageReference, labels }) =>
@@ -62,7 +69,7 @@ function untrustedLabels(installation: InspectedProject): string[] {
 
 /** Warns about a change of the major version. Empty if either version is unknown. */
 export function findMajorVersionWarnings(prefix: string, from: string | null, to: string | null): string[] {
-  if (!from || !to || !isMajorChange(from, to)) return [];
+  if (!from || !to || !isMajorVersionChange(from, to)) return [];
   return [
     `${prefix}${from} → ${prefix}${to} changes the major version. Back up the database first or use --restore-point; otherwise, the data cannot be restored`,
   ];
@@ -72,7 +79,7 @@ export const pinsOf = (installation: InspectedProject): Pin[] =>
   updatedServicesOf(installation).map(({ pin }) => pin);
 
 /** `image` is the pulled image of the app, if there is one. */
-export const runningApp = (project: InspectedProject, image: Image | undefined): RunningApp => ({
+export const runningAppOf = (project: InspectedProject, image: Image | undefined): RunningApp => ({
   oldestVersion: listRunningVersions(project.app.containers)[0] ?? project.runningVersion,
   isInstalled: project.app.containers.every((container) => isContainerOfImage(container, image)),
   nextTag: (required) => nextTagOf(project, project.app.pin, required),
@@ -81,7 +88,7 @@ export const runningApp = (project: InspectedProject, image: Image | undefined):
 /** Determines the new tag of a pin. Without a target, the pin keeps its tag. */
 function nextTagOf(installation: InspectedProject, pin: Pin, target: PlannedTarget | null): TagUpdateResult {
   if (target === null) return { kind: 'stays' };
-  if (installation.kind === 'generated' && !isOverride(installation, pin)) {
+  if (installation.kind === 'generated' && !isPinInUserFile(installation, pin)) {
     if (target.kind === 'release' && target.lead !== undefined) return { kind: 'variant' };
     const isShort = target.kind === 'release' && countVersionNumbers(target.version) < 3;
     return isShort ? { kind: 'short' } : { kind: 'moved', tag: target.tag };
@@ -90,8 +97,8 @@ function nextTagOf(installation: InspectedProject, pin: Pin, target: PlannedTarg
 }
 
 /** Whether a pin of a generated installation is in one of the user's own files, which releases do not overwrite. */
-export function isOverride(installation: InspectedProject, pin: Pin): boolean {
+export function isPinInUserFile(installation: InspectedProject, pin: Pin): boolean {
   if (pin.place.kind === 'variable') return pin.place.variable !== installation.versionVariable;
   const { directory } = installation.project;
-  return !releaseFileNames.map((name) => join(directory, name)).includes(pin.place.file);
+  return !releaseComposeFileNames.map((name) => join(directory, name)).includes(pin.place.file);
 }

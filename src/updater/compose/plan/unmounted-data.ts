@@ -15,7 +15,7 @@ import {
 import { toObject } from '../../../engine/objects/json.ts';
 import { isSavableMount } from '../../data/selection/choose-mounts.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
-import { ownFiles } from '../inspect/installation.ts';
+import { composeAndEnvPathsOf } from '../inspect/installation.ts';
 import type { PreparedPlan } from './prepared-plan.ts';
 
 export interface UnmountedData {
@@ -45,7 +45,7 @@ export function findUnmountedData(plan: PreparedPlan, service: string, image: Im
   const declared = declaredPaths(image);
   return containers.flatMap((container) => {
     if (serviceOf(container) !== service) return [];
-    const data = container.storage.filter((mount) => isSavableMount(mount, ownFiles(project)));
+    const data = container.storage.filter((mount) => isSavableMount(mount, composeAndEnvPathsOf(project)));
     const known = [
       ...[...mounted.keys(), ...inMemory, ...provided],
       ...declaredPaths(imagesInUse.get(container.imageId)).map(cleanPath),
@@ -84,7 +84,7 @@ export function describeUnmountedData(left: UnmountedData, reference: string): s
  * @param existing new paths that exist in the old container, such as `app:/data/files`. If such a path is below the old
  * path, only the matching part of the data is mounted there.
  */
-export function mountLinesFor(
+export function formatMountLines(
   left: readonly UnmountedData[],
   existing: ReadonlySet<string>,
   model: ComposeModel,

@@ -1,5 +1,5 @@
-import { compareSharedNumbers } from '../../../core/release/compare-versions.ts';
-import { isNumbered, parsePinTag } from '../../../core/release/pin-tag.ts';
+import { compareSharedVersionNumbers } from '../../../core/release/compare-versions.ts';
+import { isNumberedTag, parsePinTag } from '../../../core/release/pin-tag.ts';
 import { isContainerOfImage } from '../../../engine/comparison/same-image.ts';
 import type { ServiceUpdate } from '../../plan/release-plan.ts';
 import { labelledVersionOf } from '../../plan/release-plan.ts';
@@ -11,14 +11,14 @@ import type { Plan, PreparedPlan } from './prepared-plan.ts';
  * updated for the release, so the tag is returned.
  */
 export const previousVersionNameOf = (plan: PreparedPlan): string =>
-  isInherited(plan) ? plan.app.pin.tag.text : plan.from;
+  hasStaleVersionLabel(plan) ? plan.app.pin.tag.text : plan.from;
 
 /** Whether a floating tag's new image differs from the running image, but has the same version label. */
-function isInherited({ app, installation, images, version }: PreparedPlan): boolean {
+function hasStaleVersionLabel({ app, installation, images, version }: PreparedPlan): boolean {
   const image = images.get(app.to);
   const { containers } = installation.app;
   return (
-    !isNumbered(app.pin.tag) &&
+    !isNumberedTag(app.pin.tag) &&
     version !== null &&
     version === installation.runningVersion &&
     containers.every((container) => !isContainerOfImage(container, image))
@@ -34,7 +34,9 @@ function reachedBy(plan: PreparedPlan, update: ServiceUpdate, version: string | 
   const { to, prefix } = plan;
   if (parsePinTag(update.tag).kind === 'release') return to;
   const isWrong =
-    version === null || isDisproved(plan, update, version) || (update === plan.app && isInherited(plan));
+    version === null ||
+    isWrongVersionLabel(plan, update, version) ||
+    (update === plan.app && hasStaleVersionLabel(plan));
   return !isWrong ? `${update.tag} (${prefix}${version})` : update.tag;
 }
 
@@ -51,12 +53,12 @@ export function findVersionWarnings(plan: PreparedPlan): string[] {
   if (release === null) return [];
   const isOther = (update: ServiceUpdate) => {
     const version = versionOf(update, plan);
-    return version !== null && compareSharedNumbers(version, release.version) !== 0;
+    return version !== null && compareSharedVersionNumbers(version, release.version) !== 0;
   };
   const warning = (update: ServiceUpdate) => {
     const found = versionOf(update, plan) ?? '';
     const version = `${prefix}${found}`;
-    return floats(update) && !isDisproved(plan, update, found)
+    return floats(update) && !isWrongVersionLabel(plan, update, found)
       ? `${update.tag}, which is now ${version}, not ${to}`
       : `${update.to}, whose label specifies ${version}, not ${to}`;
   };
@@ -67,10 +69,10 @@ export function findVersionWarnings(plan: PreparedPlan): string[] {
  * Whether a version label must be wrong: it is older than the target, although `checkStaleTags` has found that the
  * floating tag points to the target's image.
  */
-const isDisproved = ({ release, app }: Plan, update: ServiceUpdate, version: string): boolean =>
+const isWrongVersionLabel = ({ release, app }: Plan, update: ServiceUpdate, version: string): boolean =>
   (update === app || floats(update)) &&
   release !== null &&
-  compareSharedNumbers(version, release.version) < 0;
+  compareSharedVersionNumbers(version, release.version) < 0;
 
 const floats = ({ tag }: ServiceUpdate): boolean =>
   ['latest', 'word', 'part'].includes(parsePinTag(tag).kind);

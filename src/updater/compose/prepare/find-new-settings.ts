@@ -5,7 +5,7 @@ import type { Image } from '../../../engine/objects/container.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { Plan } from '../plan/prepared-plan.ts';
-import { type NewSetting, planSettings } from '../plan/release/plan-settings.ts';
+import { type NewSetting, planNewSettings } from '../plan/release/plan-new-settings.ts';
 import { parseReleaseLabel } from '../plan/release/release-label.ts';
 
 const generators = {
@@ -33,12 +33,12 @@ export function findNewSettings(plan: Plan, image?: Image): { settings: NewSetti
   const variables = createVariableLookup(installation.files.envFiles);
   const isSet = (name: string) =>
     [variables(name)?.text, ...containers.map(({ env }) => env.get(name))].some(Boolean);
-  const settings = planSettings(listed, given, isSet, (generator) => generators[generator]());
-  return { settings, warnings: unused(installation, settings) };
+  const settings = planNewSettings(listed, given, isSet, (generator) => generators[generator]());
+  return { settings, warnings: findUnusedSettings(installation, settings) };
 }
 
 /** Warns about new settings that a compose file written by the user passes to no service. */
-function unused({ kind, files }: Installation, settings: readonly NewSetting[]): string[] {
+function findUnusedSettings({ kind, files }: Installation, settings: readonly NewSetting[]): string[] {
   const texts = [...files.composeFiles, ...(files.linkedFiles ?? [])].map(({ text }) => text);
   const isUsed = (name: string) => texts.some((text) => text.includes(name) || text.includes('env_file'));
   const names = settings.flatMap(({ name }) => (kind === 'generated' || isUsed(name) ? [] : [name]));

@@ -18,7 +18,7 @@ const pausesMs = [2_000, 5_000, 10_000];
  * Asks the registry which image a reference points to. Temporary failures are retried.
  * @throws UpdateError pull-…, engine-version
  */
-export async function fetchPublishedImages(
+export async function fetchPublishedImage(
   { engine, log }: EngineContext,
   repository: string,
   reference: string,
@@ -37,7 +37,7 @@ export async function fetchPublishedImages(
       return { status, said: status === null ? `timeout: ${error.message}` : message };
     });
     if ('digest' in told) return { ...told, reference, login };
-    await awaitRetry(told, { reference, attempt, engine, log });
+    await awaitPullRetry(told, { reference, attempt, engine, log });
   }
 }
 
@@ -45,7 +45,7 @@ export async function fetchPublishedImages(
  * Waits before the next try. Throws the error if another try would not help, or if this was the last try.
  * @throws UpdateError pull-…
  */
-export async function awaitRetry(
+export async function awaitPullRetry(
   { said, status }: { said: string; status: number | null },
   { reference, attempt, engine, log }: EngineContext & { reference: string; attempt: number },
 ): Promise<void> {

@@ -1,4 +1,4 @@
-import { canonicalRepository, parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { parseImageReference, shortRepositoryOf } from '../../../core/compose/pins/image-reference.ts';
 import type { ErrorCode } from '../../../core/errors/update-error.ts';
 import { classifyPullFailure } from '../../../engine/registry/classify-pull-failure.ts';
 
@@ -14,7 +14,7 @@ export function findFailedImages(
   const all = [...new Set(references)];
   const telling = messages.filter((line) => classifyPullFailure(line, all).code === code);
   for (const lines of [telling, messages]) {
-    for (const form of [wholeForm, repositoryForm]) {
+    for (const form of [createReferencePattern, createRepositoryPattern]) {
       const found = all.filter((reference) => lines.some((line) => form(reference).test(line)));
       if (found.length > 0) return found;
     }
@@ -22,16 +22,17 @@ export function findFailedImages(
   return all;
 }
 
-const wholeForm = (reference: string): RegExp => standing(canonicalRepository(reference), String.raw`[\w.-]`);
+const createReferencePattern = (reference: string): RegExp =>
+  createNamePattern(shortRepositoryOf(reference), String.raw`[\w.-]`);
 
 /** Matches only the repository, because the engine does not report the tag if access is denied. */
-function repositoryForm(reference: string): RegExp {
-  const repository = parseReference(reference)?.repository ?? reference;
-  return standing(canonicalRepository(repository), String.raw`[\w./-]`);
+function createRepositoryPattern(reference: string): RegExp {
+  const repository = parseImageReference(reference)?.repository ?? reference;
+  return createNamePattern(shortRepositoryOf(repository), String.raw`[\w./-]`);
 }
 
 /** Matches a whole name, not a part of a longer name. */
-const standing = (text: string, notAfter: string): RegExp =>
+const createNamePattern = (text: string, notAfter: string): RegExp =>
   new RegExp(
     `(?:^|[^\\w./-]|docker\\.io/(?:library/)?)${text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?!${notAfter})`,
   );

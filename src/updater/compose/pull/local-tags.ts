@@ -1,4 +1,4 @@
-import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
 import { hasStarted, type Image } from '../../../engine/objects/container.ts';
@@ -33,7 +33,7 @@ export async function updateTags(
 ): Promise<void> {
   const now = await findLocalImages(engine, images.keys());
   for (const [reference, { id }] of images) {
-    const named = parseReference(reference);
+    const named = parseImageReference(reference);
     if (named === null || named.digest !== null || now.get(reference)?.id === id) continue;
     await engine.tagImage(id, reference);
   }
@@ -69,7 +69,7 @@ export async function restoreTags(
  * Removes tags that this run added. Errors are ignored, and signals do not interrupt the removal, because either would
  * hide the original error.
  */
-export async function removeNames(engine: Engine, references: Iterable<string>): Promise<void> {
+export async function untagImages(engine: Engine, references: Iterable<string>): Promise<void> {
   const lasting = engine.uncancellable();
   for (const reference of references) await lasting.removeImage(reference).catch(() => {});
 }

@@ -26,7 +26,7 @@ const progressEveryMs = 1_000;
 /**
  * Minimum size in bytes of a pull whose progress is logged. A smaller pull finishes before its progress can be read.
  */
-const tellingBytes = 1_000_000;
+const minReportedBytes = 1_000_000;
 
 export type PullLog = Pick<Log, 'info' | 'warn' | 'progress'>;
 
@@ -57,12 +57,12 @@ export async function pullImages(
   const chosen = Map.groupBy(references, ([service]) => model?.services[service]?.platform ?? '');
   let percent = options.percent ?? true;
   for (const group of chosen.values()) {
-    await pullTogether(doors, compose, new Map(group), { ...options, percent });
+    await pullImageGroup(doors, compose, new Map(group), { ...options, percent });
     percent = false;
   }
 }
 
-async function pullTogether(
+async function pullImageGroup(
   { engine, log }: Pick<RunContext, 'engine'> & { log: PullLog },
   compose: Compose,
   references: ReadonlyMap<string, string>,
@@ -72,7 +72,7 @@ async function pullTogether(
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-pull-'));
   try {
     const override = join(directory, 'override.yaml');
-    await writeFile(override, overrideWith(references));
+    await writeFile(override, formatOverrideFile(references));
     const meter = new PullMeter();
     let oneByOne = false;
     for (let attempt = 0; ; attempt++) {
@@ -126,7 +126,7 @@ async function pullTogether(
  * Creates the override file. It removes `pre_start` hooks: compose 5.3 and later would also pull the hook images in the
  * current files, which may not be in any registry. Apart from the `!reset` tag, the text is JSON, which is valid YAML.
  */
-function overrideWith(references: ReadonlyMap<string, string>): string {
+function formatOverrideFile(references: ReadonlyMap<string, string>): string {
   const services = [...references].map(
     ([service, image]) =>
       `${JSON.stringify(service)}: {"image": ${JSON.stringify(image)}, "pre_start": !reset []}`,
@@ -146,7 +146,8 @@ export function createPullReporter(
   let reportedAt = Number.NEGATIVE_INFINITY;
   let reported = '';
   return (state) => {
-    if (!state || state.totalBytes < tellingBytes || performance.now() - reportedAt < progressEveryMs) return;
+    if (!state || state.totalBytes < minReportedBytes || performance.now() - reportedAt < progressEveryMs)
+      return;
     const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
     const done = megabytes(state.doneBytes);
     // The percentage and the total are unknown until the sizes of all layers are known.

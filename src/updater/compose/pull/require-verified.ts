@@ -1,4 +1,4 @@
-import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { Image } from '../../../engine/objects/container.ts';
 import type { ExpectedDigests } from '../../run/release/expected-digests.ts';
@@ -10,23 +10,23 @@ import type { ExpectedDigests } from '../../run/release/expected-digests.ts';
  * @param images local images, keyed by reference
  * @throws UpdateError not-proven
  */
-export function requireVerified(
+export function requireVerifiedImages(
   named: ReadonlyMap<string, string>,
   images: ReadonlyMap<string, Image>,
   { images: expected }: ExpectedDigests,
 ): void {
-  requireNamed(named, expected);
+  requireKnownDigests(named, expected);
   for (const [service, to] of named) {
-    const proven = verifiedImagesFor(service, to, expected);
+    const proven = findVerifiedDigests(service, to, expected);
     const image = images.get(to);
-    if (image !== undefined && isProven(image, proven)) continue;
+    if (image !== undefined && isVerifiedImage(image, proven)) continue;
     const is = image?.digests.map((digest) => digest.slice(digest.indexOf('@') + 1))[0] ?? image?.id;
     const verified = [...proven].join(' or ');
     const state =
       is === undefined
         ? `missing; the verified image is ${verified}`
         : `${is} instead of the verified ${verified}`;
-    throw new UpdateError('not-proven', `the image ${to} used by ${serviceOfKey(service)} is ${state}`);
+    throw new UpdateError('not-proven', `the image ${to} used by ${serviceNameOf(service)} is ${state}`);
   }
 }
 
@@ -35,24 +35,27 @@ export function requireVerified(
  * @param named references, keyed by service
  * @throws UpdateError not-proven
  */
-export function requireNamed(named: ReadonlyMap<string, string>, expected: ExpectedDigests['images']): void {
+export function requireKnownDigests(
+  named: ReadonlyMap<string, string>,
+  expected: ExpectedDigests['images'],
+): void {
   for (const [service, to] of named) {
-    if (verifiedImagesFor(service, to, expected).size > 0) continue;
-    const message = `the image ${to} used by ${serviceOfKey(service)} is not part of a verified release`;
+    if (findVerifiedDigests(service, to, expected).size > 0) continue;
+    const message = `the image ${to} used by ${serviceNameOf(service)} is not part of a verified release`;
     throw new UpdateError('not-proven', message);
   }
 }
 
 /** Returns the service in a key, such as `app` in `app.volume0`, the key of an image that `app` mounts. */
-export const serviceOfKey = (key: string): string => key.replace(/\.volume\d+$/, '');
+export const serviceNameOf = (key: string): string => key.replace(/\.volume\d+$/, '');
 
 /** Returns the digests that are verified for a service, or for the repository of its image. */
-export function verifiedImagesFor(
+export function findVerifiedDigests(
   service: string,
   reference: string,
   expected: ExpectedDigests['images'],
 ): ReadonlySet<string> {
-  const { repository = '' } = parseReference(reference) ?? {};
+  const { repository = '' } = parseImageReference(reference) ?? {};
   return new Set([...(expected.get(service) ?? []), ...(expected.get(repository) ?? [])]);
 }
 
@@ -60,7 +63,7 @@ export function verifiedImagesFor(
  * Whether an image is verified: by its own digest, or by the digests of all its local manifests, because a container
  * may be created from any of them.
  */
-function isProven({ id, digests, manifests }: Image, proven: ReadonlySet<string>): boolean {
+function isVerifiedImage({ id, digests, manifests }: Image, proven: ReadonlySet<string>): boolean {
   const isOne = (digest: string) => proven.has(digest.slice(digest.indexOf('@') + 1));
   return isOne(id) || digests.some(isOne) || (manifests.length > 0 && manifests.every(isOne));
 }

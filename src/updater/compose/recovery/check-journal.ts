@@ -4,7 +4,7 @@ import { isWithin } from '../../../core/mounts/host-paths.ts';
 import type { ListedContainer } from '../../../engine/objects/container.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
 import { type JournalData, journalFileName } from '../../run/state/journal.ts';
-import { restorePointsPath, stateDirectoryOf } from '../../run/state/state-directory.ts';
+import { restorePointsDirectoryOf, stateDirectoryOf } from '../../run/state/state-directory.ts';
 import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
 import { parseLabelPaths } from '../inspect/find-project/labelled-project.ts';
 
@@ -17,14 +17,17 @@ import { parseLabelPaths } from '../inspect/find-project/labelled-project.ts';
  * write to these directories.
  * @throws UpdateError unexpected-file
  */
-export function checkProject(
+export function checkJournalProject(
   { project: { name, directory, files, envFiles } }: JournalData,
   { place, paths }: Pick<FoundInstance, 'place' | 'paths'>,
   composed: readonly ListedContainer[],
 ): void {
   const here = paths.fromHost(directory);
   if (directory !== place.directory && here !== null && here !== place.mountedAt) {
-    throw foreign(`the journal was written for another directory, ${directory}`, place.mountedAt);
+    throw createUntrustedJournalError(
+      `the journal was written for another directory, ${directory}`,
+      place.mountedAt,
+    );
   }
   const labelled = composed
     .filter(({ labels }) => labels[composeLabels.project] === name)
@@ -34,7 +37,7 @@ export function checkProject(
     (path) => !labelled.includes(path) && !isWithin(directory, dirname(join(path))),
   );
   if (odd !== undefined) {
-    throw foreign(
+    throw createUntrustedJournalError(
       `the journal lists the file ${odd}, but no container of ${name} was created from that file`,
       place.mountedAt,
     );
@@ -46,13 +49,17 @@ export function checkProject(
  * @param known paths of the project's files
  * @throws UpdateError unexpected-file
  */
-export function checkFiles(
+export function checkJournalFiles(
   { files }: Pick<JournalData, 'files'>,
   known: readonly string[],
   mountedAt: string,
 ): void {
   const odd = files.find(({ path }) => !known.includes(path));
-  if (odd) throw foreign(`the journal lists ${odd.path}, which is not a project file`, mountedAt);
+  if (odd)
+    throw createUntrustedJournalError(
+      `the journal lists ${odd.path}, which is not a project file`,
+      mountedAt,
+    );
 }
 
 /**
@@ -62,22 +69,22 @@ export function checkFiles(
  * @param asked restore point directory in the options of this run
  * @throws UpdateError unexpected-file
  */
-export function checkRestorePoints(
+export function checkJournalRestorePoint(
   { point, project: { directory } }: Pick<JournalData, 'point' | 'project'>,
   asked: string,
   mountedAt: string,
 ): void {
-  const own = [restorePointsPath(directory), asked];
+  const own = [restorePointsDirectoryOf(directory), asked];
   const odd = point && join(point.directory);
   if (odd && isWithin(odd, directory) && !own.includes(dirname(odd))) {
-    throw foreign(
+    throw createUntrustedJournalError(
       `the journal lists the restore point ${odd}, which is outside the restore point directories; if you put it there on purpose, pass ${dirname(odd)} with --restore-dir`,
       mountedAt,
     );
   }
 }
 
-const foreign = (message: string, mountedAt: string): UpdateError => {
+const createUntrustedJournalError = (message: string, mountedAt: string): UpdateError => {
   const path = join(stateDirectoryOf(mountedAt), journalFileName);
   return new UpdateError('unexpected-file', message, {
     advice: `Find out who created ${path} and move it elsewhere, then run {command} again.`,

@@ -7,11 +7,11 @@ import {
 } from '../../../engine/comparison/same-image.ts';
 import { type Container, serviceOf } from '../../../engine/objects/container.ts';
 import type { JournalData } from '../../run/state/journal.ts';
-import { type Changeover, isPreviousContainer, recordsOf } from '../../run/state/rollout.ts';
+import { isPreviousContainer, type Rollout, serviceRecordsOf } from '../../run/state/rollout.ts';
 import { isBeforeReplacing, rollbackOf, stageOf } from '../../run/state/run-state.ts';
 
 /** Current state of the files, containers and images that the previous run worked on. */
-export interface Remains {
+export interface CurrentProjectState {
   files: readonly { path: string; state: FileState }[];
   /**
    * Containers of the project, without compose's leftovers: an unfinished container that never ran does not indicate a
@@ -26,7 +26,7 @@ export interface Remains {
  * Finds a change that another process must have made after the run. Returns the beginning of a sentence; null if there
  * is no such change.
  */
-export function findLaterChange(data: JournalData, now: Remains): string | null {
+export function findExternalChange(data: JournalData, now: CurrentProjectState): string | null {
   const { changeover, state } = data;
   const stage = stageOf(state);
   const isGoingBack = rollbackOf(state) !== null;
@@ -44,7 +44,7 @@ export function findLaterChange(data: JournalData, now: Remains): string | null 
     );
     return strange ? `${strange.name} was created by another process` : null;
   }
-  const strange = now.containers.find((each) => !couldBeLeft(changeover, each, isGoingBack));
+  const strange = now.containers.find((each) => !couldBeFromRun(changeover, each, isGoingBack));
   if (strange) return `${strange.name} was created by another process`;
   // During a rollback, and in the `save` and `write` phases, files may be old or new, and tags may still be old.
   if (isGoingBack || isBeforeReplacing(state)) return null;
@@ -56,10 +56,12 @@ export function findLaterChange(data: JournalData, now: Remains): string | null 
   return moved?.image ? `${moved.image.reference} now points to a different image` : null;
 }
 
-function couldBeLeft(changeover: Changeover, container: Container, goingBack: boolean): boolean {
+function couldBeFromRun(changeover: Rollout, container: Container, goingBack: boolean): boolean {
   const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
   if (!moved || isPreviousContainer(changeover, container)) return true;
   if (isContainerOfImage(container, moved.image)) return true;
-  const isOfOldImage = recordsOf(changeover, moved.name).some((record) => hasSameImage(record, container));
+  const isOfOldImage = serviceRecordsOf(changeover, moved.name).some((record) =>
+    hasSameImage(record, container),
+  );
   return (moved.image === null || goingBack) && isOfOldImage;
 }

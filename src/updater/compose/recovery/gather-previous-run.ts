@@ -1,23 +1,27 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { UpdateError } from '../../../core/errors/update-error.ts';
-import { type FileRecord, readFileStates, temporaryOf } from '../../../core/files/transaction/file-record.ts';
+import {
+  type FileRecord,
+  readFileStates,
+  temporaryPathOf,
+} from '../../../core/files/transaction/file-record.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
 import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
-import { findRestorePointsDirectory } from '../../data/restore-point.ts';
-import { maskRulesOfSent } from '../../run/log/mask-rules.ts';
+import { resolveRestorePointsDirectory } from '../../data/restore-point.ts';
+import { buildRequestMaskRules } from '../../run/log/mask-rules.ts';
 import { isSameRequest } from '../../run/options/update-options.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { countStart, type JournalData } from '../../run/state/journal.ts';
+import { attemptFieldsOf, type JournalData } from '../../run/state/journal.ts';
 import { hasNewVersionStarted } from '../../run/state/rollout.ts';
 import { runNamePattern } from '../../run/state/run-names.ts';
 import { backupDirectoryOf } from '../../run/state/state-directory.ts';
 import { type FoundInstance, requireNoUnrelatedContainers } from '../inspect/find-project/find-instance.ts';
-import { linkProjectPaths, listProjectPaths, viewProject } from '../inspect/project-files/view-project.ts';
+import { linkProjectPaths, listProjectPaths, readProject } from '../inspect/project-files/read-project.ts';
 import { findLocalImages } from '../pull/local-tags.ts';
-import { checkFiles, checkProject, checkRestorePoints } from './check-journal.ts';
-import { findLaterChange } from './find-external-change.ts';
-import { maxAttempts, type PreviousRunFacts } from './plan-recovery.ts';
+import { checkJournalFiles, checkJournalProject, checkJournalRestorePoint } from './check-journal.ts';
+import { findExternalChange } from './find-external-change.ts';
+import { maxUpdaterStarts, type PreviousRunFacts } from './plan-recovery.ts';
 
 /**
  * Collects the facts about an interrupted run, and masks its secrets in the log from now on. `rejection` is the error
@@ -30,11 +34,11 @@ export async function gatherPreviousRunFacts(
 ): Promise<{ files: FileRecord[]; facts: PreviousRunFacts; rejection: UpdateError | null }> {
   const { own, paths, place } = instance;
   const { project, changeover, services } = data;
-  checkProject(data, instance, instance.composed);
+  checkJournalProject(data, instance, instance.composed);
   if (data.point) {
-    checkRestorePoints(
+    checkJournalRestorePoint(
       data,
-      findRestorePointsDirectory(options.data.restoreDir, paths, project),
+      resolveRestorePointsDirectory(options.data.restoreDir, paths, project),
       place.mountedAt,
     );
   }
@@ -49,12 +53,12 @@ export async function gatherPreviousRunFacts(
     data,
   );
   // Also mask the environment of removed containers, because an old password may still be valid somewhere.
-  log.addMaskRules(() => maskRulesOfSent(data.blueprints.map(({ config }) => ({ body: config }))));
+  log.addMaskRules(() => buildRequestMaskRules(data.blueprints.map(({ config }) => ({ body: config }))));
   await linkProjectPaths(project, paths, log);
   const about = { containers, services };
   // If only some of the files were written, compose may reject them. This is not an error yet, because the files may
   // have to be restored before compose reads them again.
-  const rejection = await viewProject(new Compose(engine, project), paths, about, log).then(
+  const rejection = await readProject(new Compose(engine, project), paths, about, log).then(
     () => null,
     (error: unknown) => {
       if (error instanceof UpdateError && error.outcome === 'refused') return error;
@@ -64,16 +68,16 @@ export async function gatherPreviousRunFacts(
   const files = await Promise.all(data.files.map((record) => relocateFileRecord(record, data)));
   const wanted = (changeover?.moved ?? []).flatMap(({ image }) => (image ? [image.reference] : []));
   const images = await findLocalImages(engine, wanted);
-  const laterChange = findLaterChange(data, { files: await readFileStates(files), containers, images });
+  const laterChange = findExternalChange(data, { files: await readFileStates(files), containers, images });
   const isOwn = data.containerId === own.id;
   if (laterChange === null && files.length > 0) {
-    checkFiles(data, await listProjectPaths(project, paths), place.mountedAt);
+    checkJournalFiles(data, await listProjectPaths(project, paths), place.mountedAt);
   }
   const isNewThere = changeover !== null && hasNewVersionStarted(changeover, containers);
-  const { attempt } = countStart(data);
+  const { attempt } = attemptFieldsOf(data);
   // Starts of another updater container count only if the new version has interrupted that container too often, because
   // the new version would also interrupt this container.
-  const isCounted = isOwn || (attempt > maxAttempts && (data.started || isNewThere));
+  const isCounted = isOwn || (attempt > maxUpdaterStarts && (data.started || isNewThere));
   return {
     files,
     rejection,
@@ -102,5 +106,5 @@ export async function relocateFileRecord(
   const folder = basename(dirname(backup ?? ''));
   const backups = join(backupDirectoryOf(project.directory), runNamePattern.test(folder) ? folder : run);
   const here = backup === null ? null : join(backups, basename(backup));
-  return { ...record, real, backup: here, temporary: temporaryOf(real, run) };
+  return { ...record, real, backup: here, temporary: temporaryPathOf(real, run) };
 }

@@ -1,13 +1,13 @@
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
-import { isHalfDone, type JournalData } from '../../run/state/journal.ts';
-import type { Changeover } from '../../run/state/rollout.ts';
-import { endingOfState, isReplacing, rollbackOf, stageOf } from '../../run/state/run-state.ts';
+import { hasMixedVersions, type JournalData } from '../../run/state/journal.ts';
+import type { Rollout } from '../../run/state/rollout.ts';
+import { isReplacing, rollbackOf, runOutcomeOf, stageOf } from '../../run/state/run-state.ts';
 
 /**
  * How often one updater container may be started in the same state of a run. The launcher's restart policy allows the
  * same number.
  */
-export const maxAttempts = 4;
+export const maxUpdaterStarts = 4;
 
 export interface PreviousRunFacts {
   /** Whether the previous run was started by this updater container, which has been restarted since. */
@@ -30,12 +30,12 @@ export type RecoveryStep =
   | { kind: 'start-over' }
   /** Files or containers were changed after the run, so nothing is undone. */
   | { kind: 'leave'; because: string }
-  | { kind: 'resume'; changeover: Changeover }
-  | { kind: 'undo'; afterwards: AfterUndo }
+  | { kind: 'resume'; changeover: Rollout }
+  | { kind: 'undo'; afterwards: ActionAfterUndo }
   /**
    * The new version has started and cannot be rolled back: its update is completed before the requested update begins.
    */
-  | { kind: 'complete'; changeover: Changeover }
+  | { kind: 'complete'; changeover: Rollout }
   /** The new version has started, but its update must not be attempted again: the restore point is restored. */
   | { kind: 'roll-back' }
   /**
@@ -43,7 +43,7 @@ export type RecoveryStep =
    */
   | { kind: 'give-up' };
 
-type AfterUndo =
+type ActionAfterUndo =
   | { kind: 'start-over' }
   /** The run's outcome was already known when its rollback was interrupted. The outcome is reported again. */
   | { kind: 'repeat'; ending: RunOutcome }
@@ -54,12 +54,12 @@ type AfterUndo =
 export function planRecovery(data: JournalData, now: PreviousRunFacts): RecoveryStep {
   if (now.laterChange !== null) return { kind: 'leave', because: now.laterChange };
   // A run with the outcome `broken` requires manual action, so it is not resumed automatically.
-  if (!isHalfDone(data)) return { kind: 'start-over' };
+  if (!hasMixedVersions(data)) return { kind: 'start-over' };
   const { changeover, started, state } = data;
   const wayBack = rollbackOf(state);
-  const exhausted = now.attempt > maxAttempts;
+  const exhausted = now.attempt > maxUpdaterStarts;
   // If the updater has crashed, another attempt would crash in the same step.
-  const hasCrashed = wayBack === null && endingOfState(state)?.outcome === 'crashed';
+  const hasCrashed = wayBack === null && runOutcomeOf(state)?.outcome === 'crashed';
   const isNewThere = started || now.newHasStarted;
   // If the new version has not started, the old version may have been started after the interruption, and may have
   // written data that is not in the restore point.
@@ -74,10 +74,10 @@ export function planRecovery(data: JournalData, now: PreviousRunFacts): Recovery
   }
   // Before the `recreate` phase, undoing starts the services that were stopped to save data. The update then starts
   // over.
-  return { kind: 'undo', afterwards: afterUndo(data, now.isOwn, exhausted || (hasCrashed && now.isOwn)) };
+  return { kind: 'undo', afterwards: planAfterUndo(data, now.isOwn, exhausted || (hasCrashed && now.isOwn)) };
 }
 
-function afterUndo({ state }: JournalData, isOwn: boolean, exhausted: boolean): AfterUndo {
+function planAfterUndo({ state }: JournalData, isOwn: boolean, exhausted: boolean): ActionAfterUndo {
   // A release that was rolled back is not tried again, no matter which run completes the rollback.
   const { ending } = rollbackOf(state) ?? { ending: null };
   if ((isOwn || stageOf(state) === 'restoring') && ending) return { kind: 'repeat', ending };

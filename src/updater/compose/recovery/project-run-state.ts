@@ -2,17 +2,17 @@ import { type Container, serviceOf } from '../../../engine/objects/container.ts'
 import { type OutcomeFacts, unknownOutcomeFacts } from '../../run/log/outcome-details.ts';
 import {
   formatPendingMessage,
-  isAppStopped,
   type Journal,
   type JournalData,
   journalOutcomeFactsOf,
   restorePointFactsOf,
+  wasAppStopped,
 } from '../../run/state/journal.ts';
 import type { Lock } from '../../run/state/lock.ts';
 import { formatRunningVersion } from '../inspect/describe-installation.ts';
 import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
-import { type Installation, unchangedContainersOf, updatedServicesOf } from '../inspect/installation.ts';
-import { findMajorChanges } from '../inspect/services/major-changes.ts';
+import { type Installation, unreplacedContainersOf, updatedServicesOf } from '../inspect/installation.ts';
+import { findMajorChangeWarnings } from '../inspect/services/major-changes.ts';
 
 /** Instance that a run updates, and the lock that excludes other updaters. */
 export interface LockedInstance {
@@ -31,7 +31,7 @@ export interface ProjectRunState {
   journal: Journal | null;
 }
 
-export const emptyProjectRunState = (): ProjectRunState => ({
+export const createProjectRunState = (): ProjectRunState => ({
   instance: null,
   lock: null,
   earlier: null,
@@ -44,7 +44,7 @@ export function projectOutcomeFactsOf({ earlier, installation, journal }: Projec
   const isHalfDone = earlier?.stands && earlier.data.changeover !== null;
   const halfDone = isHalfDone ? formatPendingMessage(earlier.data) : null;
   if (installation !== null) {
-    const safe = safeServices(installation);
+    const safe = findSafeServices(installation);
     return {
       version: formatRunningVersion(installation),
       project: installation.project,
@@ -55,10 +55,10 @@ export function projectOutcomeFactsOf({ earlier, installation, journal }: Projec
       halfDone,
       touched: journal !== null && journal.data.changeover !== null,
       ...(journal && restorePointFactsOf(journal.data)),
-      ...((journal?.data.changeover ? isAppStopped(journal.data) : installation.app.running === 0) && {
+      ...((journal?.data.changeover ? wasAppStopped(journal.data) : installation.app.running === 0) && {
         isStopped: true,
       }),
-      ...(installation.app.containers.every(isUnwell) && { isUnwell: true }),
+      ...(installation.app.containers.every(isUnhealthy) && { isUnwell: true }),
       ...(journal?.data.leftAlone && { leftAlone: journal.data.leftAlone }),
     };
   }
@@ -69,12 +69,12 @@ export function projectOutcomeFactsOf({ earlier, installation, journal }: Projec
 }
 
 /** Returns the services that can be recreated without dumping their data first; null if no service needs a dump. */
-function safeServices(installation: Installation): string[] | null {
+function findSafeServices(installation: Installation): string[] | null {
   const { containers, model } = installation;
   const names = [...new Set(containers.map(serviceOf))].filter((name) => name in model.services).sort();
-  const unsafe = findMajorChanges(unchangedContainersOf(installation), model);
+  const unsafe = findMajorChangeWarnings(unreplacedContainersOf(installation), model);
   return unsafe.size > 0 ? names.filter((name) => !unsafe.has(name)) : null;
 }
 
-const isUnwell = ({ status, health }: Container): boolean =>
+const isUnhealthy = ({ status, health }: Container): boolean =>
   status === 'restarting' || health === 'unhealthy';

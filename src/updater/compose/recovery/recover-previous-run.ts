@@ -6,9 +6,9 @@ import type { Log } from '../../run/log/run-log.ts';
 import { createFailedOutcome, logLastLine, type RunOutcome } from '../../run/log/run-outcome.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { runSteps } from '../../run/run-steps.ts';
-import type { PreviousRun } from '../../run/run-update.ts';
+import type { RecoveryResult } from '../../run/run-update.ts';
 import {
-  countStart,
+  attemptFieldsOf,
   formatPendingMessage,
   isPending,
   Journal,
@@ -18,23 +18,23 @@ import {
   readJournal,
 } from '../../run/state/journal.ts';
 import type { Lock } from '../../run/state/lock.ts';
-import type { Changeover } from '../../run/state/rollout.ts';
+import type { Rollout } from '../../run/state/rollout.ts';
 import {
-  endingOfState,
   isBeforeReplacing,
   loggedPhaseOf,
-  openOf,
+  openStateOf,
   rollbackOf,
+  runOutcomeOf,
 } from '../../run/state/run-state.ts';
 import { logFileName } from '../../run/state/state-directory.ts';
 import { startDataServices } from '../data-services/start-data-services.ts';
 import { ComposeRun } from '../loop/compose-run.ts';
-import { createRestorePointRollbackError, markRollback } from '../loop/decide-rollback.ts';
+import { createRestorePointRollbackError, recordRollbackStart } from '../loop/decide-rollback.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { beginRollback, openRestorePoint } from '../rollback/restore-data.ts';
+import { beginRollbackWithData, openRestorePointRecord } from '../rollback/restore-data.ts';
 import { dropRestorePoint } from '../save/save-data.ts';
 import { gatherPreviousRunFacts } from './gather-previous-run.ts';
-import { maxAttempts, planRecovery } from './plan-recovery.ts';
+import { maxUpdaterStarts, planRecovery } from './plan-recovery.ts';
 import type { LockedInstance, ProjectRunState } from './project-run-state.ts';
 
 /**
@@ -46,10 +46,10 @@ export async function recoverPreviousRun(
   context: RunContext,
   { lock, instance }: LockedInstance,
   soFar: ProjectRunState,
-): Promise<PreviousRun<JournalData | null, ComposeRun>> {
+): Promise<RecoveryResult<JournalData | null, ComposeRun>> {
   const { log } = context;
   if (lock.takenOver) await removeHelperContainers(context.engine, instance.place.name);
-  const data = await readEarlier(lock, log);
+  const data = await readPreviousJournal(lock, log);
   log.copyTo(join(lock.state, logFileName), { add: data !== null && data.state.at !== 'ended' });
   const fresh = { kind: 'settled', left: data } as const;
   if (data === null || !isPending(data)) return fresh;
@@ -65,11 +65,11 @@ export async function recoverPreviousRun(
     await journal.note({
       files,
       containerId: instance.own.id,
-      ...countStart(data),
+      ...attemptFieldsOf(data),
       attempt: facts.attempt,
       // A `roll-back` keeps the outcome in the journal, so that a crash stays recorded if this run is killed before the
       // rollback begins.
-      ...(step.kind !== 'roll-back' && { state: openOf(data.state) ?? data.state }),
+      ...(step.kind !== 'roll-back' && { state: openStateOf(data.state) ?? data.state }),
     });
   }
   const over = { data, stands: false };
@@ -84,7 +84,7 @@ export async function recoverPreviousRun(
         await journal.note({ containerId: instance.own.id });
         const without = ['restore-files', 'end-restore-point'] as const;
         const run = new ComposeRun(context, journal, { wasKilled: true, without });
-        await runSteps(run, 'rollback', log).catch(warnOf(log));
+        await runSteps(run, 'rollback', log).catch(createWarningLogger(log));
         if (data.point?.state !== 'saved') await dropRestorePoint(work);
       }
       const place = await moveJournalToBackup(lock.state, data);
@@ -97,15 +97,16 @@ export async function recoverPreviousRun(
     case 'resume':
       soFar.journal = journal;
       log.info('resuming the interrupted update');
-      await startSaved(work);
+      await startServicesOfSavedData(work);
       return { kind: 'resume', run: new ComposeRun(context, journal) };
     case 'undo': {
       if (facts.newHasStarted) {
         soFar.journal = journal;
-        if (isOvertaken(context, data)) await restorePoint(work, 'the update was interrupted');
+        if (shouldRestoreData(context, data))
+          await beginRestorePointRollback(work, 'the update was interrupted');
         soFar.journal = null;
       }
-      if (rollbackOf(journal.data.state) === null) await markRollback(work, null);
+      if (rollbackOf(journal.data.state) === null) await recordRollbackStart(work, null);
       const run = new ComposeRun(context, journal, { wasKilled: true });
       await runSteps(run, 'rollback', log);
       if (!run.isOvertaken) log.info(`the interrupted update was undone, and ${data.from} has been restored`);
@@ -117,7 +118,7 @@ export async function recoverPreviousRun(
       if (step.afterwards.kind === 'give-up') {
         // The error is this run's outcome: if this container is restarted, it reports the error again.
         soFar.journal = journal;
-        throw new UpdateError('killed-repeatedly', whyStuck(data));
+        throw new UpdateError('killed-repeatedly', describeRepeatedFailure(data));
       }
       await journal.closeForLaterRun('cancelled', 'the update was interrupted, and the next run undid it');
       return fresh;
@@ -129,7 +130,7 @@ export async function recoverPreviousRun(
       return fresh;
     case 'roll-back': {
       soFar.journal = journal;
-      const ending = await restorePoint(work, whyStuck(data));
+      const ending = await beginRestorePointRollback(work, describeRepeatedFailure(data));
       if (ending === null) throw new UpdateError('broken', "the restore point's record is missing");
       await runSteps(new ComposeRun(context, journal, { wasKilled: true }), 'rollback', log);
       return { kind: 'ended', ending: logLastLine(ending, log) };
@@ -137,7 +138,7 @@ export async function recoverPreviousRun(
     case 'give-up': {
       soFar.journal = journal;
       const why = data.point?.state === 'saved' ? '--no-rollback was given' : 'there is no restore point';
-      throw new UpdateError('broken', whyStuck(data), {
+      throw new UpdateError('broken', describeRepeatedFailure(data), {
         state: `the new version has started, but it was not verified; it was not rolled back, because ${why}`,
       });
     }
@@ -148,7 +149,7 @@ export async function recoverPreviousRun(
  * Whether a rollback of a new version that has started must also restore data. It must if another process started the
  * new version from the written files before the interrupted run replaced containers.
  */
-const isOvertaken = ({ options }: RunContext, { state }: JournalData): boolean =>
+const shouldRestoreData = ({ options }: RunContext, { state }: JournalData): boolean =>
   rollbackOf(state) === null && isBeforeReplacing(state) && !options.noRollback;
 
 /**
@@ -156,12 +157,12 @@ const isOvertaken = ({ options }: RunContext, { state }: JournalData): boolean =
  * restore point's record is missing.
  * @throws UpdateError broken
  */
-async function restorePoint(context: JournaledContext, why: string): Promise<RunOutcome | null> {
+async function beginRestorePointRollback(context: JournaledContext, why: string): Promise<RunOutcome | null> {
   const { journal } = context;
   const unusable = (cause: UpdateError) => {
     throw new UpdateError('broken', `the restore point cannot be used: ${cause.message}`, { cause });
   };
-  const record = await openRestorePoint(journal).catch(unusable);
+  const record = await openRestorePointRecord(journal).catch(unusable);
   if (record === null) return null;
   const facts = { ...journalOutcomeFactsOf(journal.data), product: context.options.product };
   const { lines, ...ending } = createFailedOutcome(
@@ -170,7 +171,7 @@ async function restorePoint(context: JournaledContext, why: string): Promise<Run
     context.log,
   );
   for (const line of lines) context.log.error(line);
-  await beginRollback(context, { record, back: journal.data }, ending);
+  await beginRollbackWithData(context, { record, back: journal.data }, ending);
   return ending;
 }
 
@@ -178,13 +179,13 @@ async function restorePoint(context: JournaledContext, why: string): Promise<Run
  * Starts the data services again if data was saved. A run that was killed on a full disk may have stopped all services
  * for a rollback that is not in the journal.
  */
-async function startSaved(context: JournaledContext): Promise<void> {
+async function startServicesOfSavedData(context: JournaledContext): Promise<void> {
   if (context.journal.data.point?.state !== 'saved') return;
-  await startDataServices(context).catch(warnOf(context.log));
+  await startDataServices(context).catch(createWarningLogger(context.log));
 }
 
 /** Returns a handler that logs a failure without ending the run. */
-const warnOf =
+const createWarningLogger =
   (log: Log) =>
   (error: unknown): void => {
     const { detail, message } = requireUpdateError(error);
@@ -192,7 +193,7 @@ const warnOf =
   };
 
 /** Reads the journal of a previous run. A malformed journal is moved to the backups and treated as missing. */
-async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | null> {
+async function readPreviousJournal({ state }: Lock, log: Log): Promise<JournalData | null> {
   const earlier = await readJournal(state);
   if (earlier === null || !('unreadable' in earlier)) return earlier;
   const place = await moveJournalToBackup(state, earlier);
@@ -200,18 +201,18 @@ async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | nul
   return null;
 }
 
-const whyStuck = ({ state }: JournalData): string =>
-  `this updater ${endingOfState(state)?.outcome === 'crashed' ? 'crashed' : `was interrupted ${maxAttempts} times`} during the ${loggedPhaseOf(state)} phase and will not try again automatically`;
+const describeRepeatedFailure = ({ state }: JournalData): string =>
+  `this updater ${runOutcomeOf(state)?.outcome === 'crashed' ? 'crashed' : `was interrupted ${maxUpdaterStarts} times`} during the ${loggedPhaseOf(state)} phase and will not try again automatically`;
 
 /** Completes the interrupted update to a version that has already started, without verifying that it is healthy. */
-async function completeUpdate(context: JournaledContext, changeover: Changeover): Promise<void> {
+async function completeUpdate(context: JournaledContext, changeover: Rollout): Promise<void> {
   const { log, journal } = context;
   const { goal } = changeover.words;
   const names = changeover.moved.map(({ name }) => name);
   log.info(`${goal} has already started; completing the interrupted update of ${joinWithAnd(names)} first`);
   // If a container exits during this attempt, the next run must start it. For that, it needs `started` in the journal.
   await journal.note({ started: true });
-  await startSaved(context);
+  await startServicesOfSavedData(context);
   const run = new ComposeRun(context, journal, { without: ['announce', 'verify'] });
-  await runSteps(run, 'update', log).catch(warnOf(log));
+  await runSteps(run, 'update', log).catch(createWarningLogger(log));
 }

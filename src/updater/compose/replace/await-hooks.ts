@@ -1,17 +1,17 @@
 import { waitUntil } from '../../../core/cancellation/wait-until.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { isHook } from '../../../engine/containers/project-containers.ts';
+import { isHookContainer } from '../../../engine/containers/project-containers.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
-import { withHeartbeat } from '../../run/log/heartbeat.ts';
+import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
 import type { Log } from '../../run/log/run-log.ts';
 
 // `pre_start` hooks (compose 5.3 and later) are commands that compose runs with the new image, in a separate container,
 // before it starts the service. The service is unavailable during a hook, and a hook's changes cannot be undone
 // (docs/contract.md 5.8).
 
-const lookEveryMs = 100;
-const mostMs = 900_000;
+const hookPollMs = 100;
+const maxHookMs = 900_000;
 
 interface Service {
   project: string;
@@ -20,14 +20,14 @@ interface Service {
 
 async function isHookRunning(engine: Engine, { project, name }: Service): Promise<boolean> {
   const label = [`${composeLabels.project}=${project}`, `${composeLabels.service}=${name}`];
-  return (await engine.listContainers({ label, status: ['running'] })).some(isHook);
+  return (await engine.listContainers({ label, status: ['running'] })).some(isHookContainer);
 }
 
 /**
  * Waits for a hook of a killed compose command: another `up` would start a second hook at the same time.
  * @throws UpdateError recreate-failed if the hook does not finish
  */
-export async function awaitHooks(engine: Engine, service: Service, log: Log): Promise<void> {
+export async function awaitStartHooks(engine: Engine, service: Service, log: Log): Promise<void> {
   if (!(await isHookRunning(engine, service))) return;
   const sentence = `the pre_start hook of ${service.name} is already running; waiting for it to finish`;
   log.info(sentence);
@@ -35,24 +35,24 @@ export async function awaitHooks(engine: Engine, service: Service, log: Log): Pr
     if (isRunning && isLate)
       throw new UpdateError(
         'recreate-failed',
-        `the pre_start hook of ${service.name} has not finished after ${mostMs / 60_000} minutes`,
+        `the pre_start hook of ${service.name} has not finished after ${maxHookMs / 60_000} minutes`,
       );
     return isRunning ? undefined : true;
   };
   const ended = waitUntil(() => isHookRunning(engine, service), evaluate, {
-    pause: lookEveryMs,
-    deadlineMs: mostMs,
+    pause: hookPollMs,
+    deadlineMs: maxHookMs,
     signal: engine.aborted,
   });
-  await withHeartbeat(log, sentence, ended);
+  await awaitWithHeartbeat(log, sentence, ended);
 }
 
 /** Compose's message about a failed hook. Since compose 5.5, it contains the id of the hook's container. */
-const failure = /pre_start\[(\d+)\] exited with code (\d+)(?:.*hook container (\w+) retained)?/s;
+const failedHookMessage = /pre_start\[(\d+)\] exited with code (\d+)(?:.*hook container (\w+) retained)?/s;
 
 /** Returns null if the messages report no failed hook. */
-export function createHookError(service: string, messages: readonly string[]): UpdateError | null {
-  const said = messages.map((message) => failure.exec(message)).find((match) => match !== null);
+export function findHookError(service: string, messages: readonly string[]): UpdateError | null {
+  const said = messages.map((message) => failedHookMessage.exec(message)).find((match) => match !== null);
   if (!said) return null;
   const [, index, code, kept] = said;
   return new UpdateError(

@@ -2,27 +2,27 @@ import { UpdateError } from '../../../core/errors/update-error.ts';
 import { parseComposeMessages } from '../../../engine/cli/compose-output.ts';
 import { isConnectionLost } from '../../../engine/cli/is-connection-lost.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
-import { withHeartbeat } from '../../run/log/heartbeat.ts';
+import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
 import { describeEditedFiles } from '../../run/log/outcome-details.ts';
-import { TryAgain } from '../../run/run-steps.ts';
+import { RetryableError } from '../../run/run-steps.ts';
 import { findUserEdits } from '../concurrent-changes/find-user-edits.ts';
-import { pullMissingImage } from '../pull/pull-updates.ts';
-import { awaitHooks, createHookError } from './await-hooks.ts';
+import { pullMissingImage } from '../pull/pull-updated-images.ts';
+import { awaitStartHooks, findHookError } from './await-hooks.ts';
 import type { ReplaceStep } from './replace-steps.ts';
-import type { Replacement } from './replacement.ts';
+import type { ReplacementContext } from './replacement.ts';
 
 /** Time limit in ms for an `up` command, excluding the grace periods of containers that compose stops. */
-const upDeadlineMs = 900_000;
+const upTimeoutMs = 900_000;
 
 /**
  * Errors that the engine returns while it is still finishing work that compose or the engine had begun before being
  * killed.
  */
-const stillBusy =
+const busyEngineMessage =
   /is already in use by container|removal of container \S+ is already in progress|No such container|is marked for removal|cannot stop container/i;
 
 /** Error about a task left behind by a killed engine. Its container can no longer start and must be recreated. */
-const stuck = /task \S+ already exists/i;
+const stuckTaskMessage = /task \S+ already exists/i;
 
 /** Results of earlier `up` commands for a service. */
 export interface UpAttempts {
@@ -39,36 +39,36 @@ export interface UpAttempts {
  * Replaces the containers of a service with a single `up` command.
  * @param before containers of the project before the command
  * @param look lists the containers of the project after the command
- * @throws TryAgain; UpdateError recreate-failed
+ * @throws RetryableError; UpdateError recreate-failed
  */
 export async function replaceService(
   step: Extract<ReplaceStep, { kind: 'up' }>,
-  work: Replacement,
+  work: ReplacementContext,
   { before, look, tried }: { before: readonly Container[]; look: () => Promise<unknown>; tried: UpAttempts },
 ): Promise<void> {
   const { engine, compose, changeover, journal, log } = work;
   const { service } = step;
-  await checkFiles(work, service);
+  await requireUneditedFiles(work, service);
   // Changes made by the new version's hook cannot be undone, so the new version counts as started.
   if (step.hook && !journal.data.started) await journal.write({ started: true });
   const deadlineMs = computeUpTimeoutMs(service, before);
   if (step.hook) {
-    await awaitHooks(engine, { project: compose.project.name, name: service }, log);
+    await awaitStartHooks(engine, { project: compose.project.name, name: service }, log);
     log.info(`running the pre_start hook of ${service}; the service is unavailable until the hook finishes`);
   }
   const forceRecreate = step.force || tried.isStuck === true;
   const up = compose.up(new Map([[service, step.scale]]), { start: step.start, forceRecreate, deadlineMs });
-  const result = await withHeartbeat(log, `waiting for docker compose to replace ${service}`, up);
+  const result = await awaitWithHeartbeat(log, `waiting for docker compose to replace ${service}`, up);
   await look();
   if (result.exitCode === 0) return;
   const messages = parseComposeMessages(result.stderr);
   // A failed hook is not retried: it would fail again, and may have done half of its work. Its author must decide what
   // to do.
-  const failed = step.hook ? createHookError(service, messages) : null;
+  const failed = step.hook ? findHookError(service, messages) : null;
   if (failed) throw failed;
   const isLost = isConnectionLost(result.stderr);
-  tried.isStuck ||= stuck.test(result.stderr);
-  const isBusy = isLost || stuck.test(result.stderr) || stillBusy.test(result.stderr);
+  tried.isStuck ||= stuckTaskMessage.test(result.stderr);
+  const isBusy = isLost || stuckTaskMessage.test(result.stderr) || busyEngineMessage.test(result.stderr);
   if (tried.isCauseOfBusy !== false || !isBusy)
     Object.assign(tried, { cause: messages.at(-1) ?? tried.cause, isCauseOfBusy: isBusy });
   const failure = new UpdateError(
@@ -80,21 +80,21 @@ export async function replaceService(
   );
   const { image = null } = changeover.moved.find(({ name }) => name === service) ?? {};
   if (image !== null && (await pullMissingImage(work, compose, service, image)))
-    throw new TryAgain(`up ${service}`, failure);
+    throw new RetryableError(`up ${service}`, failure);
   // After the new version has started, a rollback without a restore point is impossible, so every failure is worth
   // another attempt.
   if (!isBusy && !journal.data.started) throw failure;
   const why = isLost
     ? `the connection to the engine was lost while ${service} was being replaced`
     : (messages.at(-1) ?? 'the engine was busy');
-  throw new TryAgain(`up ${service}`, failure, { sentence: `${why}; trying again` });
+  throw new RetryableError(`up ${service}`, failure, { sentence: `${why}; trying again` });
 }
 
 /**
  * Fails if a user has edited the files and the next `up` would therefore use different images from those of this run.
  * @throws UpdateError recreate-failed
  */
-async function checkFiles({ engine, journal }: Replacement, service: string): Promise<void> {
+async function requireUneditedFiles({ engine, journal }: ReplacementContext, service: string): Promise<void> {
   const saved = await findUserEdits(engine, journal.data);
   if (saved === null) return;
   throw new UpdateError(
@@ -107,5 +107,5 @@ async function checkFiles({ engine, journal }: Replacement, service: string): Pr
 export function computeUpTimeoutMs(service: string, containers: readonly Container[]): number {
   return containers
     .filter((container) => serviceOf(container) === service && isUp(container))
-    .reduce((sum, { stopTimeout }) => sum + stopTimeout * 1000, upDeadlineMs);
+    .reduce((sum, { stopTimeout }) => sum + stopTimeout * 1000, upTimeoutMs);
 }

@@ -1,14 +1,14 @@
 import { hasTemporaryName, type ProjectContainers } from '../../../engine/containers/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import {
-  type Changeover,
-  isDone,
   isPreviousContainer,
-  type MovedService,
-  recordsOf,
+  isServiceUpdated,
+  type Rollout,
   requiredContainerCountOf,
+  serviceRecordsOf,
   shouldRunContainer,
   shouldStayStopped,
+  type UpdatedService,
 } from '../../run/state/rollout.ts';
 
 export type ReplaceStep =
@@ -34,7 +34,7 @@ export type ReplaceStep =
  * cut off a longer request. Compose 5 may then continue as if the request had succeeded, and remove a running container
  * by force. Containers with a longer grace period are stopped by this run, which repeats the request.
  */
-const longestStopOfCompose = 30;
+const maxComposeGraceSeconds = 30;
 
 /**
  * Plans the remaining steps for the containers that exist `now`: all steps in an ordinary run, the rest after a kill.
@@ -45,12 +45,12 @@ const longestStopOfCompose = 30;
  * @param isReplaced whether this process has already replaced all containers of a service
  */
 export function listReplaceSteps(
-  changeover: Changeover,
+  changeover: Rollout,
   now: ProjectContainers,
   isReplaced: (service: string) => boolean = () => false,
 ): ReplaceStep[] {
   const undone = changeover.moved.filter(
-    (moved) => !isReplaced(moved.name) && !isDone(changeover, moved, now.containers),
+    (moved) => !isReplaced(moved.name) && !isServiceUpdated(changeover, moved, now.containers),
   );
   // If only migrations are incomplete, nothing is pending: a migration must not run again just because its container
   // was removed.
@@ -72,22 +72,22 @@ export function listReplaceSteps(
   const nameless = own.filter(hasTemporaryName);
   if (nameless.length > 0) steps.push({ kind: 'give-name', containers: nameless });
 
-  const oldOf = ({ name }: MovedService) =>
+  const oldOf = ({ name }: UpdatedService) =>
     own.filter((each) => serviceOf(each) === name && isPreviousContainer(changeover, each));
-  const stop = (moved: MovedService, which: (old: Container) => boolean) => {
+  const stop = (moved: UpdatedService, which: (old: Container) => boolean) => {
     const containers = oldOf(moved).filter((old) => isUp(old) && which(old));
     if (containers.length > 0) steps.push({ kind: 'stop', service: moved.name, containers });
   };
-  const isStoppedFirst = ({ isApp, follows, runsOnce }: MovedService) => !isApp && !follows && !runsOnce;
-  const starts = (moved: MovedService) =>
+  const isStoppedFirst = ({ isApp, follows, runsOnce }: UpdatedService) => !isApp && !follows && !runsOnce;
+  const starts = (moved: UpdatedService) =>
     moved.added !== undefined ||
-    recordsOf(changeover, moved.name).some((record) => shouldRunContainer(moved, record));
-  const awaitThose = (moved: MovedService, which: (service: string) => boolean) => {
+    serviceRecordsOf(changeover, moved.name).some((record) => shouldRunContainer(moved, record));
+  const awaitThose = (moved: UpdatedService, which: (service: string) => boolean) => {
     if (moved.follows || !(starts(moved) || moved.runsOnce)) return;
     for (const service of moved.awaits.filter(which))
       steps.push({ kind: 'await-healthy', service, dependent: moved.name });
   };
-  const bringUp = (moved: MovedService) => {
+  const bringUp = (moved: UpdatedService) => {
     const start = starts(moved);
     awaitThose(moved, (service) => !(later.includes(moved) && isThere(service)));
     if (moved.runsOnce) {
@@ -100,7 +100,7 @@ export function listReplaceSteps(
       });
       return;
     }
-    if (!isStoppedFirst(moved)) stop(moved, ({ stopTimeout }) => stopTimeout > longestStopOfCompose);
+    if (!isStoppedFirst(moved)) stop(moved, ({ stopTimeout }) => stopTimeout > maxComposeGraceSeconds);
     steps.push({
       kind: 'up',
       service: moved.name,

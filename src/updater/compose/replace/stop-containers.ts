@@ -1,34 +1,34 @@
-import { finalName } from '../../../engine/containers/project-containers.ts';
+import { finalNameOf } from '../../../engine/containers/project-containers.ts';
 import { findEngineError, rejectionCodes, tolerateErrors } from '../../../engine/http/engine-error.ts';
 import type { Container } from '../../../engine/objects/container.ts';
-import { withHeartbeat } from '../../run/log/heartbeat.ts';
+import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
 import type { EngineContext } from '../../run/run-context.ts';
 
 /**
  * Stops containers, and logs at intervals while their grace periods last.
  * @throws UpdateError engine-unavailable
  */
-export async function stopAllContainers(
+export async function stopContainers(
   { engine, log }: EngineContext,
   containers: readonly { id: string; name: string }[],
   { words = '', graces }: { words?: string; graces?: ReadonlyMap<string, number> } = {},
 ): Promise<void> {
   const ids = containers.map(({ id }) => id);
   const sentence = `waiting for ${containerNamesOf(containers)} to stop${words}`;
-  await withHeartbeat(log, sentence, engine.stopContainers(ids, graces));
+  await awaitWithHeartbeat(log, sentence, engine.stopContainers(ids, graces));
 }
 
 /** Stops and removes containers, but not their volumes: a new container may share volumes with an old container. */
-export async function stopAndRemove(
+export async function stopAndRemoveContainers(
   doors: EngineContext,
   containers: readonly { id: string; name: string }[],
 ): Promise<void> {
-  await stopAllContainers(doors, containers);
+  await stopContainers(doors, containers);
   await doors.engine.removeContainers(containers.map(({ id }) => id));
 }
 
 /** Removes leftover containers of an interrupted compose command, because their names would block the next `up`. */
-export async function removeLeftovers(
+export async function removeLeftoverContainers(
   { engine, log }: EngineContext,
   leftovers: readonly Container[],
 ): Promise<void> {
@@ -45,7 +45,7 @@ export async function renameContainers(
   containers: readonly Container[],
 ): Promise<void> {
   for (const container of containers) {
-    const name = finalName(container);
+    const name = finalNameOf(container);
     const renamed = await engine.renameContainer(container.id, name).catch(tolerateErrors(...rejectionCodes));
     if (renamed !== null) {
       log.info(
@@ -63,7 +63,11 @@ export async function startContainers(
   const started: { name: string }[] = [];
   for (const container of containers) {
     try {
-      await withHeartbeat(log, `waiting for ${container.name} to start`, engine.startContainer(container.id));
+      await awaitWithHeartbeat(
+        log,
+        `waiting for ${container.name} to start`,
+        engine.startContainer(container.id),
+      );
       started.push(container);
     } catch (error) {
       const cause = findEngineError(error);

@@ -1,11 +1,11 @@
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
-import type { Estimate, RestorePointSurvey } from '../../data/copies/survey-restore-point.ts';
-import { isOfService } from '../../data/selection/choose-mounts.ts';
+import type { DurationEstimate, RestorePointSurvey } from '../../data/copies/survey-restore-point.ts';
+import { isServiceContainer } from '../../data/selection/choose-mounts.ts';
 import { formatSize, joinWithAnd } from '../../run/log/format-values.ts';
 
-interface Using {
+interface UsageContext {
   model: ComposeModel;
   /** All containers of the project, and all running containers on the engine. */
   containers: readonly Container[];
@@ -19,11 +19,11 @@ interface Using {
  * of the project uses the services that it depends on. Any other container uses the services with which it shares a
  * network.
  */
-export function usersOf(
+export function findDependentContainers(
   services: readonly string[],
-  { model, containers, updated, toolsImage }: Using,
+  { model, containers, updated, toolsImage }: UsageContext,
 ): string[] {
-  const isOwn = (each: Container) => isOfService(each, model.name);
+  const isOwn = (each: Container) => isServiceContainer(each, model.name);
   const networks = new Map(
     services.map((service) => [
       service,
@@ -48,7 +48,7 @@ export function usersOf(
 
 /**
  * Returns the log lines about the restore point, for both `plan` and `update`.
- * @param users the result of `usersOf`
+ * @param users the result of `findDependentContainers`
  * @param name the name of the product
  */
 export function describeRestorePoint(
@@ -64,7 +64,7 @@ export function describeRestorePoint(
   const left = [...excluded, ...outside.map((host) => `the database on ${host}`)];
   const listed = (names: readonly string[], sentence: string, after = '') =>
     names.length > 0 ? [`${sentence}: ${joinWithAnd(names)}${after}`] : [];
-  const downtime = `${[name, ...services].join(', ')} will be unavailable for ${formatEstimate(seconds)}`;
+  const downtime = `${[name, ...services].join(', ')} will be unavailable for ${formatTimeEstimate(seconds)}`;
   return [
     `the restore point will contain ${joinWithAnd(saved) || 'no data, because no covered service has a writable mount'}`,
     ...listed(left, 'excluded from the restore point and therefore not restored by a rollback'),
@@ -82,7 +82,7 @@ export function describeRestorePoint(
 }
 
 /** Formats an estimate, such as `about 12 s`, `3 to 20 s` or `2 to 15 min`. */
-export function formatEstimate([least, most]: Estimate): string {
+export function formatTimeEstimate([least, most]: DurationEstimate): string {
   const unit = most > 180 ? 'min' : 's';
   const [from, to] = [least, most].map((each) => Math.max(Math.ceil(unit === 'min' ? each / 60 : each), 1));
   return from === to ? `about ${to} ${unit}` : `${from} to ${to} ${unit}`;
@@ -97,14 +97,14 @@ const longDowntimeSeconds = 15 * 60;
  * @param name the name of the product
  * @throws UpdateError data-unsupported if even the shortest estimate exceeds the limit
  */
-export function formatDowntimeWarning(
+export function checkDowntime(
   { point, seconds }: Pick<RestorePointSurvey, 'point' | 'seconds'>,
   limit: number | null,
   name: string,
 ): string[] {
   const [least, most] = seconds;
   if (point.mounts.length === 0 || most <= (limit ?? longDowntimeSeconds)) return [];
-  const sentence = `${name} is expected to be unavailable for ${formatEstimate(seconds)} while the data is saved`;
+  const sentence = `${name} is expected to be unavailable for ${formatTimeEstimate(seconds)} while the data is saved`;
   if (limit === null) return [`${sentence}; use --max-downtime to set a limit`];
   const message = `${sentence}, but --max-downtime allows ${limit} s`;
   if (least <= limit) return [message];

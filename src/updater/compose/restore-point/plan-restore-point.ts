@@ -3,29 +3,29 @@ import { dirname } from 'node:path';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { HostPaths } from '../../../core/mounts/host-paths.ts';
 import { composeLabels } from '../../../engine/objects/labels.ts';
-import { readUsableRecord } from '../../data/copies/restore-point-record.ts';
+import { findUsableRestorePoint } from '../../data/copies/restore-point-record.ts';
 import {
   bytesToReadOf,
-  type LastTime,
   type PlannedRestorePoint,
+  type PreviousSaveTiming,
   surveyRestorePoint,
 } from '../../data/copies/survey-restore-point.ts';
 import {
   findRestorePoints,
-  findRestorePointsDirectory,
   formatRestorePoint,
-  isComplete,
-  isUsed,
+  isCompleteRestorePoint,
+  isUsedRestorePoint,
   readRestorePoint,
+  resolveRestorePointsDirectory,
   type SavedRestorePoint,
 } from '../../data/restore-point.ts';
 import { type DataFacts, requireDataDeclaration } from '../../data/selection/evaluate-data.ts';
 import type { DataOptions } from '../../run/options/update-options.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { restorePointsPath } from '../../run/state/state-directory.ts';
+import { restorePointsDirectoryOf } from '../../run/state/state-directory.ts';
 import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
-import { type Installation, ownFiles, replacedServicesOf } from '../inspect/installation.ts';
-import { describeRestorePoint, formatDowntimeWarning, usersOf } from './describe-restore-point.ts';
+import { composeAndEnvPathsOf, type Installation, replacedServicesOf } from '../inspect/installation.ts';
+import { checkDowntime, describeRestorePoint, findDependentContainers } from './describe-restore-point.ts';
 
 /**
  * Plans which data the restore point contains, checks that it can be saved, and logs the result. If no restore point
@@ -40,7 +40,9 @@ export async function planRestorePoint(
   if (!options.data.restorePoint) {
     const { project } = installation;
     // The existing restore point is read only for this log line, so errors are ignored.
-    const lost = await readUsableRecord(restorePointsPath(project.directory), project).catch(() => null);
+    const lost = await findUsableRestorePoint(restorePointsDirectoryOf(project.directory), project).catch(
+      () => null,
+    );
     if (lost !== null)
       log.info(
         `${formatRestorePoint(lost.record.point)} cannot be used after this update; to be able to roll back, use --restore-point`,
@@ -53,7 +55,7 @@ export async function planRestorePoint(
     throw new UpdateError('engine-version', message, { advice });
   }
   const { project, model } = installation;
-  const points = findRestorePointsDirectory(options.data.restoreDir, paths, project);
+  const points = resolveRestorePointsDirectory(options.data.restoreDir, paths, project);
   const facts = dataFactsOf(installation, options.data);
   const declared = requireDataDeclaration(facts);
   const [running, ofProject, info] = await Promise.all([
@@ -68,18 +70,23 @@ export async function planRestorePoint(
   );
   const found = await engine.listVolumes([...new Set(volumes)]);
   const { updated, files } = facts;
-  const { earlier, used } = await earlierPoints(points, project);
+  const { earlier, used } = await readEarlierRestorePoints(points, project);
   const surveyed = await surveyRestorePoint(declared, {
     ...{ updated, containers, last: lastTime(earlier) },
     doors: { engine, log, project: project.name, toolsImage: own.imageId },
-    above: await existing(points, paths),
+    above: await findExistingParent(points, paths),
     around: {
       ...{ project: project.name, directory: project.directory, files, points },
       dataRoot: String(info.DockerRootDir ?? ''),
       options: new Map(found.map((volume) => [volume.name, volume.options])),
     },
   });
-  const users = usersOf(surveyed.point.services, { model, containers, updated, toolsImage: own.imageId });
+  const users = findDependentContainers(surveyed.point.services, {
+    model,
+    containers,
+    updated,
+    toolsImage: own.imageId,
+  });
   for (const line of describeRestorePoint(surveyed, users, options.product.name)) log.info(line);
   for (const point of earlier) {
     log.info(
@@ -88,7 +95,7 @@ export async function planRestorePoint(
         : `${formatRestorePoint(point)} will be removed after this update succeeds`,
     );
   }
-  const tooLong = formatDowntimeWarning(surveyed, options.data.maxDowntimeSeconds, options.product.name);
+  const tooLong = checkDowntime(surveyed, options.data.maxDowntimeSeconds, options.product.name);
   for (const warning of [...surveyed.warnings, ...tooLong]) log.warn(warning);
   return surveyed.point;
 }
@@ -97,7 +104,7 @@ export async function planRestorePoint(
  * Reads the complete restore points, newest first, and determines which of them a rollback has used. Unreadable restore
  * points are skipped.
  */
-async function earlierPoints(
+async function readEarlierRestorePoints(
   directory: string,
   project: { name: string; directory: string },
 ): Promise<{ earlier: SavedRestorePoint[]; used: ReadonlySet<SavedRestorePoint> }> {
@@ -105,21 +112,21 @@ async function earlierPoints(
   const used = new Set<SavedRestorePoint>();
   for (const place of await findRestorePoints(directory, project)) {
     const point = await readRestorePoint(place).catch(() => null);
-    if (point === null || !isComplete(point)) continue;
+    if (point === null || !isCompleteRestorePoint(point)) continue;
     earlier.push(point);
-    if (await isUsed(place)) used.add(point);
+    if (await isUsedRestorePoint(place)) used.add(point);
   }
   return { earlier, used };
 }
 
 /** Returns the downtime and data size of the newest restore point whose downtime is known; null if there is none. */
-function lastTime(points: readonly SavedRestorePoint[]): LastTime | null {
+function lastTime(points: readonly SavedRestorePoint[]): PreviousSaveTiming | null {
   const timed = points.find(({ downtimeSeconds }) => downtimeSeconds !== null);
   return timed ? { bytes: bytesToReadOf(timed.mounts), seconds: timed.downtimeSeconds ?? 0 } : null;
 }
 
 /** Returns the host path of the directory or of its nearest existing parent, which is on the same disk. */
-async function existing(host: string, paths: HostPaths): Promise<string> {
+async function findExistingParent(host: string, paths: HostPaths): Promise<string> {
   const isThere = (path: string) =>
     stat(paths.fromHost(path) ?? path).then(
       () => true,
@@ -134,6 +141,6 @@ export const dataFactsOf = (installation: Installation, { said }: DataOptions): 
   ...installation,
   updated: replacedServicesOf(installation).map(({ name }) => name),
   said,
-  files: ownFiles(installation.project),
+  files: composeAndEnvPathsOf(installation.project),
   directory: installation.project.directory,
 });

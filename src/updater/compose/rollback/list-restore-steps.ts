@@ -2,10 +2,10 @@ import type { ContainerSnapshot } from '../../../engine/containers/container-sna
 import type { ProjectContainers } from '../../../engine/containers/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import {
-  type Changeover,
   type ContainerRecord,
   isPreviousContainer,
-  recordsOf,
+  type Rollout,
+  serviceRecordsOf,
 } from '../../run/state/rollout.ts';
 
 export type RestoreStep =
@@ -37,9 +37,9 @@ export type RestoreStep =
  * @param own old ids of the containers that this process has recreated, and of those that it has started
  */
 export function listRestoreSteps(
-  changeover: Changeover,
+  changeover: Rollout,
   now: { containers: readonly Container[]; blueprints: readonly ContainerSnapshot[] },
-  own: { rebuilt: ReadonlySet<string>; started: ReadonlySet<string> } = noneYet,
+  own: { rebuilt: ReadonlySet<string>; started: ReadonlySet<string> } = noOwnContainers,
 ): RestoreStep[] {
   const there = new Map(now.containers.map((container) => [container.id, container] as const));
   const blueprints = new Map(now.blueprints.map((blueprint) => [blueprint.id, blueprint] as const));
@@ -55,7 +55,7 @@ export function listRestoreSteps(
   let isAnyStarted = false;
   const all: ContainerRecord[] = [];
   for (const { name: service, follows } of changeover.moved) {
-    for (const record of recordsOf(changeover, service)) {
+    for (const record of serviceRecordsOf(changeover, service)) {
       const container = there.get(record.id);
       const blueprint = blueprints.get(record.id);
       // The engine does not start a container that is marked dead, so such a container is recreated.
@@ -95,7 +95,7 @@ export function listRestoreSteps(
   return steps;
 }
 
-const noneYet = { rebuilt: new Set<string>(), started: new Set<string>() };
+const noOwnContainers = { rebuilt: new Set<string>(), started: new Set<string>() };
 
 const missingNetworks = (
   blueprint: ContainerSnapshot | undefined,
@@ -121,7 +121,7 @@ export interface PendingStops {
  * according to events. No stop was requested for a paused container.
  */
 export function findStoppingContainers(
-  changeover: Changeover,
+  changeover: Rollout,
   { containers, leftovers }: ProjectContainers,
   { wasKilled = false, stopping = [] }: PendingStops = {},
 ): Container[] {
@@ -130,7 +130,7 @@ export function findStoppingContainers(
     all.some(
       (container) => serviceOf(container) === service && !isPreviousContainer(changeover, container),
     ) ||
-    recordsOf(changeover, service).some(
+    serviceRecordsOf(changeover, service).some(
       ({ id, down }) => !down && !all.some((container) => container.id === id && isUp(container)),
     );
   const told = changeover.moved
@@ -146,7 +146,7 @@ export function findStoppingContainers(
 }
 
 /** Returns the project's containers. A recreated container gets the id of the container that it replaces. */
-export function restoreOldIds(
+export function replaceWithOldIds(
   { containers, leftovers }: ProjectContainers,
   successors: ReadonlyMap<string, string>,
 ): Container[] {
@@ -163,7 +163,7 @@ export function restoreOldIds(
  * @param there ids of the containers that existed when the restore began
  */
 export function listRemovedContainers(
-  { moved, containers }: Changeover,
+  { moved, containers }: Rollout,
   there: ReadonlySet<string>,
   now: readonly Container[],
 ): string[] {

@@ -8,7 +8,7 @@ import type { JournaledContext } from '../replace/replacement.ts';
  * Replaces restart policies with `unless-stopped`: with their own policies, stopped containers would be started when
  * the engine restarts.
  */
-export async function deferRestarts(
+export async function suspendRestartPolicies(
   context: JournaledContext,
   point: JournaledRestorePoint,
   own: readonly Container[],
@@ -16,7 +16,7 @@ export async function deferRestarts(
   const known = new Set(point.policies.map(({ id }) => id));
   const raw = await context.engine.inspectRaw(own.map(({ id }) => id));
   const policies = raw.flatMap(({ Id, HostConfig }) => {
-    const policy = policyOf(toObject(HostConfig).RestartPolicy);
+    const policy = formatRestartPolicy(toObject(HostConfig).RestartPolicy);
     return policy === 'no' || policy === 'unless-stopped' ? [] : [{ id: String(Id), policy }];
   });
   if (policies.length === 0) return;
@@ -25,11 +25,11 @@ export async function deferRestarts(
   const added = policies.filter(({ id }) => !known.has(id));
   if (added.length > 0)
     await writeRestorePointState(context.journal, { policies: [...point.policies, ...added] });
-  for (const { id } of policies) await setPolicy(context, { id, policy: 'unless-stopped' });
+  for (const { id } of policies) await setRestartPolicy(context, { id, policy: 'unless-stopped' });
 }
 
 /** Ignores a removed container, because it is recreated with its policy. */
-export async function setPolicy(
+export async function setRestartPolicy(
   { engine, log }: Pick<JournaledContext, 'engine' | 'log'>,
   { id, policy }: JournaledRestorePoint['policies'][number],
 ): Promise<void> {
@@ -42,7 +42,7 @@ export async function setPolicy(
   });
 }
 
-function policyOf(given: unknown): string {
+function formatRestartPolicy(given: unknown): string {
   const { Name = 'no', MaximumRetryCount: most = 0 } = toObject(given);
   return `${Name || 'no'}${Name === 'on-failure' && most ? `:${most}` : ''}`;
 }

@@ -5,12 +5,12 @@ import { rebuildContainer } from '../../../engine/containers/rebuild-container.t
 import { findEngineError, rejectionCodes, tolerateErrors } from '../../../engine/http/engine-error.ts';
 import { serviceOf } from '../../../engine/objects/container.ts';
 import type { ContainerRecord } from '../../run/state/rollout.ts';
-import { checkRights } from '../data-services/check-rights.ts';
-import { ensureNetworks } from '../data-services/start-data-services.ts';
+import { checkSnapshotPrivileges } from '../data-services/check-snapshot-privileges.ts';
+import { recreateMissingNetworks } from '../data-services/start-data-services.ts';
 import { awaitHealthyContainers } from '../health/await-healthy.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { stopAllContainers, stopAndRemove } from '../replace/stop-containers.ts';
-import { findLosses } from './find-losses.ts';
+import { stopAndRemoveContainers, stopContainers } from '../replace/stop-containers.ts';
+import { findContainerDifferences } from './find-container-differences.ts';
 import type { RestoreStep } from './list-restore-steps.ts';
 
 export interface RestoreContext extends JournaledContext {
@@ -22,54 +22,55 @@ export interface RestoreContext extends JournaledContext {
   onRebuilt(id: string): void;
 }
 
-type Executors = {
+type RestoreExecutors = {
   [K in RestoreStep['kind']]: (
     step: Extract<RestoreStep, { kind: K }>,
     work: RestoreContext,
   ) => Promise<unknown>;
 };
 
-export const restoreExecutors: Executors = {
-  'remove-new': ({ containers }, work) => stopAndRemove(work, containers),
+export const restoreExecutors: RestoreExecutors = {
+  'remove-new': ({ containers }, work) => stopAndRemoveContainers(work, containers),
   'remove-orphan': async ({ record }, work) => {
-    await agree(record, work);
-    await stopAndRemove(work, [standIn(record, work)]);
+    await checkPrivilegesOnce(record, work);
+    await stopAndRemoveContainers(work, [currentContainerOf(record, work)]);
   },
-  rebuild: ({ record }, work) => rebuild(record, work),
-  'give-up': ({ record }) => Promise.reject(unknown(record)),
+  rebuild: ({ record }, work) => recreateFromJournal(record, work),
+  'give-up': ({ record }) => Promise.reject(createMissingSnapshotError(record)),
   connect: async ({ record, networks }, work) => {
-    const { networks: endpoints } = blueprintOf(record, work);
+    const { networks: endpoints } = requireSnapshot(record, work);
     for (const network of networks) {
       const endpoint = endpoints[network] ?? {};
-      const connecting = work.engine.connectNetwork(network, idNow(record, work), endpoint);
-      if ((await connecting.catch(tolerateErrors(...rejectionCodes))) === null) return remake(record, work);
+      const connecting = work.engine.connectNetwork(network, currentIdOf(record, work), endpoint);
+      if ((await connecting.catch(tolerateErrors(...rejectionCodes))) === null)
+        return removeAndRecreate(record, work);
       work.log.info(`reconnected ${record.name} to network ${network}`);
     }
   },
   start: async ({ record }, work) => {
-    const start = () => work.engine.startContainer(idNow(record, work));
+    const start = () => work.engine.startContainer(currentIdOf(record, work));
     await start().catch(async (error: unknown) => {
       // A network that was removed and recreated has a new id. A container that still uses the old id must be
       // recreated.
       const isLost = /network \S+ not found/.test(findEngineError(error)?.message ?? '');
       if (!isLost || work.successors.has(record.id)) throw error;
-      await remake(record, work);
+      await removeAndRecreate(record, work);
       await start();
     });
   },
-  'stop-old': ({ record }, work) => stopAllContainers(work, [standIn(record, work)]),
+  'stop-old': ({ record }, work) => stopContainers(work, [currentContainerOf(record, work)]),
   'await-old': ({ records }, work) => {
     const [app] = work.journal.data.services;
-    const containers = records.map((record) => standIn(record, work));
+    const containers = records.map((record) => currentContainerOf(record, work));
     return awaitHealthyContainers(work, containers, app);
   },
   compare: async ({ records }, work) => {
-    const ids = records.map((record) => idNow(record, work));
+    const ids = records.map((record) => currentIdOf(record, work));
     const found = await work.engine.inspectContainers(ids);
     const losses = records.flatMap((record, index) => {
       const blueprint = work.journal.data.blueprints.find(({ id }) => id === record.id);
       const now = found.find(({ id }) => id === ids[index]);
-      return findLosses(record, blueprint, now);
+      return findContainerDifferences(record, blueprint, now);
     });
     if (losses.length > 0) {
       throw new UpdateError(
@@ -81,21 +82,25 @@ export const restoreExecutors: Executors = {
 };
 
 /** Returns the id of the old container, or of its recreated successor. */
-const idNow = ({ id }: ContainerRecord, { successors }: RestoreContext): string => successors.get(id) ?? id;
+const currentIdOf = ({ id }: ContainerRecord, { successors }: RestoreContext): string =>
+  successors.get(id) ?? id;
 
-const standIn = (record: ContainerRecord, work: RestoreContext) => ({ ...record, id: idNow(record, work) });
+const currentContainerOf = (record: ContainerRecord, work: RestoreContext) => ({
+  ...record,
+  id: currentIdOf(record, work),
+});
 
-function blueprintOf(record: ContainerRecord, { journal }: RestoreContext): ContainerSnapshot {
+function requireSnapshot(record: ContainerRecord, { journal }: RestoreContext): ContainerSnapshot {
   const blueprint = journal.data.blueprints.find(({ id }) => id === record.id);
-  if (!blueprint) throw unknown(record);
+  if (!blueprint) throw createMissingSnapshotError(record);
   return blueprint;
 }
 
-async function rebuild(record: ContainerRecord, work: RestoreContext): Promise<void> {
+async function recreateFromJournal(record: ContainerRecord, work: RestoreContext): Promise<void> {
   const { engine, successors, log } = work;
-  await agree(record, work);
-  await ensureNetworks(work, record.service, blueprintOf(record, work));
-  successors.set(record.id, await rebuildContainer(engine, blueprintOf(record, work), successors));
+  await checkPrivilegesOnce(record, work);
+  await recreateMissingNetworks(work, record.service, requireSnapshot(record, work));
+  successors.set(record.id, await rebuildContainer(engine, requireSnapshot(record, work), successors));
   work.onRebuilt(record.id);
   log.info(`recreated ${record.name} from the old image`);
 }
@@ -104,24 +109,29 @@ async function rebuild(record: ContainerRecord, work: RestoreContext): Promise<v
  * Checks the privileges of a container before it is removed and recreated, because the engine cannot report those of a
  * removed container.
  */
-async function agree(record: ContainerRecord, work: RestoreContext): Promise<void> {
+async function checkPrivilegesOnce(record: ContainerRecord, work: RestoreContext): Promise<void> {
   const { engine, journal, successors, agreed } = work;
   if (!journal.isInherited || agreed.has(record.id)) return;
   const { project, containerId: ownId } = journal.data;
   const { containers } = await listProjectContainers(engine, project.name);
   const siblings = containers.filter((each) => serviceOf(each) === record.service).map(({ id }) => id);
-  await checkRights(engine, record, blueprintOf(record, work), { project, ownId, siblings, successors });
+  await checkSnapshotPrivileges(engine, record, requireSnapshot(record, work), {
+    project,
+    ownId,
+    siblings,
+    successors,
+  });
   agreed.add(record.id);
 }
 
 /** Recreates an existing container that cannot be reconnected or started. */
-async function remake(record: ContainerRecord, work: RestoreContext): Promise<void> {
-  await agree(record, work);
-  await stopAndRemove(work, [standIn(record, work)]);
-  await rebuild(record, work);
+async function removeAndRecreate(record: ContainerRecord, work: RestoreContext): Promise<void> {
+  await checkPrivilegesOnce(record, work);
+  await stopAndRemoveContainers(work, [currentContainerOf(record, work)]);
+  await recreateFromJournal(record, work);
 }
 
-const unknown = ({ name }: ContainerRecord): UpdateError =>
+const createMissingSnapshotError = ({ name }: ContainerRecord): UpdateError =>
   new UpdateError(
     'containers-not-restored',
     `${name} cannot be recreated, because its configuration is not in the journal`,

@@ -1,68 +1,72 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Interrupted } from '../../../core/cancellation/cancelled.ts';
+import { InterruptedError } from '../../../core/cancellation/cancelled.ts';
 import { type ErrorCode, requireUpdateError, UpdateError } from '../../../core/errors/update-error.ts';
-import { isFullDisk } from '../../../core/files/file-system.ts';
-import { temporaryOf } from '../../../core/files/transaction/file-record.ts';
+import { isDiskFullError } from '../../../core/files/file-system.ts';
+import { temporaryPathOf } from '../../../core/files/transaction/file-record.ts';
 import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
 import { rejectionCodes, tolerateErrors } from '../../../engine/http/engine-error.ts';
 import { isUp, serviceOf } from '../../../engine/objects/container.ts';
-import { checkCopies, requireRestoreSpace, restoreCopies } from '../../data/copies/copy-mounts.ts';
-import { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
 import {
-  RepeatedStarts,
-  SomethingStarted,
+  ContainerStartedError,
+  type ContainerStartWatch,
+  RepeatedStartCounter,
   type StartedContainer,
-  type StartWatch,
-} from '../../data/copies/watch-starts.ts';
-import type { DataContext, RestorePointLocation } from '../../data/data-context.ts';
-import { isComplete, restorePointLocation } from '../../data/restore-point.ts';
-import { formatSeconds, formatSize, joinWithAnd } from '../../run/log/format-values.ts';
-import { withHeartbeat } from '../../run/log/heartbeat.ts';
-import { maskOutcome, type RunOutcome } from '../../run/log/run-outcome.ts';
-import { retryUntilDone, TryAgain } from '../../run/run-steps.ts';
-import type { Journal, JournalData } from '../../run/state/journal.ts';
-import { removeReserveFiles, reserveBytes, reserveFileCount } from '../../run/state/reserve.ts';
+} from '../../data/copies/container-start-watch.ts';
 import {
-  type Changeover,
+  requireSpaceToRestore,
+  requireUnchangedCopies,
+  restoreDataFromCopies,
+} from '../../data/copies/copy-mounts.ts';
+import { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
+import type { DataContext, RestorePointLocation } from '../../data/data-context.ts';
+import { isCompleteRestorePoint, restorePointLocationOf } from '../../data/restore-point.ts';
+import { formatSeconds, formatSize, joinWithAnd } from '../../run/log/format-values.ts';
+import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
+import { maskOutcome, type RunOutcome } from '../../run/log/run-outcome.ts';
+import { RetryableError, retryUntilDone } from '../../run/run-steps.ts';
+import type { Journal, JournalData } from '../../run/state/journal.ts';
+import { removeReserveFiles, reserveFileCount, reserveSizeBytes } from '../../run/state/reserve.ts';
+import {
   hasNewVersionStarted,
   isPreviousContainer,
-  recordsOf,
+  type Rollout,
+  serviceRecordsOf,
 } from '../../run/state/rollout.ts';
 import { rollbackOf } from '../../run/state/run-state.ts';
 import { startDataServices } from '../data-services/start-data-services.ts';
 import {
   coveredServicesOf,
   createDataContext,
-  createDataWatch,
-  listCoveredContainers,
-  stopInOrder,
+  listContainersInStopOrder,
+  openWriterStartWatch,
+  stopContainerGroups,
   stopRestartedContainers,
   writeRestorePointState,
 } from '../data-services/stop-data-services.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
-import { stopAndRemove } from '../replace/stop-containers.ts';
-import { deferRestarts, setPolicy } from './restart-policies.ts';
+import { stopAndRemoveContainers } from '../replace/stop-containers.ts';
+import { setRestartPolicy, suspendRestartPolicies } from './restart-policies.ts';
 
 const tries = 3;
 /** How often one container may be started while data is being restored. */
-const rounds = 3;
+const maxStarts = 3;
 
 /** Opens the record of a run's restore point; null if there is no restore point, or if it is incomplete. */
-export async function openRestorePoint({
+export async function openRestorePointRecord({
   data: { point, project },
 }: Journal): Promise<RestorePointRecord | null> {
   if (!point || point.state === 'copying' || point.state === 'saving') return null;
-  const record = await RestorePointRecord.open(restorePointLocation(point.directory, project));
-  return record !== null && isComplete(record.point) ? record : null;
+  const record = await RestorePointRecord.open(restorePointLocationOf(point.directory, project));
+  return record !== null && isCompleteRestorePoint(record.point) ? record : null;
 }
 
 /** Computes the hashes of a run's restore point if they are missing. */
-export async function completeRestorePoint(context: JournaledContext): Promise<void> {
-  const record = await openRestorePoint(context.journal);
+export async function completeRestorePointHashes(context: JournaledContext): Promise<void> {
+  const record = await openRestorePointRecord(context.journal);
   if (record === null) return;
   const doors = await createDataContext(context);
-  await persistently(doors, () => record.hashed(doors));
+  await retryRestorePointWork(doors, () => record.hashed(doors));
 }
 
 /**
@@ -70,11 +74,11 @@ export async function completeRestorePoint(context: JournaledContext): Promise<v
  * @throws UpdateError modified-since, restore-point-damaged, restore-point-unreadable, no-space
  */
 export async function checkRestorePoint(doors: DataContext, record: RestorePointRecord): Promise<void> {
-  await persistently(doors, async () => {
-    await requireRestoreSpace(doors, record.point);
+  await retryRestorePointWork(doors, async () => {
+    await requireSpaceToRestore(doors, record.point);
     await record.hashed(doors);
-    const checking = checkCopies(doors, record.place, record.point);
-    await withHeartbeat(doors.log, "verifying the restore point's hashes", checking);
+    const checking = requireUnchangedCopies(doors, record.place, record.point);
+    await awaitWithHeartbeat(doors.log, "verifying the restore point's hashes", checking);
   });
 }
 
@@ -82,11 +86,14 @@ export async function checkRestorePoint(doors: DataContext, record: RestorePoint
  * Retries failed work, because a restarted engine or a killed helper container does not mean that the restore point is
  * unusable.
  */
-const persistently = <T>(doors: DataContext, work: () => Promise<T>): Promise<T> =>
+const retryRestorePointWork = <T>(doors: DataContext, work: () => Promise<T>): Promise<T> =>
   retryUntilDone(doors, () =>
     work().catch((cause: unknown) => {
       const error = requireUpdateError(cause, 'engine-unavailable');
-      throw new TryAgain('the restore point', error, { sentence: `${error.message}; trying again`, tries });
+      throw new RetryableError('the restore point', error, {
+        sentence: `${error.message}; trying again`,
+        tries,
+      });
     }),
   );
 
@@ -97,7 +104,7 @@ const persistently = <T>(doors: DataContext, work: () => Promise<T>): Promise<T>
  * point has just been checked.
  * @throws UpdateError no-space
  */
-export async function beginRollback(
+export async function beginRollbackWithData(
   context: JournaledContext,
   { record, back, isChecked = false }: { record: RestorePointRecord; back: JournalData; isChecked?: boolean },
   ending: RunOutcome,
@@ -107,7 +114,7 @@ export async function beginRollback(
   const { from, tags, changeover, blueprints } = back;
   // Temporary files get the name of this run, because a run that continues after a kill searches for them by that name.
   const { run, project } = journal.data;
-  const files = back.files.map((each) => ({ ...each, temporary: temporaryOf(each.real, run) }));
+  const files = back.files.map((each) => ({ ...each, temporary: temporaryPathOf(each.real, run) }));
   const { riders = [], ports = [] } = journal.data.point ?? back.point ?? {};
   const failure = await journal.note({
     ...{ from, files, tags, changeover, blueprints },
@@ -122,7 +129,7 @@ export async function beginRollback(
   // engine, and is deleted once the rollback is in the journal.
   if (failure === null) return;
   await removeReserveFiles(project.directory, ['journal']);
-  await freeOldReserve(place);
+  await removeOldReserve(place);
   await journal.write().catch(throwJournalNotWritten);
 }
 
@@ -132,7 +139,9 @@ export async function beginRollback(
  */
 export function throwJournalNotWritten(cause: unknown): never {
   const error = requireUpdateError(cause, 'write-failed');
-  throw isFullDisk(error.cause) ? notEnoughSpace(error) : dataNotRestored(error.message, error);
+  throw isDiskFullError(error.cause)
+    ? createDiskFullError(error)
+    : createDataNotRestoredError(error.message, error);
 }
 
 /**
@@ -140,68 +149,68 @@ export function throwJournalNotWritten(cause: unknown): never {
  * and only this step needs no disk space.
  */
 async function stopWriters(context: JournaledContext): Promise<void> {
-  await stopInOrder(context, await listCoveredContainers(context.engine, context.journal.data));
+  await stopContainerGroups(context, await listContainersInStopOrder(context.engine, context.journal.data));
 }
 
 /** Deletes the reserve file that an earlier release of the updater put into each restore point. */
-const freeOldReserve = ({ directory }: RestorePointLocation): Promise<void> =>
+const removeOldReserve = ({ directory }: RestorePointLocation): Promise<void> =>
   rm(join(directory, 'reserve'), { force: true }).catch(() => {});
 
 /**
  * Creates the error for a rollback that lacks disk space. The rollback is incomplete, and all services stay stopped
  * until the next run.
  */
-const notEnoughSpace = (cause: UpdateError): UpdateError =>
+const createDiskFullError = (cause: UpdateError): UpdateError =>
   new UpdateError('no-space', cause.message, {
     ...{ outcome: 'broken', detail: cause.detail, cause },
-    advice: `Free at least ${formatSize(Number(cause.fields.missing ?? 2 * reserveBytes))} and ${2 * reserveFileCount} inodes on this disk, then run {command} again to continue the restore. Do not start the stopped services.`,
+    advice: `Free at least ${formatSize(Number(cause.fields.missing ?? 2 * reserveSizeBytes))} and ${2 * reserveFileCount} inodes on this disk, then run {command} again to continue the restore. Do not start the stopped services.`,
   });
 
 /**
  * Restores the data once, and compares it with the restore point. No covered service runs between the first stop and
  * the start of the data services. Can be repeated in any state.
  * @param starts counts how often each container is started while data is being restored
- * @throws TryAgain; UpdateError data-not-restored
+ * @throws RetryableError; UpdateError data-not-restored
  */
-export async function restoreData(context: JournaledContext, starts: RepeatedStarts): Promise<void> {
+export async function restoreData(context: JournaledContext, starts: RepeatedStartCounter): Promise<void> {
   const { log, journal } = context;
   const { changeover, point, project } = journal.data;
   if (!point || changeover === null) return;
-  const place = restorePointLocation(point.directory, project);
+  const place = restorePointLocationOf(point.directory, project);
   const found = await RestorePointRecord.open(place).catch((cause) => {
-    throw dataNotRestored(cause.message, requireUpdateError(cause));
+    throw createDataNotRestoredError(cause.message, requireUpdateError(cause));
   });
   if (found === null)
-    throw dataNotRestored(
+    throw createDataNotRestoredError(
       `there is no restore point in ${point.directory}; mount the directory that the update used, and pass it with --restore-dir`,
     );
   const { mounts, version } = found.point;
   const doors = await createDataContext(context);
   await stopWriters(context);
   await removeReserveFiles(project.directory);
-  await freeOldReserve(place);
+  await removeOldReserve(place);
   // Journals of earlier updater releases have no `isChecked`. Those releases checked the restore point before they
   // wrote the rollback to the journal.
-  if (point.isChecked === false) await requireUsable(context, { doors, found });
+  if (point.isChecked === false) await requireUsableRestorePoint(context, { doors, found });
   log.info(`restoring the data of ${version}: ${joinWithAnd(mounts.map(({ where }) => where)) || 'no data'}`);
-  const watch = await createDataWatch(doors, journal, mounts);
+  const watch = await openWriterStartWatch(doors, journal, mounts);
   const beganAt = performance.now();
   let failure: unknown = null;
   try {
     await restoreOnce(context, { doors, watch, found }).catch((error: unknown) => {
-      if (error instanceof Interrupted) throw error;
+      if (error instanceof InterruptedError) throw error;
       failure = error;
     });
     const started = await watch.started();
-    if (started.length > 0) await stopStarted(context, { started, starts });
+    if (started.length > 0) await stopStartedContainers(context, { started, starts });
     // If the started container is not listed, it had exited before the watch began. Its start aborted the copy, so the
     // copy is repeated.
-    if (failure instanceof SomethingStarted)
-      throw new TryAgain('restore after a start', dataNotRestored(failure.message), {
+    if (failure instanceof ContainerStartedError)
+      throw new RetryableError('restore after a start', createDataNotRestoredError(failure.message), {
         tries: Number.POSITIVE_INFINITY,
       });
     if (failure instanceof UpdateError)
-      throw new TryAgain('restore', dataNotRestored(failure.message, failure), {
+      throw new RetryableError('restore', createDataNotRestoredError(failure.message, failure), {
         sentence: `${failure.message}; trying again`,
         tries,
       });
@@ -218,30 +227,30 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
 /**
  * Stops containers that were started during the restore. They may have written to the data, so the data must be
  * restored again.
- * @throws TryAgain; UpdateError data-not-restored
+ * @throws RetryableError; UpdateError data-not-restored
  */
-async function stopStarted(
+async function stopStartedContainers(
   context: JournaledContext,
-  { started, starts }: { started: readonly StartedContainer[]; starts: RepeatedStarts },
+  { started, starts }: { started: readonly StartedContainer[]; starts: RepeatedStartCounter },
 ): Promise<never> {
   const restless = joinWithAnd(starts.tooOften(started));
   if (restless !== '') {
     await stopCoveredServices(context);
-    throw dataNotRestored(`${restless} was started repeatedly while the data was being restored`);
+    throw createDataNotRestoredError(`${restless} was started repeatedly while the data was being restored`);
   }
   const names = joinWithAnd(started.map(({ name }) => name));
   const sentence = `${names} was started while the data was being restored; stopping it and restoring again`;
   await stopRestartedContainers(context, started);
   starts.note(started);
-  throw new TryAgain('restore after a start', dataNotRestored(sentence), {
+  throw new RetryableError('restore after a start', createDataNotRestoredError(sentence), {
     sentence,
     tries: Number.POSITIVE_INFINITY,
   });
 }
 
-const dataNotRestored = (message: string, cause?: UpdateError): UpdateError =>
+const createDataNotRestoredError = (message: string, cause?: UpdateError): UpdateError =>
   cause?.code === 'no-space'
-    ? notEnoughSpace(cause)
+    ? createDiskFullError(cause)
     : new UpdateError('data-not-restored', message, { ...(cause && { detail: cause.detail, cause }) });
 
 /** Codes of errors after which later runs cannot restore the data either. */
@@ -255,7 +264,7 @@ const unusableCodes: readonly ErrorCode[] = [
  * Checks the restore point before any data is changed. If it cannot be used, starts everything that was stopped.
  * @throws UpdateError
  */
-async function requireUsable(
+async function requireUsableRestorePoint(
   context: JournaledContext,
   { doors, found }: { doors: DataContext; found: RestorePointRecord },
 ): Promise<void> {
@@ -265,9 +274,9 @@ async function requireUsable(
     await checkRestorePoint(doors, found);
   } catch (cause) {
     const error = requireUpdateError(cause);
-    if (!unusableCodes.includes(error.code)) throw dataNotRestored(error.message, error);
+    if (!unusableCodes.includes(error.code)) throw createDataNotRestoredError(error.message, error);
     await journal.write({ state: { at: 'replacing' } });
-    await startStopped(context);
+    await startStoppedContainers(context);
     if (rollbackOf(state)?.ending?.outcome === 'updated') throw error;
     throw createRollbackImpossibleError(error);
   }
@@ -281,37 +290,37 @@ export const createRollbackImpossibleError = (cause: Error): UpdateError =>
     cause,
   });
 
-async function startStopped(context: JournaledContext): Promise<void> {
+async function startStoppedContainers(context: JournaledContext): Promise<void> {
   const { engine, log, journal } = context;
   const { changeover, project } = journal.data;
   const warn = (error: unknown) =>
     log.warn(`some containers could not be started again: ${requireUpdateError(error).message}`);
   await startDataServices(context).catch(warn);
   const { containers } = await listProjectContainers(engine, project.name);
-  const ids = containers.filter((each) => shouldRun(changeover, serviceOf(each))).map(({ id }) => id);
+  const ids = containers.filter((each) => shouldRunService(changeover, serviceOf(each))).map(({ id }) => id);
   for (const id of ids)
-    await withHeartbeat(log, 'waiting for a container to start', engine.startContainer(id)).catch(warn);
+    await awaitWithHeartbeat(log, 'waiting for a container to start', engine.startContainer(id)).catch(warn);
 }
 
 /** Checks whether a service was running before the update, or was added by the release. */
-const shouldRun = (changeover: Changeover | null, service: string): boolean =>
-  recordsOf(changeover, service).some(({ runs }) => runs) ||
+const shouldRunService = (changeover: Rollout | null, service: string): boolean =>
+  serviceRecordsOf(changeover, service).some(({ runs }) => runs) ||
   changeover?.moved.some(({ name, added }) => name === service && added !== undefined) === true;
 
 /** Limits how often a container may be started while data is being restored, for one rollback. */
-export const createRestoreStartCounter = (): RepeatedStarts => new RepeatedStarts(rounds);
+export const createRestoreStartCounter = (): RepeatedStartCounter => new RepeatedStartCounter(maxStarts);
 
 async function restoreOnce(
   context: JournaledContext,
-  { doors, watch, found }: { doors: DataContext; watch: StartWatch; found: RestorePointRecord },
+  { doors, watch, found }: { doors: DataContext; watch: ContainerStartWatch; found: RestorePointRecord },
 ): Promise<void> {
   await stopCoveredServices(context);
   const end = new AbortController();
   await watch.begin(end);
-  await withHeartbeat(
+  await awaitWithHeartbeat(
     context.log,
     'restoring the data',
-    restoreCopies(doors, found.place, found.point.mounts, end.signal),
+    restoreDataFromCopies(doors, found.place, found.point.mounts, end.signal),
   );
 }
 
@@ -327,12 +336,12 @@ export async function stopCoveredServices(context: JournaledContext): Promise<vo
   const { containers, leftovers } = await listProjectContainers(engine, project.name);
   const own = [...containers, ...leftovers].filter((each) => covered.includes(serviceOf(each)));
   await stopWriters(context);
-  await deferRestarts(context, point, own);
+  await suspendRestartPolicies(context, point, own);
   const fresh = own.filter(
     (each) =>
       changeover.moved.some(({ name }) => name === serviceOf(each)) && !isPreviousContainer(changeover, each),
   );
-  if (fresh.length > 0) await stopAndRemove(context, fresh);
+  if (fresh.length > 0) await stopAndRemoveContainers(context, fresh);
 }
 
 /**
@@ -344,14 +353,14 @@ export async function restartDataServices(context: JournaledContext): Promise<vo
   const { engine, log, journal } = context;
   const { point, state, project, changeover } = journal.data;
   if (!point) return;
-  for (const each of point.policies) await setPolicy(context, each);
+  for (const each of point.policies) await setRestartPolicy(context, each);
   // A stop requested by a killed run may still be in progress, and would stop a service that was found running, so the
   // stop is completed first.
   if (state.at !== 'restoring' && point.state === 'saving') {
     const { containers } = await listProjectContainers(engine, project.name);
-    const groups = await listCoveredContainers(engine, journal.data);
+    const groups = await listContainersInStopOrder(engine, journal.data);
     if (changeover !== null && !hasNewVersionStarted(changeover, containers))
-      await stopInOrder(context, groups);
+      await stopContainerGroups(context, groups);
   }
   await startDataServices(context);
   if (state.at !== 'restoring') return;

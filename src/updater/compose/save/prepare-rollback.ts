@@ -1,9 +1,12 @@
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
-import { type ContainerSnapshot, takeSnapshots } from '../../../engine/containers/container-snapshot.ts';
+import {
+  type ContainerSnapshot,
+  takeContainerSnapshots,
+} from '../../../engine/containers/container-snapshot.ts';
 import { listCopiedPaths } from '../../../engine/containers/copied-files.ts';
-import { checkCopiedFiles } from '../../../engine/containers/helper-container.ts';
+import { requireCopyableFiles } from '../../../engine/containers/helper-container.ts';
 import type { EngineContext } from '../../run/run-context.ts';
-import type { Changeover } from '../../run/state/rollout.ts';
+import type { Rollout } from '../../run/state/rollout.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 
 /**
@@ -12,7 +15,7 @@ import type { JournaledContext } from '../replace/replacement.ts';
  */
 export async function prepareRollback(
   context: JournaledContext,
-  changeover: Changeover,
+  changeover: Rollout,
   installation: { model: ComposeModel; project: { name: string } },
 ): Promise<void> {
   const { journal } = context;
@@ -30,12 +33,12 @@ export async function prepareRollback(
  */
 export async function fetchContainerSnapshots(
   { engine, log }: EngineContext,
-  changeover: Changeover,
+  changeover: Rollout,
   names: readonly string[],
   { model, project }: { model: ComposeModel; project: { name: string } },
 ): Promise<ContainerSnapshot[]> {
   const records = changeover.containers.filter(({ service }) => names.includes(service));
-  const blueprints = await takeSnapshots(
+  const blueprints = await takeContainerSnapshots(
     engine,
     records.map(({ id }) => id),
     new Map(records.map((record) => [record.id, listCopiedPaths(model.services[record.service])])),
@@ -45,6 +48,6 @@ export async function fetchContainerSnapshots(
       `files that docker compose copied into ${name} cannot be saved for a rollback: ${lost.join(', ')}`,
     );
   }
-  for (const blueprint of blueprints) await checkCopiedFiles(engine, blueprint, project.name);
+  for (const blueprint of blueprints) await requireCopyableFiles(engine, blueprint, project.name);
   return blueprints;
 }

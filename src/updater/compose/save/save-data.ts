@@ -1,40 +1,44 @@
 import { dirname } from 'node:path';
-import { Cancelled, Interrupted } from '../../../core/cancellation/cancelled.ts';
+import { CancelledError, InterruptedError } from '../../../core/cancellation/cancelled.ts';
 import { requireUpdateError, UpdateError } from '../../../core/errors/update-error.ts';
 import type { ComposeModel } from '../../../engine/cli/compose.ts';
 import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
 import { type Container, serviceOf } from '../../../engine/objects/container.ts';
 import {
+  ContainerStartedError,
+  type ContainerStartWatch,
+  RepeatedStartCounter,
+} from '../../data/copies/container-start-watch.ts';
+import {
   copyMountsWhileRunning,
   copyMountsWhileStopped,
-  prepareRestore,
+  createRestoreContainers,
 } from '../../data/copies/copy-mounts.ts';
 import { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
 import type { PlannedRestorePoint } from '../../data/copies/survey-restore-point.ts';
-import { RepeatedStarts, SomethingStarted, type StartWatch } from '../../data/copies/watch-starts.ts';
 import type { DataContext, RestorePointLocation } from '../../data/data-context.ts';
 import { discardRestorePoint, discardRestorePoints } from '../../data/discard-restore-point.ts';
 import { syncFileSystems } from '../../data/helper-program/rsync.ts';
 import {
   createRestorePointDirectory,
   findRestorePoints,
-  loggedFieldsOf,
-  restorePointLocation,
+  restorePointLocationOf,
+  restorePointLogFieldsOf,
   type SavedRestorePoint,
 } from '../../data/restore-point.ts';
 import { retainImages } from '../../data/retain-images.ts';
 import { formatSeconds, formatSize, joinWithAnd } from '../../run/log/format-values.ts';
-import { withHeartbeat } from '../../run/log/heartbeat.ts';
+import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
 import type { JournalData } from '../../run/state/journal.ts';
 import { createReserveFiles, removeReserveFiles } from '../../run/state/reserve.ts';
-import { type Changeover, hasNewVersionStarted, recordsOf } from '../../run/state/rollout.ts';
+import { hasNewVersionStarted, type Rollout, serviceRecordsOf } from '../../run/state/rollout.ts';
 import { findListeningPorts, startDataServices } from '../data-services/start-data-services.ts';
 import {
   createDataContext,
-  createDataWatch,
-  listCoveredContainers,
+  listContainersInStopOrder,
   listNamespaceUsers,
-  stopInOrder,
+  openWriterStartWatch,
+  stopContainerGroups,
   stopRestartedContainers,
   writeRestorePointState,
 } from '../data-services/stop-data-services.ts';
@@ -42,19 +46,19 @@ import type { JournaledContext } from '../replace/replacement.ts';
 import { fetchContainerSnapshots } from './prepare-rollback.ts';
 
 /** How often one container may be started while data is being copied. */
-const repeats = 2;
+const maxStarts = 2;
 /** A container that starts again within this many milliseconds of its stop counts as being in a restart loop. */
-const restlessMs = 10_000;
+const restartLoopMs = 10_000;
 
 /** Restore point to create, and the services to stop for it. */
-interface ToSave {
+interface SaveRequest {
   point: PlannedRestorePoint;
-  changeover: Changeover;
+  changeover: Rollout;
   /** Compose model and name of the project, according to its files. */
   installation: { model: ComposeModel; project: { name: string } };
 }
 
-interface SaveWork extends JournaledContext, ToSave {
+interface SaveContext extends JournaledContext, SaveRequest {
   doors: DataContext;
   place: RestorePointLocation;
   record: RestorePointRecord;
@@ -74,9 +78,9 @@ export interface SavedData {
 
 /**
  * Runs the first half of the `save` phase: copies the data while all services are running.
- * @throws UpdateError save-failed, no-space; Cancelled
+ * @throws UpdateError save-failed, no-space; CancelledError
  */
-export async function saveWhileRunning(
+export async function saveDataWhileRunning(
   context: JournaledContext,
   planned: PlannedRestorePoint,
 ): Promise<void> {
@@ -95,7 +99,7 @@ export async function saveWhileRunning(
     `copying the data (${formatSize(planned.bytes)}) while ${options.product.name} is still available`,
   );
   const beganAt = performance.now();
-  await withHeartbeat(log, 'copying the data', copyMountsWhileRunning(doors, place, planned.mounts));
+  await awaitWithHeartbeat(log, 'copying the data', copyMountsWhileRunning(doors, place, planned.mounts));
   log.info(
     `copied the data in ${formatSeconds(performance.now() - beganAt, 1)}; only changes made since then remain to be copied`,
   );
@@ -113,14 +117,17 @@ export const emptyRestorePoint = {
  * Runs the second half of the `save` phase: stops the covered services, copies the changes, and starts the data
  * services again. Returns null if another version was started in the meantime: the update then continues without a
  * restore point.
- * @throws UpdateError save-failed, no-space, containers-not-restored; Cancelled
+ * @throws UpdateError save-failed, no-space, containers-not-restored; CancelledError
  */
-export async function saveWhileStopped(context: JournaledContext, asked: ToSave): Promise<SavedData | null> {
+export async function saveDataWhileStopped(
+  context: JournaledContext,
+  asked: SaveRequest,
+): Promise<SavedData | null> {
   const { log, engine, journal } = context;
   const { project } = journal.data;
-  const work = await prepare(context, asked, 'update');
+  const work = await prepareStop(context, asked, 'update');
   const { record, changeover } = work;
-  const watch = await createDataWatch(work.doors, work.journal, work.point.mounts);
+  const watch = await openWriterStartWatch(work.doors, work.journal, work.point.mounts);
   try {
     if (!(await stopAndCopy(work, watch))) {
       watch.close();
@@ -149,12 +156,12 @@ export async function saveWhileStopped(context: JournaledContext, asked: ToSave)
 
 /**
  * Saves the data that a rollback is about to replace, for manual recovery. All covered services stay stopped.
- * @throws UpdateError save-failed, no-space; Cancelled
+ * @throws UpdateError save-failed, no-space; CancelledError
  */
-export async function saveDataBeforeRollback(context: JournaledContext, asked: ToSave): Promise<void> {
-  await saveWhileRunning(context, asked.point);
-  const work = await prepare(context, asked, 'current');
-  const watch = await createDataWatch(work.doors, work.journal, work.point.mounts);
+export async function saveDataBeforeRollback(context: JournaledContext, asked: SaveRequest): Promise<void> {
+  await saveDataWhileRunning(context, asked.point);
+  const work = await prepareStop(context, asked, 'current');
+  const watch = await openWriterStartWatch(work.doors, work.journal, work.point.mounts);
   try {
     if (!(await copyWhileStopped(work, watch)))
       throw new UpdateError(
@@ -172,11 +179,11 @@ export async function saveDataBeforeRollback(context: JournaledContext, asked: T
 /**
  * Before the first stop, writes to disk the restore point's record and everything required to start the services again.
  */
-async function prepare(
+async function prepareStop(
   context: JournaledContext,
-  asked: ToSave,
+  asked: SaveRequest,
   kind: SavedRestorePoint['kind'],
-): Promise<SaveWork> {
+): Promise<SaveContext> {
   const { engine, cancellation, journal } = context;
   const { point, changeover } = asked;
   const doors = await createDataContext(context);
@@ -184,15 +191,15 @@ async function prepare(
   const { project, run } = journal.data;
   if (!journal.data.point)
     throw new UpdateError('save-failed', 'the journal no longer contains the restore point');
-  const place = restorePointLocation(journal.data.point.directory, project);
-  await noteCovered(work);
+  const place = restorePointLocationOf(journal.data.point.directory, project);
+  await journalCoveredServices(work);
   const old = journal.data.blueprints.map(({ imageId }) => imageId);
   // The updater's own image is also retained: a restore needs this image, which loses its tag when a newer updater is
   // pulled.
   const images = [...new Set([...old, doors.toolsImage])];
   await retainImages(engine, project.name, place, images);
   if (kind === 'update') {
-    await prepareRestore(doors, place, point.mounts);
+    await createRestoreContainers(doors, place, point.mounts);
     await createReserveFiles(project.directory);
   }
   const { words } = changeover;
@@ -208,12 +215,12 @@ async function prepare(
 }
 
 /** Before the first stop, writes to the journal everything required to start the services again. */
-async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<void> {
+async function journalCoveredServices(work: Omit<SaveContext, 'place' | 'record'>): Promise<void> {
   const { engine, log, journal, changeover, point, installation, doors } = work;
   const names = [...changeover.moved.map(({ name }) => name), ...point.services];
-  const records = names.flatMap((name) => recordsOf(changeover, name));
+  const records = names.flatMap((name) => serviceRecordsOf(changeover, name));
   const blueprints = await fetchContainerSnapshots({ engine, log }, changeover, names, installation);
-  const services = point.services.map((name) => ({ name, own: recordsOf(changeover, name) }));
+  const services = point.services.map((name) => ({ name, own: serviceRecordsOf(changeover, name) }));
   const running = await engine.inspectContainers(
     services.flatMap(({ own }) => own.filter(({ runs }) => runs).map(({ id }) => id)),
   );
@@ -238,17 +245,15 @@ async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<vo
   });
 }
 
-const syncCopies = ({ log, place }: SaveWork): Promise<void> =>
-  withHeartbeat(log, 'writing the restore point to disk', syncFileSystems([place.directory]));
+const syncCopies = ({ log, place }: SaveContext): Promise<void> =>
+  awaitWithHeartbeat(log, 'writing the restore point to disk', syncFileSystems([place.directory]));
 
-/**
- * Stops the services and saves their data. If another version was started, drops the restore point and returns false.
- */
-async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> {
+/** Stops the services and saves their data. Drops the restore point and returns false if another version started. */
+async function stopAndCopy(work: SaveContext, watch: ContainerStartWatch): Promise<boolean> {
   const { log, journal, point, record, options } = work;
   const stoppedAt = await copyWhileStopped(work, watch);
   if (stoppedAt === null) {
-    await forgo(work);
+    await continueWithoutRestorePoint(work);
     return false;
   }
   const at = new Date().toISOString();
@@ -259,7 +264,7 @@ async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> 
   const what = joinWithAnd(point.mounts.map(({ where }) => where)) || 'no data';
   log.info(
     `saved ${what} as of ${at} (${formatSize(point.bytes)}); ${options.product.name} has been unavailable for ${formatSeconds(took, 1)}; the restore point is in ${work.place.directory}`,
-    { restorePoint: loggedFieldsOf(record.point) },
+    { restorePoint: restorePointLogFieldsOf(record.point) },
   );
   return true;
 }
@@ -268,19 +273,19 @@ async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> 
  * Stops the workers, the app and the data services, each with its grace period. Returns the time at which the downtime
  * begins (`performance.now()`): after the last worker has stopped, and before the app stops.
  */
-async function stopCovered(work: SaveWork): Promise<number> {
+async function stopCoveredContainers(work: SaveContext): Promise<number> {
   const { log, engine, journal, changeover } = work;
   await writeRestorePointState(journal, { state: 'saving' });
-  const groups = await listCoveredContainers(engine, journal.data);
+  const groups = await listContainersInStopOrder(engine, journal.data);
   const names = groups.flat().map(({ name }) => name);
   if (names.length > 0) log.info(`stopping ${joinWithAnd(names)}, then copying the changes`);
   const isWorker = (each: Container) =>
     changeover.moved.some(({ isApp, name }) => !isApp && name === serviceOf(each));
   const first = groups.findIndex((group) => !group.every(isWorker));
   const [workers, others] = first < 0 ? [groups, []] : [groups.slice(0, first), groups.slice(first)];
-  const killed = await stopInOrder(work, workers);
+  const killed = await stopContainerGroups(work, workers);
   const stoppedAt = performance.now();
-  killed.push(...(await stopInOrder(work, others)));
+  killed.push(...(await stopContainerGroups(work, others)));
   if (killed.length > 0)
     log.warn(
       `${joinWithAnd(killed)} did not stop in time and had to be killed; the saved data is in the same state as after a crash`,
@@ -294,13 +299,13 @@ async function stopCovered(work: SaveWork): Promise<number> {
  * containers one after the other.
  * @throws UpdateError save-failed if a container is started repeatedly
  */
-async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<number | null> {
+async function copyWhileStopped(work: SaveContext, watch: ContainerStartWatch): Promise<number | null> {
   const { engine, log, doors, place, journal, changeover, point, options } = work;
-  const starts = new RepeatedStarts(repeats, restlessMs);
+  const starts = new RepeatedStartCounter(maxStarts, restartLoopMs);
   let stoppedAt = performance.now();
   let copyingSince: number | null = null;
   let stop = async () => {
-    stoppedAt = await stopCovered(work);
+    stoppedAt = await stopCoveredContainers(work);
   };
   for (;;) {
     const end = new AbortController();
@@ -315,11 +320,11 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
       throw error;
     });
     copyingSince ??= performance.now();
-    const timer = endLate(end, options.data.maxDowntimeSeconds, copyingSince);
-    const failure = await withHeartbeat(log, 'copying the changes', copying).finally(() =>
+    const timer = startAbortTimer(end, options.data.maxDowntimeSeconds, copyingSince);
+    const failure = await awaitWithHeartbeat(log, 'copying the changes', copying).finally(() =>
       clearTimeout(timer),
     );
-    if (failure instanceof Cancelled || failure instanceof Interrupted) throw failure;
+    if (failure instanceof CancelledError || failure instanceof InterruptedError) throw failure;
     const [started, { containers }] = await Promise.all([
       watch.started(),
       listProjectContainers(engine, journal.data.project.name),
@@ -327,7 +332,7 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
     if (hasNewVersionStarted(changeover, containers)) return null;
     if (started.length === 0) {
       if (failure === null) return stoppedAt;
-      if (!(failure instanceof SomethingStarted)) throw failure;
+      if (!(failure instanceof ContainerStartedError)) throw failure;
       continue;
     }
     const restless = joinWithAnd(starts.tooOften(started));
@@ -349,7 +354,11 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
 }
 
 /** Starts a timer that aborts the second copy, including its repetitions, after twice the allowed downtime. */
-function endLate(end: AbortController, limit: number | null, since: number): NodeJS.Timeout | undefined {
+function startAbortTimer(
+  end: AbortController,
+  limit: number | null,
+  since: number,
+): NodeJS.Timeout | undefined {
   if (limit === null) return undefined;
   const advice =
     'Exclude data that does not need to be restored, or allow a longer downtime, then run {command} again.';
@@ -362,7 +371,7 @@ function endLate(end: AbortController, limit: number | null, since: number): Nod
  * Continues without a restore point. The old version must not be started on data that another version may have changed,
  * so a rollback is ruled out.
  */
-async function forgo(work: SaveWork): Promise<void> {
+async function continueWithoutRestorePoint(work: SaveContext): Promise<void> {
   const { log, journal, changeover } = work;
   log.warn(
     `another version of ${joinWithAnd(changeover.moved.map(({ name }) => name))} was started while the data was being saved; the update continues without a restore point`,
@@ -377,7 +386,7 @@ export async function dropRestorePoint(context: JournaledContext): Promise<void>
   const { journal } = context;
   const { point, project } = journal.data;
   if (!point) return;
-  const place = restorePointLocation(point.directory, project);
+  const place = restorePointLocationOf(point.directory, project);
   const doors = await createDataContext(context);
   await discardRestorePoint(doors, place).catch((error) =>
     context.log.warn(

@@ -1,9 +1,9 @@
-import type { Edit } from '../../../core/compose/edit.ts';
+import type { TextEdit } from '../../../core/compose/edit.ts';
 import {
-  isDatabase,
+  isDatabaseImage,
   isSamePublisher,
   isSameRepository,
-  parseReference,
+  parseImageReference,
 } from '../../../core/compose/pins/image-reference.ts';
 import { displayPathOf, listProjectFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
@@ -28,7 +28,7 @@ interface Substitution {
   to: string;
 }
 
-interface Proof {
+interface ModelComparison {
   /** Unplanned changes; empty if the edit is verified. */
   unexpected: string[];
   /**
@@ -40,18 +40,18 @@ interface Proof {
 }
 
 // Service keys whose change may cost the service its data, a port or a network.
-const holds = new Set([
+const riskyServiceKeys = new Set([
   ...['volumes', 'volumes_from', 'tmpfs', 'devices', 'configs', 'secrets', 'env_file'],
   ...['ports', 'expose', 'networks', 'network_mode', 'links', 'external_links', 'extra_hosts'],
 ]);
 
 /** Compares two models. Only the planned images, and values that contain the version variable, may differ. */
-export function compareModels(
+export function compareComposeModels(
   before: ComposeModel,
   after: ComposeModel,
   expected: ExpectedModelChanges,
-): Proof {
-  const proof: Proof = { unexpected: [], otherMeanings: [], alsoMoved: [] };
+): ModelComparison {
+  const proof: ModelComparison = { unexpected: [], otherMeanings: [], alsoMoved: [] };
   const moves: Substitution[] = [];
   for (const [service, to] of expected.images) {
     const now = after.services[service]?.image;
@@ -59,18 +59,18 @@ export function compareModels(
     const from = before.services[service]?.image;
     if (from !== undefined && from !== to) moves.push({ from, to });
   }
-  for (const { path, from, to } of differences(before, after, [])) {
+  for (const { path, from, to } of findModelDifferences(before, after, [])) {
     const [section = '', service = '', key = ''] = path;
     const isImage = section === 'services' && key === 'image' && path.length === 3;
     if (isImage && expected.images.has(service)) continue;
-    const says = `${path.join('.')}: ${show(from)} → ${show(to)}`;
+    const says = `${path.join('.')}: ${formatValue(from)} → ${formatValue(to)}`;
     const comesAlong = typeof from === 'string' && typeof to === 'string';
     const comesFromVariable =
-      comesAlong && expected.substitutions.some((change) => follows(from, to, change));
+      comesAlong && expected.substitutions.some((change) => isSubstitutedValue(from, to, change));
     const isVolume = isImageVolume(before, path) && isImageVolume(after, path);
     const isSame =
       (isImage && (comesFromVariable || expected.shares(service))) || (isVolume && comesFromVariable);
-    if (comesAlong && isSame && movesAlong(from, to, moves)) {
+    if (comesAlong && isSame && isInSameRelease(from, to, moves)) {
       if (!expected.images.has(service)) proof.alsoMoved.push(service);
     } else if (isExtension(section) || (section === 'services' && isExtension(key))) {
       // An extension field (`x-…`) has no effect on services. It may differ if it contains the YAML anchor of an
@@ -80,7 +80,7 @@ export function compareModels(
       }
     } else if (!comesFromVariable) proof.unexpected.push(says);
     else if (isContent(path)) continue;
-    else if (isImage || section !== 'services' || holds.has(key)) proof.otherMeanings.push(says);
+    else if (isImage || section !== 'services' || riskyServiceKeys.has(key)) proof.otherMeanings.push(says);
   }
   return proof;
 }
@@ -89,7 +89,7 @@ export function compareModels(
  * Requires that the edit changes only the version.
  * @throws UpdateError proof-failed; pin-unsupported if the version variable also has another purpose
  */
-export function requireExpectedChanges(proof: Proof, { places }: ExpectedModelChanges): void {
+export function requireExpectedChanges(proof: ModelComparison, { places }: ExpectedModelChanges): void {
   const { unexpected, otherMeanings } = proof;
   if (unexpected.length > 0) {
     throw new UpdateError(
@@ -112,7 +112,9 @@ export function requireExpectedChanges(proof: Proof, { places }: ExpectedModelCh
  * @throws UpdateError proof-failed
  */
 export function checkSettingsChanges(before: ComposeModel, after: ComposeModel): void {
-  const other = differences(before, after, []).flatMap(({ path }) => (isText(path) ? [] : [path.join('.')]));
+  const other = findModelDifferences(before, after, []).flatMap(({ path }) =>
+    isSettingPath(path) ? [] : [path.join('.')],
+  );
   if (other.length === 0) return;
   throw new UpdateError(
     'proof-failed',
@@ -124,12 +126,12 @@ export function checkSettingsChanges(before: ComposeModel, after: ComposeModel):
   );
 }
 
-function isText([section = '', , key = '']: readonly string[]): boolean {
+function isSettingPath([section = '', , key = '']: readonly string[]): boolean {
   if (section === 'services') return key === 'environment' || isExtension(key);
   return isExtension(section) || ((section === 'configs' || section === 'secrets') && key === 'content');
 }
 
-export const listVariableLocations = (files: ProjectFiles, edits: readonly Edit[]): string[] =>
+export const listVariableLocations = (files: ProjectFiles, edits: readonly TextEdit[]): string[] =>
   edits.flatMap(({ variable, file, line }) =>
     variable ? [`${variable} in ${displayPathOf(files, file)} line ${line}`] : [],
   );
@@ -138,7 +140,7 @@ export const listVariableLocations = (files: ProjectFiles, edits: readonly Edit[
  * Returns the old and new values of edited variables. If a variable was unset, its defaults in the files count as old
  * values.
  */
-export function substitutionsOf(files: ProjectFiles, edits: readonly Edit[]): Substitution[] {
+export function substitutionsOf(files: ProjectFiles, edits: readonly TextEdit[]): Substitution[] {
   return edits.flatMap(({ before, after, variable, start, end }) => {
     if (variable === undefined) return [];
     if (before !== '') return [{ from: before, to: after }];
@@ -151,7 +153,7 @@ export function substitutionsOf(files: ProjectFiles, edits: readonly Edit[]): Su
   });
 }
 
-function follows(from: string, to: string, change: Substitution): boolean {
+function isSubstitutedValue(from: string, to: string, change: Substitution): boolean {
   // If the variable was unset, its old value is the empty text.
   return change.from === ''
     ? to.replaceAll(change.to, '') === from
@@ -162,17 +164,17 @@ function follows(from: string, to: string, change: Substitution): boolean {
  * Whether only the version of an image changes, and the image has the same publisher as an updated image. Both images
  * then belong to the same release.
  */
-function movesAlong(from: string, to: string, moves: readonly Substitution[]): boolean {
-  const [old, now] = [parseReference(from), parseReference(to)];
+function isInSameRelease(from: string, to: string, moves: readonly Substitution[]): boolean {
+  const [old, now] = [parseImageReference(from), parseImageReference(to)];
   if (!old || !now || old.repository !== now.repository) return false;
   // If the tag changes but the digest does not, the tag and the digest belong to different releases.
   if (old.digest !== null && old.digest === now.digest) return false;
   return moves.some((move) => {
-    const planned = parseReference(move.from);
+    const planned = parseImageReference(move.from);
     if (planned === null) return false;
     // A database must have the repository of the updated image. Otherwise, it would be a different version, which would
     // start with the data of the old version when it is next recreated.
-    return isDatabase(old) ? isSameRepository(planned, old) : isSamePublisher(planned, old);
+    return isDatabaseImage(old) ? isSameRepository(planned, old) : isSamePublisher(planned, old);
   });
 }
 
@@ -182,11 +184,11 @@ interface Difference {
   to: unknown;
 }
 
-function differences(before: unknown, after: unknown, path: string[]): Difference[] {
+function findModelDifferences(before: unknown, after: unknown, path: string[]): Difference[] {
   if (before === after) return [];
   if (isObject(before) && isObject(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
-    return [...keys].flatMap((key) => differences(before[key], after[key], [...path, key]));
+    return [...keys].flatMap((key) => findModelDifferences(before[key], after[key], [...path, key]));
   }
   return [{ path, from: before, to: after }];
 }
@@ -210,4 +212,4 @@ const isExtension = (key: string): boolean => key.startsWith('x-');
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null;
 
-const show = (value: unknown): string => (value === undefined ? 'nothing' : JSON.stringify(value));
+const formatValue = (value: unknown): string => (value === undefined ? 'nothing' : JSON.stringify(value));

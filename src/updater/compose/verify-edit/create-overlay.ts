@@ -6,7 +6,7 @@ import {
   type ComposeSource,
   formatLocation,
   resolveIncludeTree,
-  resolveSourceText,
+  resolveTextVariables,
 } from '../../../core/compose/include-tree.ts';
 import { listProjectFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import type { YamlDocument } from '../../../core/compose/yaml-document.ts';
@@ -24,7 +24,7 @@ export async function createOverlay(stage: string, directory: string, files: Pro
   const own = new Set(all.map(({ path }) => path));
   const { layers } = resolveIncludeTree(files);
   const places = [directory, ...layers.map(({ base }) => base), ...all.map(({ path }) => dirname(path))];
-  const shadowed = new Set(places.flatMap(wayDown));
+  const shadowed = new Set(places.flatMap(listPathAndParents));
   for (const path of shadowed) {
     await mkdir(join(root, path), { recursive: true });
     // A directory that cannot be listed gets no links, because it contains nothing that compose finds by name alone.
@@ -34,7 +34,7 @@ export async function createOverlay(stage: string, directory: string, files: Pro
     }
   }
   for (const file of all)
-    await writeFile(join(root, file.path), intoShadow(root, file, layers), { mode: 0o600 });
+    await writeFile(join(root, file.path), redirectAbsoluteLinks(root, file, layers), { mode: 0o600 });
   return root;
 }
 
@@ -44,26 +44,30 @@ export const overlayPathOf = (stage: string): string => join(stage, 'shadow');
  * Prefixes absolute paths in links with the overlay directory, because they would otherwise point to the unchanged
  * files.
  */
-function intoShadow(root: string, { path, text }: TextFile, layers: readonly ComposeSource[]): string {
+function redirectAbsoluteLinks(
+  root: string,
+  { path, text }: TextFile,
+  layers: readonly ComposeSource[],
+): string {
   const reads = layers.filter(({ file }) => file.file.path === path);
   const [first] = reads;
   if (first === undefined) return text;
   const isAbsolute = (link: string) =>
-    reads.some((layer) => resolveSourceText(layer, link, formatLocation(layer, 1)).startsWith('/'));
-  return linkPlaces(first.file)
+    reads.some((layer) => resolveTextVariables(layer, link, formatLocation(layer, 1)).startsWith('/'));
+  return findLinkPositions(first.file)
     .filter((place) => isAbsolute(place.path))
     .sort((a, b) => b.start - a.start)
     .reduce((done, { start }) => `${done.slice(0, start)}${root}${done.slice(start)}`, text);
 }
 
 /** Returns the path and all its parent directories. */
-function wayDown(path: string): string[] {
+function listPathAndParents(path: string): string[] {
   const above = dirname(path);
-  return above === path ? [path] : [path, ...wayDown(above)];
+  return above === path ? [path] : [path, ...listPathAndParents(above)];
 }
 
 /** Position of a path in an `include` or `extends` key of a file. */
-interface LinkPlace {
+interface LinkPosition {
   /** Path as written, with variables. */
   path: string;
   /** Offset of the first character of the path; for an alias, of the aliased path. */
@@ -71,35 +75,39 @@ interface LinkPlace {
 }
 
 /** Finds all paths in `include` and `extends`: linked files and the base directories of relative paths. */
-function linkPlaces({ documents }: ComposeFile): LinkPlace[] {
+function findLinkPositions({ documents }: ComposeFile): LinkPosition[] {
   const places = documents.flatMap((yaml) => [
-    ...includePlaces(yaml, yaml.get(yaml.contents, 'include')),
-    ...extendsPlaces(yaml, yaml.get(yaml.contents, 'services')),
+    ...findIncludePositions(yaml, yaml.get(yaml.contents, 'include')),
+    ...findExtendsPositions(yaml, yaml.get(yaml.contents, 'services')),
   ]);
   return [...new Map(places.map((place) => [place.start, place])).values()];
 }
 
-function includePlaces(yaml: YamlDocument, list: Node | null): LinkPlace[] {
+function findIncludePositions(yaml: YamlDocument, list: Node | null): LinkPosition[] {
   return (isSeq(list) ? list.items : []).flatMap((item) => {
     const entry = yaml.follow(item);
-    if (!isMap(entry)) return placesIn(yaml, entry);
-    return ['path', 'project_directory', 'env_file'].flatMap((key) => placesIn(yaml, yaml.get(entry, key)));
+    if (!isMap(entry)) return findPathPositions(yaml, entry);
+    return ['path', 'project_directory', 'env_file'].flatMap((key) =>
+      findPathPositions(yaml, yaml.get(entry, key)),
+    );
   });
 }
 
-const extendsPlaces = (yaml: YamlDocument, services: Node | null): LinkPlace[] =>
+const findExtendsPositions = (yaml: YamlDocument, services: Node | null): LinkPosition[] =>
   yaml
     .keys(services)
-    .flatMap((name) => placesIn(yaml, yaml.get(yaml.get(yaml.get(services, name), 'extends'), 'file')));
+    .flatMap((name) =>
+      findPathPositions(yaml, yaml.get(yaml.get(yaml.get(services, name), 'extends'), 'file')),
+    );
 
 /**
  * Finds the position of a path, or the positions of all paths in a list. A path is a string, or the `path` of a
  * mapping.
  */
-function placesIn(yaml: YamlDocument, node: unknown): LinkPlace[] {
+function findPathPositions(yaml: YamlDocument, node: unknown): LinkPosition[] {
   const found = yaml.follow(node);
-  if (isSeq(found)) return found.items.flatMap((item) => placesIn(yaml, item));
-  if (isMap(found)) return placesIn(yaml, yaml.get(found, 'path'));
+  if (isSeq(found)) return found.items.flatMap((item) => findPathPositions(yaml, item));
+  if (isMap(found)) return findPathPositions(yaml, yaml.get(found, 'path'));
   if (!isScalar(found) || typeof found.value !== 'string') return [];
   const [from = 0] = found.range ?? [];
   const isQuoted = found.type === 'QUOTE_DOUBLE' || found.type === 'QUOTE_SINGLE';

@@ -68,7 +68,7 @@ export async function resolveProposedModel(
     return JSON.parse(JSON.stringify(model).replaceAll(shadow, ''));
   } catch (error) {
     throw error instanceof UpdateError
-      ? inOwnPaths(error, new Map([...copied, [overlayPathOf(stage), '']]))
+      ? restoreOriginalPaths(error, new Map([...copied, [overlayPathOf(stage), '']]))
       : error;
   } finally {
     await rm(stage, { recursive: true, force: true });
@@ -79,7 +79,7 @@ export async function resolveProposedModel(
  * Replaces temporary paths in compose's error with the original paths, because the temporary files are deleted before
  * the error is printed.
  */
-function inOwnPaths(error: UpdateError, paths: ReadonlyMap<string, string>): UpdateError {
+function restoreOriginalPaths(error: UpdateError, paths: ReadonlyMap<string, string>): UpdateError {
   const own = (text: string) => [...paths].reduce((done, [from, to]) => done.replaceAll(from, to), text);
   return new UpdateError(error.code, own(error.message), {
     advice: error.advice,

@@ -1,20 +1,20 @@
 import { requireUpdateError, UpdateError } from '../../../core/errors/update-error.ts';
 import {
-  finalName,
+  finalNameOf,
   hasTemporaryName,
   isStoppedForReplacement,
   isUnstartedWithTemporaryName,
   listProjectContainers,
   type ProjectContainers,
-  projectFilterFor,
+  projectFilterOf,
 } from '../../../engine/containers/project-containers.ts';
 import { type Container, serviceOf } from '../../../engine/objects/container.ts';
-import { TryAgain } from '../../run/run-steps.ts';
+import { RetryableError } from '../../run/run-steps.ts';
 import {
-  type Changeover,
-  recordsOf,
+  type Rollout,
   requiredContainerCountOf,
   requiredContainerIdsOf,
+  serviceRecordsOf,
   shouldRunContainer,
   shouldStayStopped,
 } from '../../run/state/rollout.ts';
@@ -24,9 +24,9 @@ import {
   ConcurrentComposeWatch,
 } from '../concurrent-changes/concurrent-compose-watch.ts';
 import { awaitHealthyServices } from '../health/await-healthy.ts';
-import type { HealthReport, WatchedService } from '../health/health-watch.ts';
-import type { Replacement } from '../replace/replacement.ts';
-import { removeLeftovers, renameContainers, startContainers } from '../replace/stop-containers.ts';
+import type { HealthReport, WatchedService } from '../health/health-evaluator.ts';
+import type { ReplacementContext } from '../replace/replacement.ts';
+import { removeLeftoverContainers, renameContainers, startContainers } from '../replace/stop-containers.ts';
 
 /**
  * Time in ms for which containers may be missing: a process that removes a container may be about to create its
@@ -41,22 +41,22 @@ const tries = 5;
  * command is replacing them. Returns the health reports, and the list of containers for which this is true.
  * @param app service that must run longer to count as healthy
  * @param first containers of the project, just listed
- * @throws TryAgain; UpdateError broken
+ * @throws RetryableError; UpdateError broken
  */
-export async function awaitServices(
-  work: Replacement,
+export async function awaitUpdatedServices(
+  work: ReplacementContext,
   app: string,
   first: ProjectContainers | null = null,
 ): Promise<{ reports: HealthReport[]; found: ProjectContainers }> {
   const { engine, compose, changeover, options, starts } = work;
   const failedBefore = (container: Container) =>
-    recordsOf(changeover, serviceOf(container)).some(
+    serviceRecordsOf(changeover, serviceOf(container)).some(
       ({ failing }) => failing !== undefined && failing === container.healthCheck.failing,
     );
   const rules = { app, timeoutMs: options.limits.waitTimeoutMs, missingMs, starts, failedBefore };
-  const about = projectFilterFor(compose.project.name);
-  const { isBusy, seen } = await endOthers(work, first);
-  const rulesOfOthers = othersRules(changeover);
+  const about = projectFilterOf(compose.project.name);
+  const { isBusy, seen } = await finishConcurrentCompose(work, first);
+  const rulesOfOthers = concurrentComposeRulesOf(changeover);
   const watch = new ConcurrentComposeWatch(rulesOfOthers, performance.now());
   const list = (containers: readonly Container[]) =>
     listProjectContainers(engine, compose.project.name, { containers, services: rulesOfOthers.services });
@@ -67,18 +67,20 @@ export async function awaitServices(
     isNew = false;
     // If a later command is replacing containers, or was killed while doing so, waiting does not make them healthy. The
     // step is tried again.
-    if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet') throw othersAtWork(app);
+    if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet')
+      throw createConcurrentComposeError(app);
     return listWatchedServices(changeover, found.containers);
   };
   const reports = await awaitHealthyServices(work, { about, look }, rules);
-  const isOpen = (container: Container) => hasTemporaryName(container) && isMoved(changeover, container);
-  if ([...found.leftovers, ...found.containers].some(isOpen)) throw othersAtWork(app);
+  const isOpen = (container: Container) =>
+    hasTemporaryName(container) && isOfUpdatedService(changeover, container);
+  if ([...found.leftovers, ...found.containers].some(isOpen)) throw createConcurrentComposeError(app);
   return { reports, found };
 }
 
 /** Creates the error for another compose command that has begun to replace the awaited containers. */
-const othersAtWork = (app: string) =>
-  new TryAgain(
+const createConcurrentComposeError = (app: string) =>
+  new RetryableError(
     `wait for ${app}`,
     new UpdateError('broken', 'another process keeps replacing the same containers'),
     {
@@ -86,12 +88,12 @@ const othersAtWork = (app: string) =>
     },
   );
 
-const othersRules = (changeover: Changeover): ConcurrentComposeRules => ({
+const concurrentComposeRulesOf = (changeover: Rollout): ConcurrentComposeRules => ({
   services: new Set(changeover.moved.map(({ name }) => name)),
   ignores: (container) => shouldStayStopped(changeover, container),
 });
 
-const isMoved = ({ moved }: Changeover, container: Container): boolean =>
+const isOfUpdatedService = ({ moved }: Rollout, container: Container): boolean =>
   moved.some(({ name }) => name === serviceOf(container));
 
 /**
@@ -100,23 +102,28 @@ const isMoved = ({ moved }: Changeover, container: Container): boolean =>
  * (docs/contract.md 2.18). Returns whether a command is still active, and the last list of containers; null if
  * containers were renamed or started after they were listed.
  */
-async function endOthers(
-  work: Replacement,
+async function finishConcurrentCompose(
+  work: ReplacementContext,
   first: ProjectContainers | null,
 ): Promise<{ isBusy: boolean; seen: ProjectContainers | null }> {
   const { changeover } = work;
   const project = work.compose.project.name;
-  const quiet = await awaitConcurrentCompose(work, project, othersRules(changeover), first).catch((error) => {
+  const quiet = await awaitConcurrentCompose(
+    work,
+    project,
+    concurrentComposeRulesOf(changeover),
+    first,
+  ).catch((error) => {
     const { message } = requireUpdateError(error, 'compose-busy');
     work.log.warn(`${message}; continuing without waiting any longer`);
     return null;
   });
   const debris = (quiet?.debris ?? []).filter((container) => !shouldStayStopped(changeover, container));
   const leftovers = debris.filter(({ id }) => quiet?.leftovers.some((leftover) => leftover.id === id));
-  await removeLeftovers(work, leftovers);
+  await removeLeftoverContainers(work, leftovers);
   const seen =
     quiet === null || leftovers.length > 0 ? await listProjectContainers(work.engine, project) : quiet;
-  const own = seen.containers.filter((container) => isMoved(changeover, container));
+  const own = seen.containers.filter((container) => isOfUpdatedService(changeover, container));
   const nameless = own.filter(
     (container) =>
       hasTemporaryName(container) &&
@@ -131,20 +138,22 @@ async function endOthers(
   );
   await startContainers(
     work,
-    toStart.map((container) => ({ id: container.id, name: finalName(container) })),
+    toStart.map((container) => ({ id: container.id, name: finalNameOf(container) })),
   );
   return { seen: nameless.length + toStart.length > 0 ? null : seen, isBusy: quiet === null };
 }
 
 /** For each updated service, returns the containers that must run, and how many containers exist and are required. */
-export function listWatchedServices(changeover: Changeover, now: readonly Container[]): WatchedService[] {
+export function listWatchedServices(changeover: Rollout, now: readonly Container[]): WatchedService[] {
   const ids = requiredContainerIdsOf(changeover, now);
   const lasting = changeover.moved.filter(({ runsOnce, isRemoved }) => !runsOnce && !isRemoved);
   return lasting.map((moved) => {
     const total = requiredContainerCountOf(changeover, moved);
     const all = now.filter((container) => serviceOf(container) === moved.name);
     const containers = all.filter(({ id }) => ids.get(moved.name)?.includes(id));
-    const running = recordsOf(changeover, moved.name).filter((each) => shouldRunContainer(moved, each));
+    const running = serviceRecordsOf(changeover, moved.name).filter((each) =>
+      shouldRunContainer(moved, each),
+    );
     const needs = moved.added ? total : running.length;
     const isShort = all.length >= total && containers.length < needs;
     return isShort

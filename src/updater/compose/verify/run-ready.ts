@@ -1,27 +1,27 @@
 import { UpdateError } from '../../../core/errors/update-error.ts';
-import { runAttached } from '../../../engine/cli/run-attached.ts';
+import { runAttachedCommand } from '../../../engine/cli/run-attached-command.ts';
 import { listProjectContainers } from '../../../engine/containers/project-containers.ts';
 import { compareContainerNumbers, serviceOf } from '../../../engine/objects/container.ts';
-import { withHeartbeat } from '../../run/log/heartbeat.ts';
-import { TryAgain } from '../../run/run-steps.ts';
+import { awaitWithHeartbeat } from '../../run/log/heartbeat.ts';
+import { RetryableError } from '../../run/run-steps.ts';
 import type { JournaledContext } from '../replace/replacement.ts';
 
 const keptLines = 20;
 const longestLine = 500;
 /** Additional time in ms for the engine to start and end a command. */
-const spareMs = 10_500;
-const killed = 137;
-const connectionLost = /^(?:error during connect|(?:cannot|failed to) connect to the docker )/i;
+const engineOverheadMs = 10_500;
+const killedExitCode = 137;
+const connectionLostMessage = /^(?:error during connect|(?:cannot|failed to) connect to the docker )/i;
 /** Error that container runtimes report for a missing `timeout` program. */
-const noTimeout = /exec: "timeout"|executable file [`'"]?timeout/;
+const missingTimeoutMessage = /exec: "timeout"|executable file [`'"]?timeout/;
 
 /**
  * Runs the release's ready command in a container of the app (docs/contract.md 2.27). The program `timeout` in the
  * container limits the time, because killing the docker command would leave the ready command running.
  * @param verifyBy end of `--wait-timeout`, as a `performance.now()` time in ms
- * @throws UpdateError broken; TryAgain if the container was restarted and must be verified again
+ * @throws UpdateError broken; RetryableError if the container was restarted and must be verified again
  */
-export async function runReady(
+export async function runReadyCommand(
   { engine, log, options: { app }, journal: { data } }: JournaledContext,
   command: readonly string[],
   verifyBy: number,
@@ -30,10 +30,14 @@ export async function runReady(
     (await listProjectContainers(engine, data.project.name)).containers
       .filter((each) => serviceOf(each) === app && each.status === 'running')
       .sort(compareContainerNumbers);
-  const restarted = new TryAgain('restarted', new UpdateError('broken', `${app} was restarted repeatedly`), {
-    sentence: `${app} was restarted before its ready command succeeded; verifying it again`,
-    tries: 10,
-  });
+  const restarted = new RetryableError(
+    'restarted',
+    new UpdateError('broken', `${app} was restarted repeatedly`),
+    {
+      sentence: `${app} was restarted before its ready command succeeded; verifying it again`,
+      tries: 10,
+    },
+  );
   const [container] = await look();
   if (container === undefined) throw restarted;
   const { id, name, startedAt } = container;
@@ -41,12 +45,16 @@ export async function runReady(
   const limit = Math.ceil(Math.min(Math.max((verifyBy - beganAt) / 1000, 10), 60));
   const run = (words: readonly string[], deadlineMs: number) => {
     const asked = ['exec', id, ...words];
-    const waiting = runAttached(engine, asked, deadlineMs);
-    return withHeartbeat(log, `waiting for the ready command in ${name}`, waiting);
+    const waiting = runAttachedCommand(engine, asked, deadlineMs);
+    return awaitWithHeartbeat(log, `waiting for the ready command in ${name}`, waiting);
   };
   log.info(`running the ready command in ${name}`);
-  const limited = await run(['timeout', '-s', 'KILL', `${limit}`, ...command], limit * 1000 + spareMs);
-  const isEndless = [126, 127].includes(limited.exitCode ?? 0) && noTimeout.test(limited.lines.join());
+  const limited = await run(
+    ['timeout', '-s', 'KILL', `${limit}`, ...command],
+    limit * 1000 + engineOverheadMs,
+  );
+  const isEndless =
+    [126, 127].includes(limited.exitCode ?? 0) && missingTimeoutMessage.test(limited.lines.join());
   const { exitCode, lines: printed } = isEndless ? await run(command, limit * 1000 + 1) : limited;
   if (exitCode === 0) return;
   const isSame = (await look()).some((each) => each.id === id && each.startedAt === startedAt);
@@ -55,7 +63,7 @@ export async function runReady(
     .map((line) => log.masked(line).trim().slice(0, longestLine))
     .filter((line) => line !== '')
     .slice(-keptLines);
-  const isKilled = exitCode === killed;
+  const isKilled = exitCode === killedExitCode;
   const isLate = exitCode === null || (isKilled && performance.now() - beganAt >= limit * 1000);
   const still = isEndless ? ' and may still be running, because the image has no timeout program' : '';
   const how = isLate ? `did not finish within ${limit} s${still}` : `failed with exit code ${exitCode}`;
@@ -63,6 +71,6 @@ export async function runReady(
   const failure = new UpdateError('broken', message, { detail: lines });
   // The result is unclear if the engine may have restarted or the container may have been stopped: the engine may
   // report the end of the command before the end of its container.
-  const isUnclear = (isKilled && !isLate) || connectionLost.test(lines.at(-1) ?? '');
-  throw isUnclear ? new TryAgain('unclear', failure) : failure;
+  const isUnclear = (isKilled && !isLate) || connectionLostMessage.test(lines.at(-1) ?? '');
+  throw isUnclear ? new RetryableError('unclear', failure) : failure;
 }

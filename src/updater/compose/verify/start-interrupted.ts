@@ -5,15 +5,15 @@ import {
   listProjectContainers,
   type ProjectContainers,
 } from '../../../engine/containers/project-containers.ts';
-import { type Container, isUp, numberOf, serviceOf } from '../../../engine/objects/container.ts';
+import { type Container, containerNumberOf, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
-import type { Changeover } from '../../run/state/rollout.ts';
+import type { Rollout } from '../../run/state/rollout.ts';
 import {
-  composePollMs,
-  composeTimeoutMs,
+  composePollIntervalMs,
+  concurrentComposeTimeoutMs,
   maxIdleComposeMs,
 } from '../concurrent-changes/concurrent-compose-watch.ts';
-import type { Replacement } from '../replace/replacement.ts';
+import type { ReplacementContext } from '../replace/replacement.ts';
 import { containerNamesOf, renameContainers, startContainers } from '../replace/stop-containers.ts';
 
 /**
@@ -23,12 +23,15 @@ import { containerNamesOf, renameContainers, startContainers } from '../replace/
  * update.
  * @param first containers of the project, just listed
  */
-export async function startInterrupted(work: Replacement, first: ProjectContainers): Promise<boolean> {
-  if (findInterruptedStarts(work.changeover, first).length === 0) return false;
+export async function startInterruptedContainers(
+  work: ReplacementContext,
+  first: ProjectContainers,
+): Promise<boolean> {
+  if (findInterruptedContainers(work.changeover, first).length === 0) return false;
   const { engine, log, compose } = work;
   let seen = { state: '', since: performance.now() };
   const evaluate = (found: ProjectContainers, isLate: boolean): Container[] | undefined => {
-    const begun = findInterruptedStarts(work.changeover, found);
+    const begun = findInterruptedContainers(work.changeover, found);
     if (isLate || begun.length === 0) return begun;
     const now = performance.now();
     const state = [...found.containers, ...found.leftovers]
@@ -43,8 +46,8 @@ export async function startInterrupted(work: Replacement, first: ProjectContaine
     );
   };
   const begun = await waitUntil(() => listProjectContainers(engine, compose.project.name), evaluate, {
-    pause: composePollMs,
-    deadlineMs: composeTimeoutMs,
+    pause: composePollIntervalMs,
+    deadlineMs: concurrentComposeTimeoutMs,
     signal: engine.aborted,
   });
   // Only containers that are down need a start: the interrupted command had not yet stopped the others.
@@ -58,13 +61,15 @@ export async function startInterrupted(work: Replacement, first: ProjectContaine
  * Finds containers of services outside this update that were running before the update. Another compose command has
  * begun to replace them and has not started them again.
  */
-export function findInterruptedStarts(
-  { moved, containers: records }: Changeover,
+export function findInterruptedContainers(
+  { moved, containers: records }: Rollout,
   { containers, leftovers }: ProjectContainers,
 ): Container[] {
   const others = records.filter(({ runs, service }) => runs && !moved.some(({ name }) => name === service));
   return others.flatMap(({ service, number }) => {
-    const own = containers.filter((each) => serviceOf(each) === service && numberOf(each) === number);
+    const own = containers.filter(
+      (each) => serviceOf(each) === service && containerNumberOf(each) === number,
+    );
     const isBegun = (container: Container) =>
       leftovers.some((leftover) => isReplacementFor(leftover, container));
     const up = own.find(isUp);

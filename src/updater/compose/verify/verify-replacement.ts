@@ -4,26 +4,30 @@ import type { ProjectContainers } from '../../../engine/containers/project-conta
 import { type Container, isUp, serviceOf } from '../../../engine/objects/container.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import { retryUntilDone } from '../../run/run-steps.ts';
-import type { Changeover } from '../../run/state/rollout.ts';
+import type { Rollout } from '../../run/state/rollout.ts';
 import { awaitHealthyContainers } from '../health/await-healthy.ts';
-import type { JournaledContext, Replacement } from '../replace/replacement.ts';
-import { awaitServices, listWatchedServices } from './await-services.ts';
-import { runReady } from './run-ready.ts';
-import { startInterrupted } from './start-interrupted.ts';
+import type { JournaledContext, ReplacementContext } from '../replace/replacement.ts';
+import { awaitUpdatedServices, listWatchedServices } from './await-services.ts';
+import { runReadyCommand } from './run-ready.ts';
+import { startInterruptedContainers } from './start-interrupted.ts';
 
 /**
  * Runs the `verify` phase: checks that the containers are healthy and run the pulled images, and warns if another
  * process has changed containers of the project.
  * @param seen containers of the project if they were just listed, otherwise null
- * @throws UpdateError broken; TryAgain
+ * @throws UpdateError broken; RetryableError
  */
-export async function verifyReplacement(work: Replacement, seen: ProjectContainers | null): Promise<void> {
+export async function verifyReplacement(
+  work: ReplacementContext,
+  seen: ProjectContainers | null,
+): Promise<void> {
   const { log, options, journal, changeover } = work;
   const verifyBy = performance.now() + options.limits.waitTimeoutMs;
   log.enter('verify');
   await journal.note({ state: { at: 'verifying' } });
-  let { reports, found } = await awaitServices(work, options.app, seen);
-  if (await startInterrupted(work, found)) ({ reports, found } = await awaitServices(work, options.app));
+  let { reports, found } = await awaitUpdatedServices(work, options.app, seen);
+  if (await startInterruptedContainers(work, found))
+    ({ reports, found } = await awaitUpdatedServices(work, options.app));
   const { containers } = found;
   const others = findChangedContainers(changeover, containers);
   if (others.length > 0) {
@@ -45,14 +49,14 @@ export async function verifyReplacement(work: Replacement, seen: ProjectContaine
   for (const warning of changeover.words.warnings) log.warn(warning);
   const addresses = formatAddressWarning(changeover, containers);
   if (addresses) log.info(addresses);
-  if (changeover.ready) await runReady(work, changeover.ready, verifyBy);
+  if (changeover.ready) await runReadyCommand(work, changeover.ready, verifyBy);
 }
 
 /**
  * Applies the health rules for a new version to containers that are not replaced (docs/contract.md 3.15).
  * @throws UpdateError unhealthy
  */
-export async function verifyUnchanged(
+export async function verifyUnchangedServices(
   context: JournaledContext,
   services: readonly { name: string; containers: readonly Container[] }[],
   ready: readonly string[] | null,
@@ -67,7 +71,7 @@ export async function verifyUnchanged(
   );
   const check = async () => {
     await awaitHealthyContainers(context, up, context.options.app);
-    if (ready !== null) await runReady(context, ready, verifyBy);
+    if (ready !== null) await runReadyCommand(context, ready, verifyBy);
   };
   await retryUntilDone(context, check).catch((error) => {
     throw requireUpdateError(error, 'broken').withCode('unhealthy');
@@ -75,13 +79,13 @@ export async function verifyUnchanged(
 }
 
 /** Checks whether a container of an updated service has a different image from the one that was pulled. */
-export const hasUnexpectedImage = ({ moved }: Changeover, container: Container): boolean => {
+export const hasUnexpectedImage = ({ moved }: Rollout, container: Container): boolean => {
   const image = moved.find(({ name }) => name === serviceOf(container))?.image;
   return image !== null && image !== undefined && !isContainerOfImage(container, image);
 };
 
 /** Returns a sentence about changed addresses that a reverse proxy may have cached; empty if there are none. */
-export function formatAddressWarning({ words }: Changeover, now: readonly Container[]): string {
+export function formatAddressWarning({ words }: Rollout, now: readonly Container[]): string {
   const changes = (words.addresses ?? []).flatMap(({ name, ips, proxies }) => {
     const current = now.find((each) => each.name === name)?.ips ?? [];
     const change = `${name} from ${joinWithAnd(ips)} to ${joinWithAnd(current)}`;
@@ -96,10 +100,7 @@ export function formatAddressWarning({ words }: Changeover, now: readonly Contai
 }
 
 /** Returns the names of containers outside the updated services that another process has replaced, added or removed. */
-export function findChangedContainers(
-  { moved, containers }: Changeover,
-  now: readonly Container[],
-): string[] {
+export function findChangedContainers({ moved, containers }: Rollout, now: readonly Container[]): string[] {
   const names = new Set(moved.map(({ name }) => name));
   const before = containers.filter((record) => !names.has(record.service));
   const after = now.filter((container) => !names.has(serviceOf(container)));

@@ -8,26 +8,26 @@ import { readUserMapping } from '../../../engine/self/user-mapping.ts';
 import { formatSize } from '../../run/log/format-values.ts';
 import type { DataContext, RestorePointLocation } from '../data-context.ts';
 import {
-  dataPath,
+  dataMountPathOf,
   type HelperRequest,
   type HelperVerb,
-  restorePointPath,
+  restorePointMountPath,
 } from '../helper-program/helper-request.ts';
 import type { HelperResult, MountInspection } from '../helper-program/helper-result.ts';
 import type { SavedMount, SavedRestorePoint } from '../restore-point.ts';
 import { retainingLabelOf } from '../retain-images.ts';
-import { createDataHelper, type HelperCall, runHelperContainer } from './run-helper-container.ts';
+import { createDataHelperContainer, type HelperCall, runHelperContainer } from './run-helper-container.ts';
 
 const progressEveryMs = 1_000;
 
-interface Share {
+interface ServiceMounts {
   mounts: readonly SavedMount[];
   /** The service's directory in the restore point. */
   folder: string;
 }
 
 /** The given mounts of a service are adjacent, so grouping them does not change their order. */
-function sharesOf(place: RestorePointLocation, mounts: readonly SavedMount[]): Share[] {
+function groupMountsByService(place: RestorePointLocation, mounts: readonly SavedMount[]): ServiceMounts[] {
   const services = [...Map.groupBy(mounts, ({ service }) => service)];
   return services.map(([service, own], at) => ({
     mounts: own,
@@ -45,7 +45,7 @@ export const createHelperMount = (
 ): Json => ({
   Type: volume === '' ? 'bind' : 'volume',
   Source: volume || path,
-  Target: dataPath(at),
+  Target: dataMountPathOf(at),
   ReadOnly: isReadOnly,
   ...(volume !== '' && { VolumeOptions: { NoCopy: true, ...(subpath && { Subpath: subpath }) } }),
 });
@@ -53,33 +53,33 @@ export const createHelperMount = (
 type Call<V extends HelperVerb = HelperVerb> = Omit<HelperCall<V>, 'asked' | 'mounts'> &
   Pick<HelperRequest, 'isIdle'>;
 
-const writesData = (verb: HelperVerb): boolean =>
+const canWriteData = (verb: HelperVerb): boolean =>
   verb === 'restore' || (verb === 'look' && readUserMapping() !== null);
-const writesPoint = (verb: HelperVerb): boolean => verb === 'warm' || verb === 'cold';
+const canWriteCopies = (verb: HelperVerb): boolean => verb === 'warm' || verb === 'cold';
 
-const askTools = <V extends HelperVerb>(
+const runServiceHelper = <V extends HelperVerb>(
   doors: DataContext,
-  share: Share,
+  share: ServiceMounts,
   call: Call<V>,
-): Promise<HelperResult<V>> => runHelperContainer<V>(doors, toolsCall(share, call));
+): Promise<HelperResult<V>> => runHelperContainer<V>(doors, createHelperCall(share, call));
 
 /**
  * Creates the helper containers for a rollback ahead of time, while the disk has space for them. @throws UpdateError
  * no-space, engine-unavailable
  */
-export async function prepareRestore(
+export async function createRestoreContainers(
   doors: DataContext,
   place: RestorePointLocation,
   mounts: readonly SavedMount[],
 ): Promise<void> {
   const holder = retainingLabelOf(doors.project, place);
-  for (const share of sharesOf(place, mounts))
+  for (const share of groupMountsByService(place, mounts))
     for (const verb of ['look', 'hash', 'restore'] as const)
-      await createDataHelper(doors, toolsCall(share, { verb, code: 'save-failed' }), holder);
+      await createDataHelperContainer(doors, createHelperCall(share, { verb, code: 'save-failed' }), holder);
 }
 
-function toolsCall<V extends HelperVerb>(
-  { mounts, folder }: Share,
+function createHelperCall<V extends HelperVerb>(
+  { mounts, folder }: ServiceMounts,
   { isIdle = false, ...call }: Call<V>,
 ): HelperCall<V> {
   const verb: HelperVerb = call.verb;
@@ -93,14 +93,14 @@ function toolsCall<V extends HelperVerb>(
         root: needsData ? root : null,
         // Check the device only while a restore point is created: after a reboot, the kernel may assign a different
         // device number to the disk.
-        device: writesPoint(verb) ? device : null,
+        device: canWriteCopies(verb) ? device : null,
       })),
     },
     mounts: [
-      ...(needsData ? mounts.map((mount, at) => createHelperMount(mount, at, !writesData(verb))) : []),
+      ...(needsData ? mounts.map((mount, at) => createHelperMount(mount, at, !canWriteData(verb))) : []),
       ...(verb === 'look'
         ? []
-        : [{ Type: 'bind', Source: folder, Target: restorePointPath, ReadOnly: !writesPoint(verb) }]),
+        : [{ Type: 'bind', Source: folder, Target: restorePointMountPath, ReadOnly: !canWriteCopies(verb) }]),
     ],
   };
 }
@@ -114,9 +114,9 @@ export async function copyMountsWhileRunning(
   place: RestorePointLocation,
   mounts: readonly SavedMount[],
 ): Promise<void> {
-  const report = reporter(doors, mounts);
-  for (const share of sharesOf(place, mounts))
-    await copy(doors, share, { verb: 'warm', isIdle: true, onProgress: report(share) });
+  const report = createProgressReporters(doors, mounts);
+  for (const share of groupMountsByService(place, mounts))
+    await copyServiceMounts(doors, share, { verb: 'warm', isIdle: true, onProgress: report(share) });
 }
 
 /**
@@ -133,22 +133,22 @@ export async function copyMountsWhileStopped(
 ): Promise<void> {
   await requireVolumes(doors, mounts, 'save-failed');
   const call = { verb: 'cold', stopped, signal } as const;
-  const copies = sharesOf(place, mounts).map((share) => copy(doors, share, call));
+  const copies = groupMountsByService(place, mounts).map((share) => copyServiceMounts(doors, share, call));
   // Wait for all copies even if one fails, so that no helper container is still running afterwards.
   await Promise.allSettled(copies);
   await Promise.all(copies);
 }
 
-async function copy(
+async function copyServiceMounts(
   doors: DataContext,
-  share: Share,
+  share: ServiceMounts,
   call: Omit<Call<'warm' | 'cold'>, 'code'>,
 ): Promise<void> {
   try {
     await mkdir(share.folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw new UpdateError('save-failed', error.message);
     });
-    await askTools(doors, share, { ...call, code: 'save-failed' });
+    await runServiceHelper(doors, share, { ...call, code: 'save-failed' });
   } catch (error) {
     // Report `save-failed` even if the helper container was killed. If the engine is unavailable, the next steps detect
     // it.
@@ -186,9 +186,9 @@ export async function hashCopies(
   how: Pick<Call, 'signal' | 'isIdle'> = {},
 ): Promise<string[]> {
   const hashes: string[] = [];
-  for (const share of sharesOf(place, mounts)) {
+  for (const share of groupMountsByService(place, mounts)) {
     hashes.push(
-      ...(await askTools(doors, share, { verb: 'hash', code: 'restore-point-unreadable', ...how })),
+      ...(await runServiceHelper(doors, share, { verb: 'hash', code: 'restore-point-unreadable', ...how })),
     );
   }
   return hashes;
@@ -198,7 +198,7 @@ export async function hashCopies(
  * Checks that the copies have not changed since they were created. @throws UpdateError restore-point-damaged,
  * restore-point-unreadable
  */
-export async function checkCopies(
+export async function requireUnchangedCopies(
   doors: DataContext,
   place: RestorePointLocation,
   point: SavedRestorePoint,
@@ -216,12 +216,15 @@ export async function checkCopies(
 }
 
 /** Inspects the current mounts and returns the results in the same order. @throws UpdateError modified-since */
-async function lookAt(doors: DataContext, mounts: readonly SavedMount[]): Promise<MountInspection[]> {
+async function inspectCurrentMounts(
+  doors: DataContext,
+  mounts: readonly SavedMount[],
+): Promise<MountInspection[]> {
   const code = 'modified-since';
   await requireVolumes(doors, mounts, code);
   const looks: MountInspection[] = [];
-  for (const share of sharesOf({ directory: '/', isElsewhere: false }, mounts))
-    looks.push(...(await askTools(doors, share, { verb: 'look', code })));
+  for (const share of groupMountsByService({ directory: '/', isElsewhere: false }, mounts))
+    looks.push(...(await runServiceHelper(doors, share, { verb: 'look', code })));
   return looks;
 }
 
@@ -230,8 +233,11 @@ async function lookAt(doors: DataContext, mounts: readonly SavedMount[]): Promis
  * used by current files counts as free, because the restore replaces or removes them.
  * @throws UpdateError no-space, modified-since
  */
-export async function requireRestoreSpace(doors: DataContext, { mounts }: SavedRestorePoint): Promise<void> {
-  const looks = await lookAt(doors, mounts);
+export async function requireSpaceToRestore(
+  doors: DataContext,
+  { mounts }: SavedRestorePoint,
+): Promise<void> {
+  const looks = await inspectCurrentMounts(doors, mounts);
   const disks = Map.groupBy(looks.entries(), ([, { device }]) => device);
   for (const [, own] of disks) {
     const needed = own.reduce((sum, [at, now]) => sum + (mounts[at]?.bytes ?? 0) - now.bytes, 0);
@@ -257,17 +263,17 @@ export async function requireRestoreSpace(doors: DataContext, { mounts }: SavedR
  * Restores the data from the copies, and checks that both are equal afterwards. Can be called again after a failure.
  * @throws UpdateError data-not-restored; the signal's reason
  */
-export async function restoreCopies(
+export async function restoreDataFromCopies(
   doors: DataContext,
   place: RestorePointLocation,
   mounts: readonly SavedMount[],
   signal: AbortSignal,
 ): Promise<void> {
   await requireVolumes(doors, mounts, 'data-not-restored');
-  const report = reporter(doors, mounts);
-  for (const share of sharesOf(place, mounts)) {
+  const report = createProgressReporters(doors, mounts);
+  for (const share of groupMountsByService(place, mounts)) {
     const call = { verb: 'restore', code: 'data-not-restored', signal, onProgress: report(share) } as const;
-    const differences = await askTools(doors, share, call);
+    const differences = await runServiceHelper(doors, share, call);
     const at = differences.findIndex((lines) => lines.length > 0);
     const mount = share.mounts[at];
     if (mount === undefined) continue;
@@ -283,10 +289,10 @@ export async function restoreCopies(
  * Returns a function that creates a progress callback for each service. Progress over all mounts is logged at most once
  * a second.
  */
-function reporter(
+function createProgressReporters(
   { log }: DataContext,
   mounts: readonly SavedMount[],
-): (share: Share) => (bytes: number) => void {
+): (share: ServiceMounts) => (bytes: number) => void {
   const total = mounts.reduce((sum, { bytes }) => sum + bytes, 0);
   let done = 0;
   let toldAt = performance.now();

@@ -1,8 +1,8 @@
 import type { DataContext, RestorePointLocation } from '../data-context.ts';
 import {
   findRestorePoints,
-  isComplete,
-  isUsed,
+  isCompleteRestorePoint,
+  isUsedRestorePoint,
   type RestorePointOwner,
   readRestorePoint,
   type SavedRestorePoint,
@@ -91,11 +91,17 @@ export class RestorePointRecord {
  * Skips restore points that are incomplete, were already used, or contain data that a rollback replaced.
  * @throws UpdateError restore-point-damaged, restore-point-unreadable, unexpected-file
  */
-export async function readUsableRecord(directory: string, project: RestorePointOwner) {
+export async function findUsableRestorePoint(directory: string, project: RestorePointOwner) {
   for (const place of await findRestorePoints(directory, project)) {
     const record = await RestorePointRecord.open(place);
     const { back, kind } = record?.point ?? {};
-    if (record === null || kind !== 'update' || !isComplete(record.point) || (await isUsed(place))) continue;
+    if (
+      record === null ||
+      kind !== 'update' ||
+      !isCompleteRestorePoint(record.point) ||
+      (await isUsedRestorePoint(place))
+    )
+      continue;
     if (back?.changeover) return { record, back, changeover: back.changeover };
   }
   return null;

@@ -8,8 +8,8 @@ import { waitUntil } from '../../../core/cancellation/wait-until.ts';
 import { type ErrorCode, UpdateError } from '../../../core/errors/update-error.ts';
 import { createJsonTextSchema, describeSchemaMistake } from '../../../core/text/json-text.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
-import { createLineStream } from '../../../engine/cli/run-attached.ts';
-import { lastLine } from '../../../engine/cli/run-command.ts';
+import { createLineStream } from '../../../engine/cli/run-attached-command.ts';
+import { lastLineOf } from '../../../engine/cli/run-command.ts';
 import { createHelperContainer, removeHelperContainer } from '../../../engine/containers/helper-container.ts';
 import { EngineError } from '../../../engine/http/engine-error.ts';
 import { type Json, toObject } from '../../../engine/objects/json.ts';
@@ -62,30 +62,33 @@ export async function runHelperContainer<V extends HelperVerb>(
   call: HelperCall<V>,
 ): Promise<HelperResult<V>> {
   const engine = call.signal === undefined ? doors.engine : doors.engine.until(call.signal);
-  const prepared = await findPrepared(doors, call);
-  const id = prepared ?? (await createDataHelper(doors, call));
+  const prepared = await findPreparedContainer(doors, call);
+  const id = prepared ?? (await createDataHelperContainer(doors, call));
   let isKept = false;
   try {
-    const result = await run(engine, id, call);
+    const result = await startAndAwaitResult(engine, id, call);
     isKept = prepared !== null;
     return result;
   } catch (error) {
     call.signal?.throwIfAborted();
-    throw ofFullDisk(error);
+    throw toNoSpaceError(error);
   } finally {
     const uncancelled = doors.engine.uncancellable();
     // Do not await this removal: the helper container changes no files, and an unreachable network share could delay
     // the removal forever.
     if (call.verb === 'tables') removeHelperContainer(uncancelled, id).catch(() => {});
     // Keep only a container that was created ahead of time and has succeeded. Another call may reuse it.
-    else if (!isKept) await remove(uncancelled, id);
+    else if (!isKept) await removeHelperAndWait(uncancelled, id);
   }
 }
 
-async function findPrepared(doors: DataContext, call: HelperCall<HelperVerb>): Promise<string | null> {
+async function findPreparedContainer(
+  doors: DataContext,
+  call: HelperCall<HelperVerb>,
+): Promise<string | null> {
   if (!doors.hasLock) return null;
   const { engine, toolsImage } = doors;
-  const label = [`${preparedLabel}=${hashOf(toolsImage, definitionOf(call))}`];
+  const label = [`${preparedLabel}=${definitionHashOf(toolsImage, definitionOf(call))}`];
   const found = await engine.listContainers({ label });
   // Ignore containers of compose projects, because a compose file can set any label on them.
   const own = found.find(({ labels }) => !(composeLabels.project in labels));
@@ -95,7 +98,7 @@ async function findPrepared(doors: DataContext, call: HelperCall<HelperVerb>): P
   return own.id;
 }
 
-const hashOf = (image: string, definition: object): string =>
+const definitionHashOf = (image: string, definition: object): string =>
   createHash('sha256')
     .update(JSON.stringify([image, definition]))
     .digest('hex');
@@ -105,17 +108,17 @@ const hashOf = (image: string, definition: object): string =>
  * full disk, where the engine may still be able to start a container, but not to create one. Equal calls reuse the
  * container as long as it succeeds.
  */
-export async function createDataHelper(
+export async function createDataHelperContainer(
   { engine, project, toolsImage }: DataContext,
   call: HelperCall<HelperVerb>,
   holder?: { label: string; madeFor: string },
 ): Promise<string> {
   const { config, hostConfig } = definitionOf(call);
-  const Labels = holder && { [preparedLabel]: hashOf(toolsImage, { config, hostConfig }) };
+  const Labels = holder && { [preparedLabel]: definitionHashOf(toolsImage, { config, hostConfig }) };
   const options = { config: { ...config, Labels }, hostConfig, ...(holder && { label: holder.label }) };
   const id = await createHelperContainer(engine, toolsImage, holder?.madeFor ?? project, options).catch(
     (error) => {
-      throw ofFullDisk(error);
+      throw toNoSpaceError(error);
     },
   );
   if (id === null)
@@ -161,7 +164,7 @@ const definitionOf = ({ verb, asked, mounts, networkOf, hostConfig = {} }: Helpe
  * Changes the code of an error about a full disk to `no-space`. The engine and rsync report a full disk only in the
  * text of their messages.
  */
-function ofFullDisk(error: unknown): unknown {
+function toNoSpaceError(error: unknown): unknown {
   if (!(error instanceof UpdateError)) return error;
   const { message, detail } = error;
   const isFull = /no space left on device|ENOSPC|EDQUOT|quota exceeded/i.test(
@@ -170,7 +173,7 @@ function ofFullDisk(error: unknown): unknown {
   return isFull ? error.withCode('no-space') : error;
 }
 
-async function run<V extends HelperVerb>(
+async function startAndAwaitResult<V extends HelperVerb>(
   engine: Engine,
   id: string,
   { verb, onProgress, code, mounts, stopped }: HelperCall<V>,
@@ -189,13 +192,13 @@ async function run<V extends HelperVerb>(
   const options = { deadlineMs: Number.POSITIVE_INFINITY, repeatable: false, input, output };
   const { stderr } = await engine.call(['start', '--attach', '--interactive', id], options);
   input.destroy();
-  const state = await endOf(engine, id);
+  const state = await waitForExit(engine, id);
   const told = last as HelperMessage | null;
   const exitCode = Number(state.ExitCode);
   // The helper program exits with 0 or 1; other codes come from the engine or from a signal.
   if (told === null || exitCode > 1 || state.OOMKilled === true) {
     const why = state.OOMKilled === true ? 'out of memory' : `exit code ${exitCode}`;
-    const reason = lastLine(stderr);
+    const reason = lastLineOf(stderr);
     throw new UpdateError('engine-unavailable', `the helper container that copies data failed: ${why}`, {
       ...(reason !== '' && { detail: [reason], cause: new EngineError('refused', reason) }),
     });
@@ -216,7 +219,7 @@ async function run<V extends HelperVerb>(
  * Waits until the container has exited, and returns its state. If the connection to the container is lost, the
  * container exits, too, but not at once.
  */
-function endOf(engine: Engine, id: string): Promise<Json> {
+function waitForExit(engine: Engine, id: string): Promise<Json> {
   const observe = async () => {
     const [raw] = await engine.inspectRaw([id]);
     if (raw === undefined)
@@ -231,7 +234,7 @@ function endOf(engine: Engine, id: string): Promise<Json> {
  * Waits until the container is gone and can no longer change files. Errors are ignored: if the engine does not respond,
  * the container exits when the connection closes.
  */
-async function remove(engine: Engine, id: string): Promise<void> {
+async function removeHelperAndWait(engine: Engine, id: string): Promise<void> {
   try {
     await removeHelperContainer(engine, id);
     const observe = () => engine.inspectRaw([id]);

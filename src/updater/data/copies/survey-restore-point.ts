@@ -5,16 +5,16 @@ import { type Container, serviceOf } from '../../../engine/objects/container.ts'
 import { readUserMapping } from '../../../engine/self/user-mapping.ts';
 import { formatSize, joinWithAnd } from '../../run/log/format-values.ts';
 import type { DataContext, DataDeclaration } from '../data-context.ts';
-import { restorePointPath } from '../helper-program/helper-request.ts';
-import type { MountInspection, Probe } from '../helper-program/helper-result.ts';
+import { restorePointMountPath } from '../helper-program/helper-request.ts';
+import type { DiskProbeResult, MountInspection } from '../helper-program/helper-result.ts';
 import type { SavedMount, SavedRestorePoint } from '../restore-point.ts';
 import {
-  chooseMounts,
-  isOfService,
+  chooseMountsToSave,
+  findRunningWriters,
+  isServiceContainer,
   type MountContext,
   outermostMountsOf,
   type UncheckedMount,
-  writersOf,
 } from '../selection/choose-mounts.ts';
 import { createHelperMount } from './copy-mounts.ts';
 import { runHelperContainer } from './run-helper-container.ts';
@@ -27,9 +27,9 @@ export interface PlannedRestorePoint
 }
 
 /** Minimum and maximum in seconds; equal if they are based on the last restore point. */
-export type Estimate = readonly [least: number, most: number];
+export type DurationEstimate = readonly [least: number, most: number];
 
-interface PointFacts {
+interface RestorePointSurveyInput {
   doors: DataContext;
   around: MountContext;
   updated: readonly string[];
@@ -38,13 +38,13 @@ interface PointFacts {
   /** Existing host directory on the disk that will contain restore points. */
   above: string;
   /** Size and duration of the last restore point; null if there is none. */
-  last: LastTime | null;
+  last: PreviousSaveTiming | null;
 }
 
 export interface RestorePointSurvey {
   point: PlannedRestorePoint;
   /** Expected downtime of covered services in seconds. */
-  seconds: Estimate;
+  seconds: DurationEstimate;
   /** Hosts of external databases that are set to `none` in the settings file. */
   outside: DataDeclaration['outside'];
   notSaved: readonly string[];
@@ -72,27 +72,27 @@ const networkFileSystems = new Set([
 /** Plans a restore point without changing anything. @throws UpdateError data-unsupported with all reasons, no-space */
 export async function surveyRestorePoint(
   declared: DataDeclaration,
-  facts: PointFacts,
+  facts: RestorePointSurveyInput,
 ): Promise<RestorePointSurvey> {
   const { doors, around, updated, containers, above, last } = facts;
-  const chosen = chooseMounts(containers, declared, around);
+  const chosen = chooseMountsToSave(containers, declared, around);
   const services = declared.covered.filter((service) => !updated.includes(service));
-  const seen = await lookAtEach(doors, chosen.mounts);
+  const seen = await inspectMountsByService(doors, chosen.mounts);
   const probe = await runHelperContainer(doors, {
     verb: 'probe',
     code: 'data-unsupported',
     asked: { mounts: [] },
-    mounts: [{ Type: 'bind', Source: above, Target: restorePointPath, ReadOnly: false }],
+    mounts: [{ Type: 'bind', Source: above, Target: restorePointMountPath, ReadOnly: false }],
   });
   const data = seen.filter(({ look }) => look.type !== 'other');
   const stopped = [...updated, ...services];
-  const writers = writersOf(
+  const writers = findRunningWriters(
     data.map(({ mount }) => mount),
     containers,
     around,
     (each) =>
       each.imageId === doors.toolsImage ||
-      (isOfService(each, doors.project) && stopped.includes(serviceOf(each))),
+      (isServiceContainer(each, doors.project) && stopped.includes(serviceOf(each))),
   );
   const refusals = [
     ...chosen.refusals,
@@ -115,7 +115,7 @@ export async function surveyRestorePoint(
   const bytes = sum(mounts.map((mount) => mount.bytes));
   const files = sum(mounts.map((mount) => mount.files));
   const needed = bytes + bytesPerFile * files;
-  requireSpace({ bytes: needed, files }, probe, around.points);
+  requireSpaceToSave({ bytes: needed, files }, probe, around.points);
   return {
     point: {
       directory: around.points,
@@ -124,7 +124,7 @@ export async function surveyRestorePoint(
         path === null ? service : `${service}:${path}`,
       ),
     },
-    seconds: estimateDuration(bytesToReadOf(mounts), last),
+    seconds: estimateDowntime(bytesToReadOf(mounts), last),
     outside: declared.outside,
     notSaved: [
       ...chosen.notSaved,
@@ -139,7 +139,7 @@ export async function surveyRestorePoint(
 }
 
 /** Inspects the mounts of each service in a separate helper container. */
-async function lookAtEach(
+async function inspectMountsByService(
   doors: DataContext,
   mounts: readonly UncheckedMount[],
 ): Promise<{ mount: UncheckedMount; look: MountInspection }[]> {
@@ -155,7 +155,7 @@ async function lookAtEach(
       // mounts.
       mounts: own.map((mount, at) => createHelperMount(mount, at, readUserMapping() === null)),
     }).catch((error) => {
-      throw missingSource(own, error) ?? error;
+      throw findMissingSourceError(own, error) ?? error;
     });
     seen.push(...own.map((mount, at) => ({ mount, look: looks[at] as MountInspection })));
   }
@@ -163,7 +163,7 @@ async function lookAtEach(
 }
 
 /** If the engine could not mount a missing source, returns an error that explains it; null for any other failure. */
-function missingSource(mounts: readonly UncheckedMount[], error: unknown): UpdateError | null {
+function findMissingSourceError(mounts: readonly UncheckedMount[], error: unknown): UpdateError | null {
   if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') return null;
   const text = [error.message, ...error.detail].join('\n');
   if (!/does not exist|no such file|not a directory/i.test(text)) return null;
@@ -220,9 +220,9 @@ export const removeAliasedMounts = (mounts: readonly SavedMount[]): SavedMount[]
 };
 
 /** Requires enough free bytes and inodes. @throws UpdateError no-space */
-export function requireSpace(
+export function requireSpaceToSave(
   { bytes, files }: { bytes: number; files: number },
-  { size: all, free, freeFiles }: Pick<Probe, 'size' | 'free' | 'freeFiles'>,
+  { size: all, free, freeFiles }: Pick<DiskProbeResult, 'size' | 'free' | 'freeFiles'>,
   where: string,
 ): void {
   if (freeFiles < files + otherFiles)
@@ -243,7 +243,7 @@ export const bytesToReadOf = (mounts: readonly SavedMount[]): number =>
   sum(mounts.map(({ bytes, length = bytes }) => length));
 
 /** Size and duration of the newest restore point. */
-export interface LastTime {
+export interface PreviousSaveTiming {
   /** Bytes that were read, including holes. */
   bytes: number;
   seconds: number;
@@ -258,7 +258,7 @@ const tellingBytes = 50_000_000;
  * Estimates the downtime from the last restore point if possible. Otherwise, assumes a speed between 2 GB/s (in memory)
  * and 100 MB/s (slow disk).
  */
-export function estimateDuration(bytes: number, last: LastTime | null): Estimate {
+export function estimateDowntime(bytes: number, last: PreviousSaveTiming | null): DurationEstimate {
   if (last !== null && (last.bytes >= tellingBytes || bytes <= tellingBytes)) {
     const fixed = Math.min(last.seconds, fixedSeconds);
     const seconds = fixed + (last.seconds - fixed) * (last.bytes > tellingBytes ? bytes / last.bytes : 1);

@@ -14,9 +14,9 @@ import {
   writeSync,
 } from 'node:fs';
 import { setImmediate as pause } from 'node:timers/promises';
-import { isFullDisk } from '../../../core/files/file-system.ts';
+import { isDiskFullError } from '../../../core/files/file-system.ts';
 import { removeTree } from '../../../core/files/remove-tree.ts';
-import { readIfExists, walk } from '../../../core/files/walk.ts';
+import { readIfExists, walkTree } from '../../../core/files/walk.ts';
 import type { RequestedMount } from './helper-request.ts';
 
 const forReading = constants.O_RDONLY | constants.O_NOFOLLOW;
@@ -57,7 +57,7 @@ export async function equalizeContents(
    */
   const linked = new Map<number, number | null>();
   const notEntered: Buffer[] = [];
-  for await (const { name, full, status } of walk(to, excluded)) {
+  for await (const { name, full, status } of walkTree(to, excluded)) {
     if (status === null || notEntered.some((each) => name.indexOf(each) === 0)) continue;
     const path = Buffer.concat([Buffer.from(from), name]);
     const source = readIfExists(() => lstatSync(path));
@@ -65,7 +65,7 @@ export async function equalizeContents(
     const below = Buffer.concat([name, Buffer.from('/')]);
     const isKept = name.length === 0 || excluded.some((each) => Buffer.from(`/${each}`).indexOf(below) === 0);
     if (!isKept && (!isSame || name.length > longestKept)) {
-      if (status.isDirectory()) await removeTree(to, full).catch(unlessFull);
+      if (status.isDirectory()) await removeTree(to, full).catch(ignoreDiskFullError);
       else unlinkSync(full);
     } else if (!isSame) {
       // Do not enter this directory: the first tree may have a symbolic link in its place, which could lead out of the
@@ -86,8 +86,8 @@ export async function equalizeContents(
  * Ignores a full disk, because removing a whole tree needs space for a directory. If the removal fails, the walk
  * removes the files in the tree one by one.
  */
-function unlessFull(error: unknown): void {
-  if (!isFullDisk(error)) throw error;
+function ignoreDiskFullError(error: unknown): void {
+  if (!isDiskFullError(error)) throw error;
 }
 
 class Comparison {

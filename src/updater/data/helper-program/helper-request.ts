@@ -29,6 +29,6 @@ export interface RequestedMount {
   hasRsyncAttributes?: boolean;
 }
 
-export const dataPath = (at: number): string => `/data/${at}`;
-export const restorePointPath = '/point';
-export const copyPath = (at: number): string => `${restorePointPath}/${at}`;
+export const dataMountPathOf = (at: number): string => `/data/${at}`;
+export const restorePointMountPath = '/point';
+export const copyPathOf = (at: number): string => `${restorePointMountPath}/${at}`;

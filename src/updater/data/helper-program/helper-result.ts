@@ -51,7 +51,7 @@ const probeSchema = z.strictObject({
   freeFiles: number,
 });
 /** Result of `probe`, which checks the disk that will contain restore points. */
-export interface Probe extends z.infer<typeof probeSchema> {}
+export interface DiskProbeResult extends z.infer<typeof probeSchema> {}
 
 const tablesSchema = z.strictObject({
   /**
@@ -63,7 +63,7 @@ const tablesSchema = z.strictObject({
   directories: list(z.boolean()),
 });
 /** Result of `tables`. */
-export interface Tables extends z.infer<typeof tablesSchema> {}
+export interface MountTables extends z.infer<typeof tablesSchema> {}
 
 export const helperResultSchemas = {
   look: list(lookSchema),
@@ -84,7 +84,7 @@ export type HelperResult<V extends HelperVerb> = z.infer<(typeof helperResultSch
 const progressSchema = z.strictObject({ bytes: number });
 export type HelperProgress = z.infer<typeof progressSchema>;
 
-const toldSchema = z.union([
+const helperMessageSchema = z.union([
   z.strictObject({ result: z.unknown() }),
   z.strictObject({
     /** Message in the first line, details in the other lines. */
@@ -95,6 +95,6 @@ const toldSchema = z.union([
   }),
 ]);
 /** Last line that main.ts prints: the result or the error. */
-export type HelperMessage = z.infer<typeof toldSchema>;
+export type HelperMessage = z.infer<typeof helperMessageSchema>;
 
-export const helperLineSchema = z.union([progressSchema, toldSchema]);
+export const helperLineSchema = z.union([progressSchema, helperMessageSchema]);

@@ -7,24 +7,30 @@ import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { setPriority } from 'node:os';
 import { findUnmappedOwner } from '../../../core/files/unmapped-owner.ts';
-import { readIfExists, walk } from '../../../core/files/walk.ts';
+import { readIfExists, walkTree } from '../../../core/files/walk.ts';
 import { readMountAt } from '../../../core/mounts/mount-table.ts';
 import { equalizeContents } from './equalize-contents.ts';
 import {
-  copyPath,
-  dataPath,
+  copyPathOf,
+  dataMountPathOf,
   type HelperRequest,
   type HelperVerb,
   type RequestedMount,
-  restorePointPath,
+  restorePointMountPath,
 } from './helper-request.ts';
-import type { HelperMessage, HelperProgress, MountInspection, Probe, Tables } from './helper-result.ts';
+import type {
+  DiskProbeResult,
+  HelperMessage,
+  HelperProgress,
+  MountInspection,
+  MountTables,
+} from './helper-result.ts';
 import {
-  formatRsyncError,
-  isFull,
+  formatProgramError,
+  isDiskFull,
   killPrograms,
+  type ProgramResult,
   type RsyncPaths,
-  type RsyncResult,
   runProgram,
   runRsync,
   syncFileSystems,
@@ -53,31 +59,31 @@ const tarArgs = [
   '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
 ];
 
-type FailureCode = Extract<HelperMessage, { error: string }>['code'];
+type HelperErrorCode = Extract<HelperMessage, { error: string }>['code'];
 
-class Failure extends Error {
-  readonly code: FailureCode;
+class HelperError extends Error {
+  readonly code: HelperErrorCode;
   readonly at: string | undefined;
 
   /** @param at path, in this container, of the mount that caused the error */
-  constructor(code: FailureCode, message: string, at?: string) {
+  constructor(code: HelperErrorCode, message: string, at?: string) {
     super(message);
     this.code = code;
     this.at = at;
   }
 }
 
-const say = (value: HelperMessage | HelperProgress, then?: () => void) =>
+const printMessage = (value: HelperMessage | HelperProgress, then?: () => void) =>
   process.stdout.write(`${JSON.stringify(value)}\n`, then);
 
 async function look({ mounts }: HelperRequest): Promise<MountInspection[]> {
   const looks: MountInspection[] = [];
-  for (const [at, mount] of mounts.entries()) looks.push(await lookAt(at, mount));
+  for (const [at, mount] of mounts.entries()) looks.push(await inspectMount(at, mount));
   return looks;
 }
 
-async function lookAt(at: number, { excluded }: RequestedMount): Promise<MountInspection> {
-  const path = dataPath(at);
+async function inspectMount(at: number, { excluded }: RequestedMount): Promise<MountInspection> {
+  const path = dataMountPathOf(at);
   const own = fs.lstatSync(path);
   const type = own.isDirectory() ? 'directory' : own.isFile() ? 'file' : 'other';
   const { root, device, below } = readMountAt(path);
@@ -88,12 +94,12 @@ async function lookAt(at: number, { excluded }: RequestedMount): Promise<MountIn
   const isExcluded = (name: string) => excluded.some((each) => `${name}/`.startsWith(`/${each}/`));
   for (const name of below) if (!isExcluded(name)) add(names.inside, name);
   const linked = new Set<number>();
-  for await (const { name, full, status } of type === 'other' ? [] : walk(path, excluded)) {
-    if (status === null) add(names.tooLong, shown(name));
-    else if (status.dev !== own.dev) add(names.inside, shown(name));
+  for await (const { name, full, status } of type === 'other' ? [] : walkTree(path, excluded)) {
+    if (status === null) add(names.tooLong, shortenName(name));
+    else if (status.dev !== own.dev) add(names.inside, shortenName(name));
     else {
       found.files++;
-      if (findUnmappedOwner(full, status) !== null) add(names.strange, shown(name));
+      if (findUnmappedOwner(full, status) !== null) add(names.strange, shortenName(name));
       if (linked.has(status.ino)) continue;
       const isLinked = !status.isDirectory() && status.nlink > 1;
       const canRemember = linked.size < mostLinked;
@@ -106,15 +112,15 @@ async function lookAt(at: number, { excluded }: RequestedMount): Promise<MountIn
     }
   }
   const [bytes, length] = [found.bytes, found.length].map(Math.ceil) as [number, number];
-  return { type, root, device, ...found, bytes, length, ...disk(path), ...names };
+  return { type, root, device, ...found, bytes, length, ...readDiskSpace(path), ...names };
 }
 
-const shown = (name: Buffer): string => {
+const shortenName = (name: Buffer): string => {
   const text = name.toString() || '/';
   return text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;
 };
 
-function disk(path: string): Pick<MountInspection, 'fileSystem' | 'size' | 'free' | 'freeFiles'> {
+function readDiskSpace(path: string): Pick<MountInspection, 'fileSystem' | 'size' | 'free' | 'freeFiles'> {
   const { type, blocks, bavail, bsize, files, ffree } = fs.statfsSync(path);
   // A file system that does not limit the number of files reports 0.
   const freeFiles = files === 0 ? Number.MAX_SAFE_INTEGER : ffree;
@@ -125,19 +131,23 @@ function disk(path: string): Pick<MountInspection, 'fileSystem' | 'size' | 'free
  * Rejects a mount that has changed since an earlier `look`: the engine follows symbolic links in the mount's source,
  * and their targets may have changed.
  */
-function refuseChanged({ mounts }: HelperRequest): void {
+function requireUnchangedMounts({ mounts }: HelperRequest): void {
   for (const [at, { root, device }] of mounts.entries()) {
-    const path = dataPath(at);
+    const path = dataMountPathOf(at);
     const now = readMountAt(path);
     if (root !== null && root !== now.root)
-      throw new Failure('changed', `mount ${at} is now ${now.root} instead of ${root}`, path);
+      throw new HelperError('changed', `mount ${at} is now ${now.root} instead of ${root}`, path);
     if (device !== null && device !== now.device)
-      throw new Failure('changed', `mount ${at} is now on device ${now.device} instead of ${device}`, path);
+      throw new HelperError(
+        'changed',
+        `mount ${at} is now on device ${now.device} instead of ${device}`,
+        path,
+      );
   }
 }
 
-async function probe(): Promise<Probe> {
-  const folder = fs.mkdtempSync(`${restorePointPath}/.probe-`);
+async function probe(): Promise<DiskProbeResult> {
+  const folder = fs.mkdtempSync(`${restorePointMountPath}/.probe-`);
   try {
     const path = `${folder}/file`;
     const fd = fs.openSync(path, 'wx', 0o600);
@@ -170,7 +180,11 @@ async function probe(): Promise<Probe> {
         .catch(() => false);
       if (!isHeld) missing.push(word);
     }
-    return { missing, device: readMountAt(restorePointPath).device, ...disk(restorePointPath) };
+    return {
+      missing,
+      device: readMountAt(restorePointMountPath).device,
+      ...readDiskSpace(restorePointMountPath),
+    };
   } finally {
     fs.rmSync(folder, { recursive: true, force: true });
   }
@@ -179,50 +193,56 @@ async function probe(): Promise<Probe> {
 async function warm({ mounts }: HelperRequest): Promise<null> {
   const full = new AbortController();
   const watch = () => {
-    for (const path of [restorePointPath, ...mounts.map((_, at) => dataPath(at))]) {
-      const { size, free } = disk(path);
-      if (free < size * lowestShare) full.abort(noSpace(path, 'less than 5 % of the disk is free'));
+    for (const path of [restorePointMountPath, ...mounts.map((_, at) => dataMountPathOf(at))]) {
+      const { size, free } = readDiskSpace(path);
+      if (free < size * lowestShare)
+        full.abort(createNoSpaceError(path, 'less than 5 % of the disk is free'));
     }
   };
   watch();
   const timer = setInterval(watch, everyMs);
-  const more = progress();
+  const more = createProgressPrinter();
   try {
     for (const [at, mount] of mounts.entries()) {
       full.signal.throwIfAborted();
-      const ended = await runRsync(mount, [dataPath(at), copyPath(at)], [], { more, signal: full.signal });
+      const ended = await runRsync(mount, [dataMountPathOf(at), copyPathOf(at)], [], {
+        more,
+        signal: full.signal,
+      });
       full.signal.throwIfAborted();
-      if (isFull(ended)) throw noSpace(restorePointPath, fullDisk);
+      if (isDiskFull(ended)) throw createNoSpaceError(restorePointMountPath, fullDisk);
       // Exit codes 23 and 24 mean that files changed or disappeared, because the app is running. The second copy
       // includes these changes.
-      judge('rsync', ended, [0, 23, 24]);
+      requireSuccess('rsync', ended, [0, 23, 24]);
     }
   } finally {
     clearInterval(timer);
   }
   // Sync now, so that little must be written to disk after the second copy.
-  await syncFileSystems([restorePointPath]);
+  await syncFileSystems([restorePointMountPath]);
   return null;
 }
 
 /** Waits for input before it copies, because the container is started while services are still being stopped. */
 async function cold({ mounts }: HelperRequest): Promise<null> {
   await once(process.stdin, 'data');
-  const more = progress();
+  const more = createProgressPrinter();
   for (const [at, mount] of mounts.entries()) {
-    const ends = [dataPath(at), copyPath(at)] as const;
+    const ends = [dataMountPathOf(at), copyPathOf(at)] as const;
     await equalizeContents(mount, ends, true, more).catch((error: NodeJS.ErrnoException) => {
-      throw ['ENOSPC', 'EDQUOT'].includes(error.code ?? '') ? noSpace(restorePointPath, fullDisk) : error;
+      throw ['ENOSPC', 'EDQUOT'].includes(error.code ?? '')
+        ? createNoSpaceError(restorePointMountPath, fullDisk)
+        : error;
     });
     const ended = await runRsync(mount, ends, ['--size-only'], { more });
-    if (isFull(ended)) throw noSpace(restorePointPath, fullDisk);
-    judge('rsync', ended);
+    if (isDiskFull(ended)) throw createNoSpaceError(restorePointMountPath, fullDisk);
+    requireSuccess('rsync', ended);
   }
   return null;
 }
 
 /** Returns up to five differences between the trees, as rsync lists them. */
-async function differences(
+async function listDifferences(
   mount: RequestedMount,
   ends: RsyncPaths,
   args: readonly string[],
@@ -230,12 +250,12 @@ async function differences(
   const lines: string[] = [];
   const onLine = (line: string) => lines.length < mostNames && lines.push(line.slice(0, shownLength));
   const all = ['--dry-run', '--itemize-changes', '--checksum', ...args];
-  judge('rsync', await runRsync(mount, ends, all, { onLine }));
+  requireSuccess('rsync', await runRsync(mount, ends, all, { onLine }));
   return lines;
 }
 
 async function hash({ mounts }: HelperRequest): Promise<string[]> {
-  const more = progress();
+  const more = createProgressPrinter();
   const hashes: string[] = [];
   for (const [at, { isFile }] of mounts.entries()) {
     const sum = createHash('sha256');
@@ -243,8 +263,10 @@ async function hash({ mounts }: HelperRequest): Promise<string[]> {
       sum.update(chunk);
       more(chunk.length);
     };
-    const tree = isFile ? [`--directory=${restorePointPath}`, `${at}`] : [`--directory=${copyPath(at)}`, '.'];
-    judge('tar', await runProgram('tar', [...tarArgs, ...tree], { onOutput }));
+    const tree = isFile
+      ? [`--directory=${restorePointMountPath}`, `${at}`]
+      : [`--directory=${copyPathOf(at)}`, '.'];
+    requireSuccess('tar', await runProgram('tar', [...tarArgs, ...tree], { onOutput }));
     hashes.push(sum.digest('hex'));
   }
   return hashes;
@@ -253,28 +275,32 @@ async function hash({ mounts }: HelperRequest): Promise<string[]> {
 /** Checks all mounts before restoring any. Returns up to five remaining differences for each mount. */
 async function restore({ mounts }: HelperRequest): Promise<string[][]> {
   for (const [at, mount] of mounts.entries()) {
-    const copy = fs.lstatSync(copyPath(at));
-    const { type, inside, strange } = await lookAt(at, mount);
-    const path = dataPath(at);
+    const copy = fs.lstatSync(copyPathOf(at));
+    const { type, inside, strange } = await inspectMount(at, mount);
+    const path = dataMountPathOf(at);
     const wanted = mount.isFile ? 'file' : 'directory';
     if (type !== wanted || (mount.isFile ? !copy.isFile() : !copy.isDirectory()))
-      throw new Failure('failed', `mount ${at} or its copy is not a ${wanted}`, path);
+      throw new HelperError('failed', `mount ${at} or its copy is not a ${wanted}`, path);
     if (inside[0] !== undefined)
-      throw new Failure('failed', `another file system or subvolume is mounted at ${inside[0]}`, path);
+      throw new HelperError('failed', `another file system or subvolume is mounted at ${inside[0]}`, path);
     if (strange[0] !== undefined)
-      throw new Failure('failed', `the owner or group of ${strange[0]} is not mapped into containers`, path);
+      throw new HelperError(
+        'failed',
+        `the owner or group of ${strange[0]} is not mapped into containers`,
+        path,
+      );
   }
-  const more = progress();
-  const ends = (at: number) => [copyPath(at), dataPath(at)] as const;
+  const more = createProgressPrinter();
+  const ends = (at: number) => [copyPathOf(at), dataMountPathOf(at)] as const;
   // First remove the files that the copies lack from all mounts, because the disk may be full. For restore points of
   // older updaters, contents are written in place, which retains attributes that the copies lack.
   for (const [at, mount] of mounts.entries())
     await equalizeContents(mount, ends(at), mount.hasRsyncAttributes !== true, more);
   for (const [at, mount] of mounts.entries())
-    judge('rsync', await runRsync(mount, ends(at), ['--size-only'], { more }));
-  await syncFileSystems(mounts.map((_, at) => dataPath(at)));
+    requireSuccess('rsync', await runRsync(mount, ends(at), ['--size-only'], { more }));
+  await syncFileSystems(mounts.map((_, at) => dataMountPathOf(at)));
   const found: string[][] = [];
-  for (const [at, mount] of mounts.entries()) found.push(await differences(mount, ends(at), [untrusted]));
+  for (const [at, mount] of mounts.entries()) found.push(await listDifferences(mount, ends(at), [untrusted]));
   return found;
 }
 
@@ -290,7 +316,7 @@ function ports(): number[] {
   return [...new Set(open)].sort((a, b) => a - b);
 }
 
-function tables({ mounts, pids = [] }: HelperRequest): Tables {
+function tables({ mounts, pids = [] }: HelperRequest): MountTables {
   const table = (process: number | string): string => {
     try {
       return fs.readFileSync(`/proc/${process}/mountinfo`, 'utf8');
@@ -298,49 +324,50 @@ function tables({ mounts, pids = [] }: HelperRequest): Tables {
       return '';
     }
   };
-  const directories = mounts.map((_, at) => fs.lstatSync(dataPath(at)).isDirectory());
+  const directories = mounts.map((_, at) => fs.lstatSync(dataMountPathOf(at)).isDirectory());
   return { tables: Object.fromEntries(['self', ...pids].map((each) => [each, table(each)])), directories };
 }
 
-function noSpace(path: string, why: string): Failure {
-  const { size, free } = disk(path);
+function createNoSpaceError(path: string, why: string): HelperError {
+  const { size, free } = readDiskSpace(path);
   const megabytes = (bytes: number) => `${Math.floor(bytes / 1_000_000)} MB`;
-  return new Failure('no-space', `${why}: ${megabytes(free)} of ${megabytes(size)} free`, path);
+  return new HelperError('no-space', `${why}: ${megabytes(free)} of ${megabytes(size)} free`, path);
 }
 
-function judge(program: string, ended: RsyncResult, accepted: readonly number[] = [0]): void {
-  const failure = formatRsyncError(program, ended, accepted);
-  if (failure !== null) throw new Failure('failed', failure);
+function requireSuccess(program: string, ended: ProgramResult, accepted: readonly number[] = [0]): void {
+  const failure = formatProgramError(program, ended, accepted);
+  if (failure !== null) throw new HelperError('failed', failure);
 }
 
 /** Returns a function that adds up the processed bytes and prints the total, at most twice a second. */
-function progress(): (more: number) => void {
+function createProgressPrinter(): (more: number) => void {
   let bytes = 0;
   let saidAt = Number.NEGATIVE_INFINITY;
   return (more) => {
     bytes += more;
     if (performance.now() - saidAt < everyMs) return;
     saidAt = performance.now();
-    say({ bytes });
+    printMessage({ bytes });
   };
 }
 
 /** Kills all processes in the container. Called when standard input closes, which means that the updater has exited. */
-function abandon(): void {
+function killAllAndExit(): void {
   killPrograms();
   process.exit(1);
 }
 
 const [verb = '', json = ''] = process.argv.slice(2);
-process.stdin.on('end', abandon).on('error', abandon).resume();
+process.stdin.on('end', killAllAndExit).on('error', killAllAndExit).resume();
 try {
   const asked = JSON.parse(json) as HelperRequest;
   // The kernel derives the disk priority from the CPU priority.
   if (asked.isIdle) setPriority(19);
-  refuseChanged(asked);
+  requireUnchangedMounts(asked);
   const result = (await verbs[verb as HelperVerb](asked)) ?? null;
-  say({ result }, () => process.exit(0));
+  printMessage({ result }, () => process.exit(0));
 } catch (error) {
-  const { message, code, at } = error instanceof Failure ? error : new Failure('failed', String(error));
-  say({ error: message, code, ...(at !== undefined && { at }) }, () => process.exit(1));
+  const { message, code, at } =
+    error instanceof HelperError ? error : new HelperError('failed', String(error));
+  printMessage({ error: message, code, ...(at !== undefined && { at }) }, () => process.exit(1));
 }

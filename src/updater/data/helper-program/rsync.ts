@@ -27,7 +27,7 @@ const broken: readonly (number | null)[] = [10, 12];
 
 export type RsyncPaths = readonly [from: string, to: string];
 
-interface Copying {
+interface RsyncListeners {
   more?: (bytes: number) => void;
   onLine?: (line: string) => void;
   signal?: AbortSignal;
@@ -38,9 +38,9 @@ export async function runRsync(
   { isFile, excluded, hasRsyncAttributes = false }: RequestedMount,
   ends: RsyncPaths,
   args: readonly string[],
-  { more, onLine, signal }: Copying,
-): Promise<RsyncResult> {
-  const excludes = excluded.map((path) => `--exclude=/${patternOf(path)}`);
+  { more, onLine, signal }: RsyncListeners,
+): Promise<ProgramResult> {
+  const excludes = excluded.map((path) => `--exclude=/${rsyncPatternOf(path)}`);
   const paths = ends.map((path) => (isFile ? path : `${path}/`));
   let told = 0;
   const onEach = (line: string) => {
@@ -60,23 +60,23 @@ export async function runRsync(
 /**
  * Escapes the wildcards in a path. rsync treats a backslash as an escape character only in a pattern with a wildcard.
  */
-const patternOf = (path: string): string =>
+const rsyncPatternOf = (path: string): string =>
   /[*?[]/.test(path) ? path.replaceAll(/[\\*?[]/g, String.raw`\$&`) : path;
 
 /**
  * Checks for the error number of a full disk (28) or an exceeded quota (122) at the end of a line, where no file name
  * can be.
  */
-export const isFull = ({ code, errors }: RsyncResult): boolean =>
+export const isDiskFull = ({ code, errors }: ProgramResult): boolean =>
   code !== 0 && errors.some((line) => /\((?:28|122)\)$/.test(line));
 
 /**
  * Formats the error of a failed program: exit code and most specific error, then the last lines of standard error. Null
  * if the exit code is accepted.
  */
-export function formatRsyncError(
+export function formatProgramError(
   program: string,
-  { code, errors }: RsyncResult,
+  { code, errors }: ProgramResult,
   accepted: readonly number[],
 ): string | null {
   if (code !== null && accepted.includes(code)) return null;
@@ -86,7 +86,7 @@ export function formatRsyncError(
   return [`${program} failed with exit code ${code}: ${last}`, ...errors].join('\n');
 }
 
-export interface RsyncResult {
+export interface ProgramResult {
   code: number | null;
   /** Last lines of standard error. */
   errors: string[];
@@ -106,7 +106,7 @@ export async function runProgram(
   program: string,
   args: readonly string[],
   { onOutput = () => {}, onLine, signal }: Listeners = {},
-): Promise<RsyncResult> {
+): Promise<ProgramResult> {
   const env = { PATH: process.env.PATH ?? '', LC_ALL: 'C' };
   const child = spawn(program, args, { detached: true, env, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
@@ -120,7 +120,7 @@ export async function runProgram(
   child.stderr.on('data', (chunk: Buffer) => stderr.write(chunk));
   child.stdout.on('data', onOutput);
   const stdout = onLine && createLineSplitter(onLine);
-  child.stdout.on('data', (chunk: Buffer) => stdout?.write(withLineEnds(chunk)));
+  child.stdout.on('data', (chunk: Buffer) => stdout?.write(replaceCarriageReturns(chunk)));
   const [code] = await once(child, 'close');
   stderr.end();
   stdout?.end();
@@ -130,7 +130,7 @@ export async function runProgram(
 }
 
 /** rsync ends progress lines with a carriage return instead of a line feed. */
-const withLineEnds = (chunk: Buffer): Buffer =>
+const replaceCarriageReturns = (chunk: Buffer): Buffer =>
   chunk.map((byte) => (byte === carriageReturn ? lineFeed : byte)) as Buffer;
 
 /** Syncs all file systems if syncing only those of the paths fails. */

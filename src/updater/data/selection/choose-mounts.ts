@@ -31,7 +31,7 @@ export type UncheckedMount = Pick<
   'service' | 'where' | 'volume' | 'path' | 'subpath' | 'excluded'
 >;
 
-interface Chosen {
+interface ChosenMounts {
   mounts: readonly UncheckedMount[];
   /** Writable mounts that are not data, with the reason, such as `app:/tmp (in memory)`. */
   notSaved: readonly string[];
@@ -40,24 +40,24 @@ interface Chosen {
 }
 
 /** Containers of `docker compose run` do not count as containers of a service. */
-export const isOfService = ({ labels }: Pick<Container, 'labels'>, project: string): boolean =>
+export const isServiceContainer = ({ labels }: Pick<Container, 'labels'>, project: string): boolean =>
   labels[composeLabels.project] === project && labels[composeLabels.oneOff] !== 'True';
 
 /**
  * System paths on the host, which updates do not change. Only exact matches count: a path inside one of them is data.
  */
 const systemPaths = new Set([
-  ...below('/etc', 'localtime timezone hosts hostname resolv.conf machine-id passwd group ssl/certs'),
+  ...joinEachName('/etc', 'localtime timezone hosts hostname resolv.conf machine-id passwd group ssl/certs'),
   ...['/run', '/var/run'].flatMap((run) => [
     run,
-    ...below(run, 'docker.sock udev dbus systemd containerd/containerd.sock'),
+    ...joinEachName(run, 'docker.sock udev dbus systemd containerd/containerd.sock'),
   ]),
   ...['/lib/modules', '/usr/share/zoneinfo'],
 ]);
-function below(directory: string, names: string): string[] {
+function joinEachName(directory: string, names: string): string[] {
   return names.split(' ').map((name) => `${directory}/${name}`);
 }
-const isOfSystem = (path: string): boolean =>
+const isSystemPath = (path: string): boolean =>
   systemPaths.has(path) || ['/dev', '/proc', '/sys'].some((root) => isWithin(path, root));
 
 const inMemory = 'in memory';
@@ -67,21 +67,22 @@ const savedTypes: readonly string[] = ['volume', 'bind', 'cluster', 'tmpfs'];
  * Returns the directory that contains all local volumes. Administration tools mount this directory or one of its
  * parents.
  */
-const volumesOf = ({ dataRoot }: MountContext): string => join(dataRoot || '/var/lib/docker', 'volumes');
+const volumesDirectoryOf = ({ dataRoot }: MountContext): string =>
+  join(dataRoot || '/var/lib/docker', 'volumes');
 
 /** Returns why a mount of this type and path is not saved; null if the mount is data. */
-function noDataReason(type: string, path: string, files: readonly string[]): string | null {
+function noDataReasonOf(type: string, path: string, files: readonly string[]): string | null {
   if (type === 'tmpfs') return inMemory;
   if (type !== 'bind') return null;
   if (files.includes(path)) return 'compose and env files are backed up separately';
-  return isOfSystem(path) ? 'a system path' : null;
+  return isSystemPath(path) ? 'a system path' : null;
 }
 
 /** Checks only the type and path, because the mount's options and contents are not known yet. */
 export const isSavableMount = ({ type, source, writable }: Mount, files: readonly string[]): boolean =>
   writable &&
   savedTypes.includes(type) &&
-  noDataReason(type, cleanPath(source), files) === null &&
+  noDataReasonOf(type, cleanPath(source), files) === null &&
   !(type === 'bind' && source.endsWith('.sock'));
 
 /**
@@ -109,17 +110,17 @@ const optionsOf = ({ type, source }: Mount, { options }: Pick<MountContext, 'opt
  * Checks whether a host path contains more than the data of one app: a restore would also replace everything else in
  * it.
  */
-export const isHostDirectory = (path: string, directory: string): boolean =>
+export const isSharedHostDirectory = (path: string, directory: string): boolean =>
   /^\/[^/]*$|^\/var\/lib$|^\/(?:home|var\/home|Users)\/[^/]+$/.test(path) ||
   (path !== '' && path !== directory && isWithin(directory, path));
 
 /** @param containers at least the containers of the project */
-export function chooseMounts(
+export function chooseMountsToSave(
   containers: readonly Container[],
   declared: DataDeclaration,
   around: MountContext,
-): Chosen {
-  const own = containers.filter((each) => isOfService(each, around.project));
+): ChosenMounts {
+  const own = containers.filter((each) => isServiceContainer(each, around.project));
   const isExcluded = (service: string, at: string | null) =>
     declared.excluded.some((each) => each.service === service && each.path === at);
   const found: UncheckedMount[] = [];
@@ -132,11 +133,11 @@ export function chooseMounts(
       const where = `${service}:${mount.destination}`;
       const { volume, path } = mountOriginOf(mount, around);
       const reason =
-        optionsOf(mount, around).type === 'tmpfs' ? inMemory : noDataReason(mount.type, path, around.files);
-      const refusal = refusalOf(where, mount, path, around);
+        optionsOf(mount, around).type === 'tmpfs' ? inMemory : noDataReasonOf(mount.type, path, around.files);
+      const refusal = findUnsavableReason(where, mount, path, around);
       if (reason !== null) notSaved.add(`${where} (${reason})`);
-      else if (path !== '' && isWithin(volumesOf(around), path))
-        (isHostDirectory(path, around.directory) ? refusals : warnings).add(
+      else if (path !== '' && isWithin(volumesDirectoryOf(around), path))
+        (isSharedHostDirectory(path, around.directory) ? refusals : warnings).add(
           `${where} is not saved: ${JSON.stringify(path)} contains the data of all containers`,
         );
       else if (refusal !== null) refusals.add(refusal);
@@ -176,7 +177,12 @@ export function chooseMounts(
 const networkTypes = /^(?:nfs4?|cifs|smb\w*|9p|ceph|afs|glusterfs)$/;
 
 /** Returns why a mount's driver, options or source prevents a restore point; null if nothing does. */
-function refusalOf(where: string, mount: StorageMount, path: string, around: MountContext): string | null {
+function findUnsavableReason(
+  where: string,
+  mount: StorageMount,
+  path: string,
+  around: MountContext,
+): string | null {
   const { type, driver } = mount;
   const { type: options, o } = optionsOf(mount, around);
   const exclude = `exclude it by setting "${where}: none" under data in ${settingsFileName}`;
@@ -193,7 +199,7 @@ function refusalOf(where: string, mount: StorageMount, path: string, around: Mou
     : `the source of ${where} (${JSON.stringify(path)}) overlaps with the updater directory ${overlap}: mount a directory that contains only data, or ${exclude}`;
 }
 
-interface Nested {
+interface NestedMount {
   path: string;
   excluded: readonly string[];
 }
@@ -202,7 +208,7 @@ interface Nested {
  * Removes mounts that are inside another mount and saved with it. Of several mounts with the same source, the first is
  * retained.
  */
-export const outermostMountsOf = <M extends Nested>(mounts: readonly M[]): M[] =>
+export const outermostMountsOf = <M extends NestedMount>(mounts: readonly M[]): M[] =>
   mounts.filter(
     (mount, at) =>
       !mounts.some(
@@ -211,14 +217,14 @@ export const outermostMountsOf = <M extends Nested>(mounts: readonly M[]): M[] =
   );
 
 /** Checks whether a saved mount contains a path and does not exclude it. */
-const reaches = ({ path: root, excluded }: Nested, path: string): boolean =>
+const reaches = ({ path: root, excluded }: NestedMount, path: string): boolean =>
   isWithin(path, root) && !excluded.some((each) => isWithin(path, join(root, each)));
 
 /**
  * Finds running containers that can write to saved data and are not stopped for the restore point. A mount of the
  * compose directory, or of the directory of all volumes, as in administration tools, causes only a warning.
  */
-export function writersOf(
+export function findRunningWriters(
   mounts: readonly UncheckedMount[],
   containers: readonly Container[],
   around: MountContext,
@@ -229,16 +235,16 @@ export function writersOf(
     for (const mount of container.storage.filter(({ writable }) => writable)) {
       const { path } = mountOriginOf(mount, around);
       const shared = mounts.find((each) => reaches(each, path) || (path && isWithin(each.path, path)));
-      if (!shared || noDataReason(mount.type, path, []) !== null) continue;
+      if (!shared || noDataReasonOf(mount.type, path, []) !== null) continue;
       const sentence = `the running container ${container.name} can write to ${shared.where}, because it mounts ${JSON.stringify(path)} read-write`;
       const save = `set "${serviceOf(container)}: save" under data in ${settingsFileName}`;
-      if ([volumesOf(around), around.directory].some((each) => isWithin(each, path)))
+      if ([volumesDirectoryOf(around), around.directory].some((each) => isWithin(each, path)))
         warnings.add(
           `${sentence}; ${container.name} must not write to ${shared.where} while data is being copied or restored`,
         );
       else
         refusals.add(
-          isOfService(container, around.project)
+          isServiceContainer(container, around.project)
             ? `${sentence}, and the update does not stop that container. Stop it yourself, mount ${JSON.stringify(path)} read-only, or ${save}`
             : `${sentence}, and the update does not stop that container. Stop it yourself or mount ${JSON.stringify(path)} read-only`,
         );

@@ -1,6 +1,6 @@
 // Decides which services a restore point covers, before any container is stopped.
 
-import { findDataStoreKind, type StoreKind } from '../../../core/compose/pins/image-reference.ts';
+import { type DataStoreKind, findDataStoreKind } from '../../../core/compose/pins/image-reference.ts';
 import { isSecretKey } from '../../../core/compose/secrets/secret-lines.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { isWithin, type Mount } from '../../../core/mounts/host-paths.ts';
@@ -13,7 +13,7 @@ import { toObject } from '../../../engine/objects/json.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { DataChoice } from '../../run/options/update-options.ts';
 import type { DataDeclaration } from '../data-context.ts';
-import { isHostDirectory, isSavableMount } from './choose-mounts.ts';
+import { isSavableMount, isSharedHostDirectory } from './choose-mounts.ts';
 import { findExternalDatabases } from './find-external-databases.ts';
 
 export interface DataFacts {
@@ -32,7 +32,7 @@ export interface DataFacts {
 }
 
 /** Service, mount or database host for which the settings file must still contain a setting. */
-interface Undecided {
+interface UndecidedData {
   /** Key to set in the settings file: the service, mount or host. */
   key: string;
   sentence: string;
@@ -41,7 +41,7 @@ interface Undecided {
 }
 
 export interface EvaluatedData extends DataDeclaration {
-  undecided: readonly Undecided[];
+  undecided: readonly UndecidedData[];
   /** Line for the settings file that declares all undecided keys and repeats existing entries: `data: {db: save}`. */
   line: string;
   /** Mistakes in the settings, one sentence each. */
@@ -50,7 +50,7 @@ export interface EvaluatedData extends DataDeclaration {
 
 /** Decides which services a restore point covers. @throws UpdateError data-unsupported for mistakes, data-undeclared */
 export function requireDataDeclaration(facts: DataFacts): DataDeclaration {
-  const { undecided, mistakes, line, ...declared } = evaluateData(facts);
+  const { undecided, mistakes, line, ...declared } = evaluateDataSettings(facts);
   if (mistakes.length > 0)
     throw new UpdateError('data-unsupported', mistakes.at(-1) ?? '', {
       detail: mistakes.slice(0, -1),
@@ -65,18 +65,18 @@ export function requireDataDeclaration(facts: DataFacts): DataDeclaration {
 }
 
 /** The settings file takes precedence over labels, and labels take precedence over the product record. */
-export function evaluateData(facts: DataFacts): EvaluatedData {
+export function evaluateDataSettings(facts: DataFacts): EvaluatedData {
   const { model, containers, updated, said } = facts;
   const services = Object.keys(model.services);
   const keys = said.map(({ key }) => key);
   const found = findExternalDatabases(updated, services, containers);
   const accepted = said.flatMap(({ key, word }) => (word === 'none' ? [key.toLowerCase()] : []));
   const outside = found.map(({ host }) => host).filter((host) => accepted.includes(host));
-  const reached = startOrder(model, updated);
+  const reached = listInStartOrder(model, updated);
   const excluded: DataDeclaration['excluded'][number][] = [];
   const [uncovered, inMemory] = [new Set<string>(), new Set<string>()];
-  const undecided: Undecided[] = [];
-  const mistakes = said.flatMap((each) => mistakeIn(each, facts, outside) ?? []);
+  const undecided: UndecidedData[] = [];
+  const mistakes = said.flatMap((each) => findSettingMistake(each, facts, outside) ?? []);
   const covered = new Set<string>();
   for (const service of services) {
     const { image = '' } = model.services[service] ?? {};
@@ -89,7 +89,7 @@ export function evaluateData(facts: DataFacts): EvaluatedData {
       mounts.flatMap(({ destination: path }) => (settingOf(path) === 'none' ? [path] : [])),
     );
     const hasSaved = saved.some(({ destination }) => !without.has(destination));
-    const { word, where } = wordFor(service, facts);
+    const { word, where } = findDataSetting(service, facts);
     const isUpdated = updated.includes(service);
     const looks = findDataStoreKind(
       image,
@@ -107,7 +107,7 @@ export function evaluateData(facts: DataFacts): EvaluatedData {
     } else if (hasSaved && (word === 'save' || reached.includes(service))) {
       covered.add(service);
       for (const mount of saved) {
-        const [path, key] = [hostDirectoryOf(mount, facts), `${service}:${mount.destination}`];
+        const [path, key] = [sharedHostDirectoryOf(mount, facts), `${service}:${mount.destination}`];
         if (path === null || settingOf(mount.destination) || undecided.some((each) => each.key === key))
           continue;
         const choice = isWithin(facts.directory, path)
@@ -144,13 +144,13 @@ export function evaluateData(facts: DataFacts): EvaluatedData {
       sentence: `${service} uses a database on ${host} (${variable}), which is outside the project and cannot be saved in a restore point`,
     });
   return {
-    covered: startOrder(model, services).filter((service) => covered.has(service)),
+    covered: listInStartOrder(model, services).filter((service) => covered.has(service)),
     ...{ excluded, uncovered: [...uncovered], inMemory: [...inMemory], outside },
-    ...{ undecided, line: lineOf(said, undecided), mistakes },
+    ...{ undecided, line: dataSettingsLineOf(said, undecided), mistakes },
   };
 }
 
-const named: Record<StoreKind, string> = {
+const named: Record<DataStoreKind, string> = {
   database: 'a database',
   queue: 'a queue',
   'search index': 'a search index',
@@ -158,7 +158,7 @@ const named: Record<StoreKind, string> = {
 };
 
 /** Returns the given services and all their dependencies, dependencies first. */
-function startOrder(model: ComposeModel, from: readonly string[]): string[] {
+function listInStartOrder(model: ComposeModel, from: readonly string[]): string[] {
   const order = new Set<string>();
   const seen = new Set<string>();
   const visit = (service: string): void => {
@@ -172,7 +172,7 @@ function startOrder(model: ComposeModel, from: readonly string[]): string[] {
 }
 
 /** Returns a message about an incorrect setting in the settings file; null if the setting is correct. */
-function mistakeIn(
+function findSettingMistake(
   { key, word, where }: DataChoice,
   facts: DataFacts,
   outside: readonly string[],
@@ -184,7 +184,7 @@ function mistakeIn(
   if (at > 0 && Object.hasOwn(services, service)) {
     const mount = mountsOf(service, facts).find(({ destination }) => destination === path);
     if (mount === undefined) return `${where} is set, but ${service} has no mount at ${path}`;
-    return word === 'none' || hostDirectoryOf(mount, facts) !== null
+    return word === 'none' || sharedHostDirectoryOf(mount, facts) !== null
       ? null
       : `${where} is set to "save", but "save" applies only to a whole service; a single mount can only be set to "none"`;
   }
@@ -194,14 +194,14 @@ function mistakeIn(
 }
 
 /** Returns the host path of a mount if it contains more than the data of one app; otherwise null. */
-function hostDirectoryOf({ type, source }: Mount, { model, directory }: DataFacts): string | null {
+function sharedHostDirectoryOf({ type, source }: Mount, { model, directory }: DataFacts): string | null {
   const volume = Object.values(model.volumes ?? {}).find((each) => each?.name === source);
   const path = cleanPath(String(type === 'bind' ? source : toObject(volume?.driver_opts).device));
-  return isHostDirectory(path, directory) ? path : null;
+  return isSharedHostDirectory(path, directory) ? path : null;
 }
 
 /** `where` is the location of the setting, for messages. `word` is null if there is no setting. */
-function wordFor(
+function findDataSetting(
   service: string,
   { model, said, product }: DataFacts,
 ): { word: string | null; where: string } {
@@ -217,7 +217,7 @@ function wordFor(
 const mountsOf = (service: string, { containers }: DataFacts): Mount[] =>
   containers.filter((each) => serviceOf(each) === service).flatMap(({ mounts }) => mounts);
 
-function lineOf(said: readonly DataChoice[], undecided: readonly Undecided[]): string {
+function dataSettingsLineOf(said: readonly DataChoice[], undecided: readonly UndecidedData[]): string {
   const entries = [
     ...said.map(({ key, word }) => [key, word]),
     ...undecided.map(({ key, proposal }) => [key, proposal]),
@@ -227,7 +227,7 @@ function lineOf(said: readonly DataChoice[], undecided: readonly Undecided[]): s
 }
 
 /** Returns the line in which `plan` proposes the missing data settings; null if none are missing. */
-export function formatProposalLine({ undecided, line }: EvaluatedData): string | null {
+export function formatDataSettingProposal({ undecided, line }: EvaluatedData): string | null {
   if (undecided.length === 0) return null;
   const not = undecided.flatMap(({ key, proposal }) => (proposal === 'none' ? [key] : []));
   const without =

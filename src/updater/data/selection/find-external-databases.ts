@@ -4,7 +4,7 @@
 import { isIPv6 } from 'node:net';
 import { type Container, serviceOf } from '../../../engine/objects/container.ts';
 
-interface OutsideDatabase {
+interface ExternalDatabase {
   host: string;
   service: string;
   variable: string;
@@ -19,13 +19,13 @@ export function findExternalDatabases(
   updated: readonly string[],
   services: readonly string[],
   containers: readonly Container[],
-): OutsideDatabase[] {
-  const isInside = insideOf(services, containers);
-  const found = new Map<string, OutsideDatabase>();
+): ExternalDatabase[] {
+  const isInside = createInsideCheck(services, containers);
+  const found = new Map<string, ExternalDatabase>();
   for (const container of containers.filter((each) => updated.includes(serviceOf(each)))) {
     const variables = [...container.env].toSorted(([a], [b]) => (a < b ? -1 : 1));
     for (const [variable, value] of variables) {
-      for (const host of hostsIn(variable, value)) {
+      for (const host of databaseHostsOf(variable, value)) {
         if (!found.has(host) && !isInside(host, container))
           found.set(host, { host, service: serviceOf(container), variable });
       }
@@ -36,7 +36,7 @@ export function findExternalDatabases(
 
 /** Reads the environment variables of the containers. Includes hosts inside the project. */
 export const listDatabaseHosts = (containers: readonly Container[]): string[] =>
-  containers.flatMap(({ env }) => [...env].flatMap(([variable, value]) => hostsIn(variable, value)));
+  containers.flatMap(({ env }) => [...env].flatMap(([variable, value]) => databaseHostsOf(variable, value)));
 
 /** Names of databases and brokers in URL schemes such as `jdbc:postgresql:`, `mysql+pymysql:` or `rediss:`. */
 const schemes =
@@ -46,27 +46,27 @@ const names = /DB|DATABASE|PG|POSTGRES|MYSQL|MARIADB|MONGO|REDIS/;
 const otherThings = /PASS|SECRET|TOKEN|KEY|CERT|USER|PORT|SSL|AUTH/;
 
 /** Returns the database hosts in a variable, in lower case and without ports. Takes linear time. */
-export function hostsIn(variable: string, value: string): string[] {
-  const hasName = isNamed(variable.toUpperCase());
+export function databaseHostsOf(variable: string, value: string): string[] {
+  const hasName = isDatabaseHostVariable(variable.toUpperCase());
   const text = value.trim().replace(/^["']/, '').replace(/["']$/, '');
   // Split a list of URLs. The length of the look-ahead is limited to keep the time linear.
   const parts = text.split(/[\s,](?=[a-z][a-z0-9+.:_-]{1,60}@?\/\/)/i);
   const hosts = parts.flatMap((part) => {
-    const url = urlOf(part);
+    const url = parseDatabaseUrl(part);
     if (url === null) return hasName ? part.split(/[\s,;]/) : [];
     return hasName || schemes.test(url.scheme) ? url.hosts : [];
   });
   return [...new Set(hosts.map(hostOf).filter(isHost))];
 }
 
-function isNamed(variable: string): boolean {
+function isDatabaseHostVariable(variable: string): boolean {
   const at = variable.search(names);
   const host = at < 0 ? -1 : variable.indexOf('HOST', at + 1);
   return host > 0 && !otherThings.test(variable.slice(host));
 }
 
 /** Parses a database URL; null if the text is not a URL. The returned hosts may include a port. */
-function urlOf(text: string): { scheme: string; hosts: string[] } | null {
+function parseDatabaseUrl(text: string): { scheme: string; hosts: string[] } | null {
   const at = text.indexOf('//');
   const scheme = text.slice(0, Math.max(at, 0));
   if (scheme.length > 61 || !/^[a-z][a-z0-9+.:_-]*:@?$/i.test(scheme)) return null;
@@ -77,13 +77,13 @@ function urlOf(text: string): { scheme: string; hosts: string[] } | null {
   const isPlain = /^(?:[\w.-]*|\[[0-9a-f:.]*\])(?::\d*)?(?:,[\w.-]*(?::\d*)?)*$/i.test(authority);
   if (!authority.includes('@') && !isPlain && rest.includes('@'))
     authority = rest.slice(rest.lastIndexOf('@')).split(/[/?#;\\]/, 1)[0] ?? '';
-  const hosts = decoded(authority.slice(authority.lastIndexOf('@') + 1)).replace(/^\w+\(|\)$/g, '');
+  const hosts = decodeUriText(authority.slice(authority.lastIndexOf('@') + 1)).replace(/^\w+\(|\)$/g, '');
   const query = rest.slice(Math.max(rest.indexOf('?'), 0)).split(/[?&#]/);
   const named = query.flatMap((each) => /^host(?:addr)?=(.*)$/s.exec(each)?.[1] ?? []);
-  return { scheme, hosts: [hosts, ...named.map(decoded)].flatMap((each) => each.split(',')) };
+  return { scheme, hosts: [hosts, ...named.map(decodeUriText)].flatMap((each) => each.split(',')) };
 }
 
-function decoded(text: string): string {
+function decodeUriText(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -106,7 +106,7 @@ const isLoopback = (host: string): boolean =>
   /^(?:localhost|localhost\.localdomain|ip6-localhost|127\.[\d.]+|0\.0\.0\.0|::1?)$/.test(host);
 
 /** Returns a function that checks whether a host belongs to the project if the given container resolves it. */
-function insideOf(
+function createInsideCheck(
   services: readonly string[],
   containers: readonly Container[],
 ): (host: string, by: Container) => boolean {
@@ -124,10 +124,12 @@ function insideOf(
     );
   };
   return (host, by) => {
-    const mapped = by.extraHosts.map((line) => parted(line, /[:=]/)).find(([name]) => name === host);
+    const mapped = by.extraHosts
+      .map((line) => splitInLowerCase(line, /[:=]/))
+      .find(([name]) => name === host);
     if (mapped) return isKnown(hostOf(mapped[1])) || isLoopback(hostOf(mapped[1]));
     const linked = by.links
-      .map((link) => parted(link.replace(/^\//, ''), /:/))
+      .map((link) => splitInLowerCase(link.replace(/^\//, ''), /:/))
       .find(([, alias]) => alias.split('/').at(-1) === host);
     if (linked) return known.has(linked[0]);
     if (isKnown(host)) return true;
@@ -139,7 +141,7 @@ function insideOf(
   };
 }
 
-function parted(text: string, at: RegExp): [name: string, rest: string] {
+function splitInLowerCase(text: string, at: RegExp): [name: string, rest: string] {
   const index = text.search(at);
   return index < 0
     ? [text.toLowerCase(), '']

@@ -6,15 +6,15 @@ import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { Product } from '../../../core/names/product.ts';
 import { createJsonTextSchema } from '../../../core/text/json-text.ts';
 import type { EngineFacts } from '../../../engine/api-objects.ts';
+import { createComposeError } from '../../../engine/cli/create-compose-error.ts';
 import { Engine } from '../../../engine/cli/engine.ts';
-import { createRejectionError } from '../../../engine/cli/rejection.ts';
-import { lastLine } from '../../../engine/cli/run-command.ts';
+import { lastLineOf } from '../../../engine/cli/run-command.ts';
 import { isAtLeast } from '../../../engine/http/api-version.ts';
 import { parseObject } from '../../../engine/objects/json.ts';
 import { parseEngineAddress } from './engine-address.ts';
 
 /** Version of this build, set by the bundler. */
-export const version: string = process.env.SVC_UPDATER_BUILD_VERSION ?? 'dev';
+export const updaterVersion: string = process.env.SVC_UPDATER_BUILD_VERSION ?? 'dev';
 
 const versionText = z.string().check(z.regex(/^v?\d/));
 const programsSchema = z.object({
@@ -27,46 +27,50 @@ const programsSchema = z.object({
 type Programs = z.infer<typeof programsSchema>;
 
 /** The image build writes this file, because running both programs in each run would take a tenth of a second. */
-const noted = join(import.meta.dirname, 'programs.json');
+const versionsFilePath = join(import.meta.dirname, 'programs.json');
 
 /** Newest major version of the docker CLI that is known to work with engine API `needed`. */
-const lastKnown = 29;
-const needed = '1.44';
+const newestKnownMajor = 29;
+const requiredApiVersion = '1.44';
 
 /**
  * Checks that the docker CLI and compose can use the engine, and returns their versions.
  * @throws UpdateError engine-version, no-compose
  */
-export async function readProgramVersions(
+export async function requireCompatiblePrograms(
   engine: Engine,
   facts: Promise<EngineFacts>,
-  file: string = noted,
+  file: string = versionsFilePath,
 ): Promise<Pick<Programs, 'cli' | 'compose'>> {
   const found = await facts;
-  const known = await readPrograms(file);
-  if (known !== null && (await fits(engine, found, known))) return known;
+  const known = await readVersionsFile(file);
+  if (known !== null && (await canUseEngine(engine, found, known))) return known;
   const { exitCode, stdout, stderr } = await engine.call(['version', '--format', '{{.Client.Version}}']);
   if (exitCode !== 0) {
-    const message = `the docker CLI of this image cannot use the engine: ${lastLine(stderr)}`;
+    const message = `the docker CLI of this image cannot use the engine: ${lastLineOf(stderr)}`;
     // If HEAD /_ping fails, the docker CLI uses its own API version, which may be too new for the engine.
     const advice = 'Update the engine. If a proxy is in front of the engine, allow HEAD /_ping.';
     throw new UpdateError('engine-version', message, { advice });
   }
   const compose = await engine.call(['compose', 'version', '--short']);
-  if (compose.exitCode !== 0) throw createRejectionError(compose);
+  if (compose.exitCode !== 0) throw createComposeError(compose);
   return { cli: stdout.trim(), compose: compose.stdout.trim() };
 }
 
 /** Null if the image build did not write the file. */
-export async function readPrograms(file: string): Promise<Programs | null> {
+export async function readVersionsFile(file: string): Promise<Programs | null> {
   const text = await readFile(file, 'utf8').catch(() => null);
   return createJsonTextSchema(programsSchema).safeParse(text).data ?? null;
 }
 
 /** True if the docker CLI can certainly use the engine, so it need not be run to find out. */
-async function fits(engine: Engine, { api }: EngineFacts, known: Programs): Promise<boolean> {
-  if (api === null || Number.parseInt(known.cli.replace(/^v/, ''), 10) > lastKnown) return false;
-  return isAtLeast(api.newest, needed) && isAtLeast(known.api, api.oldest) && (await engine.answersPing());
+async function canUseEngine(engine: Engine, { api }: EngineFacts, known: Programs): Promise<boolean> {
+  if (api === null || Number.parseInt(known.cli.replace(/^v/, ''), 10) > newestKnownMajor) return false;
+  return (
+    isAtLeast(api.newest, requiredApiVersion) &&
+    isAtLeast(known.api, api.oldest) &&
+    (await engine.answersPing())
+  );
 }
 
 /** Timeout in ms for each version. An engine that is shutting down may keep a connection open without responding. */
@@ -94,5 +98,5 @@ export async function formatVersionLine(
   const found = ['docker CLI', 'compose', 'engine'].flatMap((part, at) =>
     /^v?\d/.test(parts[at] ?? '') ? [`${part} ${parts[at]}`] : [],
   );
-  return `${name}-updater ${[version, ...found].join(', ')}\n`;
+  return `${name}-updater ${[updaterVersion, ...found].join(', ')}\n`;
 }

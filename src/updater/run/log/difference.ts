@@ -1,5 +1,5 @@
 import type { FileChange } from '../../../core/compose/draft.ts';
-import { parseAssignments } from '../../../core/compose/env-file.ts';
+import { parseEnvAssignments } from '../../../core/compose/env-file.ts';
 import { listEnvFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
 import { createUnifiedDiff } from '../../../core/text/unified-diff.ts';
 
@@ -40,7 +40,7 @@ function withoutEnvComment(line: string, hidden: readonly string[]): string {
 
 function assignmentsIn(line: string) {
   try {
-    return parseAssignments({ path: '', text: line });
+    return parseEnvAssignments({ path: '', text: line });
   } catch {
     return [];
   }

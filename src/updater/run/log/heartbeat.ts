@@ -11,7 +11,7 @@ export function logWaitIfQuiet(log: Log, sentence: string): void {
 }
 
 /** While waiting for the work, logs the sentence and the duration whenever nothing has been logged for one interval. */
-export async function withHeartbeat<T>(log: Log, sentence: string, work: Promise<T>): Promise<T> {
+export async function awaitWithHeartbeat<T>(log: Log, sentence: string, work: Promise<T>): Promise<T> {
   const beganAt = performance.now();
   let timer: NodeJS.Timeout | undefined;
   const wait = () => {

@@ -1,17 +1,17 @@
 import { isIP } from 'node:net';
 import { unescape as unescaped } from 'node:querystring';
-import { isSecretKey, type Secret } from '../../../core/compose/secrets/secret-lines.ts';
+import { isSecretKey, type SecretText } from '../../../core/compose/secrets/secret-lines.ts';
 import { errorCodes } from '../../../core/errors/update-error.ts';
 import { dataKeywords } from '../../../core/names/product.ts';
 import { phases } from '../../../core/progress/event.ts';
 import { outcomes } from '../../../core/progress/outcome.ts';
 import { parseTag } from '../../../core/release/tag.ts';
 import {
-  createMatcher,
-  decodedReadingsOf,
+  createTextMatcher,
+  decodeLine,
   encodeBase64Forms,
-  endPositionOf,
-  type Matcher,
+  findEndPosition,
+  type TextMatcher,
 } from './matcher.ts';
 
 /** Texts to hide, and texts to show even if they contain a secret value. */
@@ -20,7 +20,7 @@ export interface MaskRules {
    * Possible secrets, such as values from env files and service environments. Short values and log keywords are still
    * shown.
    */
-  secrets?: Iterable<Secret>;
+  secrets?: Iterable<SecretText>;
   /** Image references, paths, and names of projects and services. A secret value within one of these texts is shown. */
   shown?: Iterable<string>;
   /**
@@ -57,22 +57,22 @@ export function createMask({
     const isSecret = isSecretKey(key);
     const shortest = isSecret ? 4 : 8;
     for (const text of [value, ...value.split('\n'), ...passwordsIn(value)].map((line) => line.trim())) {
-      if (text.length < shortest || shownWhole.has(text) || isWord(text)) continue;
-      if (isSecret || !isAddress(text)) values.add(text);
+      if (text.length < shortest || shownWhole.has(text) || isLogKeyword(text)) continue;
+      if (isSecret || !isIpAddress(text)) values.add(text);
     }
   }
   for (const value of hidden) if (value !== '') values.add(value);
-  const secretTexts = createMatcher(
+  const secretTexts = createTextMatcher(
     [...values].flatMap((value) => [value, value.toWellFormed(), ...encodeBase64Forms(value)]),
   );
-  const shownTexts = createMatcher([...shownWhole, ...ownTexts]);
+  const shownTexts = createTextMatcher([...shownWhole, ...ownTexts]);
 
-  return (text) => hide(text, secretTexts, shownTexts).replace(urlCredentials, `$1${maskedText}@`);
+  return (text) => hideSecrets(text, secretTexts, shownTexts).replace(urlCredentials, `$1${maskedText}@`);
 }
 
 /** Rules are never removed, because an old password may still be valid. */
 export class Mask {
-  readonly #secrets = new Map<string, Secret>();
+  readonly #secrets = new Map<string, SecretText>();
   readonly #texts = { shown: new Set<string>(), hosts: new Set<string>(), hidden: new Set<string>() };
   #sources: (() => MaskRules)[] = [];
   /** Even without rules, this masks credentials in URLs. */
@@ -113,20 +113,20 @@ const passwordsIn = (value: string): string[] =>
 
 /** Container and health states of the engine. */
 const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
-const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataKeywords]);
+const logKeywords = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataKeywords]);
 
 /** Version tags and log keywords are not secrets, and the server must be able to parse them. */
-const isWord = (text: string): boolean => parseTag(text).kind !== 'other' || words.has(text);
+const isLogKeyword = (text: string): boolean => parseTag(text).kind !== 'other' || logKeywords.has(text);
 
 /** Accepts an IP address with a port or a prefix length, too. Such a text is not a secret. */
-const isAddress = (text: string): boolean => isIP(text) !== 0 || isIP(text.replace(/[:/]\d+$/, '')) !== 0;
+const isIpAddress = (text: string): boolean => isIP(text) !== 0 || isIP(text.replace(/[:/]\d+$/, '')) !== 0;
 
 /**
  * Texts that are shown even if they contain a secret value (docs/contract.md 6.7). If the password were the word
  * `update`, masking that word would hide the outcome `updated` and reveal the password.
  */
 const ownTexts = [
-  ...words,
+  ...logKeywords,
   ...'compose,run,logs,ps,image,start,restart,network,volume,pull,commit,login,inspect'
     .split(',')
     .map((command) => `docker ${command}`),
@@ -137,16 +137,16 @@ const ownTexts = [
  * Hides every secret, unless the secret is entirely within a shown text. Overlapping or adjacent secrets become one
  * `***`.
  */
-function hide(text: string, secrets: Matcher, shown: Matcher): string {
-  const readings = decodedReadingsOf(text).map((reading) => ({ reading, found: secrets(reading) }));
+function hideSecrets(text: string, secrets: TextMatcher, shown: TextMatcher): string {
+  const readings = decodeLine(text).map((reading) => ({ reading, found: secrets(reading) }));
   if (readings.every(({ found }) => found.length === 0)) return text;
   /** For each position, the farthest end of all shown texts that begin at or before the position. */
   const shownUntil = new Int32Array(text.length);
   for (const { reading } of readings) {
     for (const { start, lengths } of shown(reading)) {
       for (const length of lengths) {
-        const end = endPositionOf(reading, start, length, text.length);
-        if (!isWhole(text, start, end)) continue;
+        const end = findEndPosition(reading, start, length, text.length);
+        if (!isWholeWord(text, start, end)) continue;
         shownUntil[start] = Math.max(end, at(shownUntil, start));
         break;
       }
@@ -162,7 +162,7 @@ function hide(text: string, secrets: Matcher, shown: Matcher): string {
     for (const { start, lengths } of found) {
       const [longest = 0] = lengths;
       const limit = at(shownUntil, start);
-      if (endPositionOf(reading, start, longest, limit) > limit) rest[start] = longest;
+      if (findEndPosition(reading, start, longest, limit) > limit) rest[start] = longest;
     }
     for (let position = 0; position < text.length; position += 1) {
       if (at(rest, position) <= 0) continue;
@@ -184,7 +184,7 @@ const at = (numbers: Int32Array, position: number): number => numbers[position] 
 /**
  * True if a match is not part of a longer word: if the project is named acme, the text acme4711 may still be a secret.
  */
-function isWhole(text: string, start: number, end: number): boolean {
+function isWholeWord(text: string, start: number, end: number): boolean {
   const isLetter = (char: string | undefined) => char !== undefined && /[A-Za-z0-9]/.test(char);
   const isCut = (at: number) => isLetter(text[at - 1]) && isLetter(text[at]);
   return !isCut(start) && !isCut(end);

@@ -1,7 +1,7 @@
 // Finds texts in a line, in every encoding that a program may print (docs/contract.md 6.6).
 
 /** A line decoded with one encoding. An escape may begin at any position, even within another escape. */
-interface Reading {
+interface DecodedLine {
   length: number;
   /** Several characters if the escape at the position encodes several. */
   charactersAt(position: number): string;
@@ -15,7 +15,7 @@ interface Match {
   lengths: Iterable<number>;
 }
 
-export type Matcher = (reading: Reading) => Match[];
+export type TextMatcher = (reading: DecodedLine) => Match[];
 
 /**
  * Creates an Aho-Corasick automaton, which finds thousands of texts at once, whatever their number, length or
@@ -23,7 +23,7 @@ export type Matcher = (reading: Reading) => Match[];
  * 32,768 characters. The automaton reads a line from its end: each position has one next character, even within
  * escapes, but may have several previous characters.
  */
-export function createMatcher(texts: Iterable<string>): Matcher {
+export function createTextMatcher(texts: Iterable<string>): TextMatcher {
   const all = [...new Set(texts)];
   const size = all.reduce((sum, { length }) => sum + length, 1);
   /** Next node, keyed by node and character code. */
@@ -91,13 +91,13 @@ const { raw } = String;
  * Builds a pattern for the escaped UTF-8 bytes of one character.
  * @param first patterns for the first byte of characters with one, two, three and four bytes
  */
-const inUtf8 = (first: readonly string[], more: string): string =>
+const buildUtf8Pattern = (first: readonly string[], more: string): string =>
   first.map((form, count) => `${form}(?:${more}){${count}}`).join('|');
-const octal = inUtf8(
+const octal = buildUtf8Pattern(
   [raw`\\[01][0-7]{2}`, raw`\\3[0-3][0-7]`, raw`\\3[45][0-7]`, raw`\\36[0-7]`],
   raw`\\2[0-7]{2}`,
 );
-const percent = inUtf8(
+const percent = buildUtf8Pattern(
   [raw`%[0-7][\da-f]`, raw`%[cd][\da-f]`, raw`%e[\da-f]`, '%f[0-7]'],
   raw`%[89ab][\da-f]`,
 );
@@ -127,7 +127,7 @@ const encodings: readonly [pattern: RegExp, decode: (code: string) => string][] 
 ];
 
 /** Returns the unchanged line, and the line decoded with each encoding that has an escape in the line. */
-export function decodedReadingsOf(line: string): Reading[] {
+export function decodeLine(line: string): DecodedLine[] {
   const found = encodings.map(([pattern, decode]) =>
     [...line.matchAll(pattern)].map(
       ({ index, 1: code = '' }) => [index, { characters: decode(code), end: index + code.length }] as const,
@@ -144,7 +144,12 @@ export function decodedReadingsOf(line: string): Reading[] {
 }
 
 /** Position after the given number of characters from `start`. The search stops when it has passed `limit`. */
-export function endPositionOf(reading: Reading, start: number, characters: number, limit: number): number {
+export function findEndPosition(
+  reading: DecodedLine,
+  start: number,
+  characters: number,
+  limit: number,
+): number {
   let end = start;
   for (let left = characters; left > 0 && end <= limit; end = reading.after(end))
     left -= reading.charactersAt(end).length;

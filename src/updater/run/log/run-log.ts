@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import pino from 'pino';
 import { chownLikeDirectory } from '../../../core/files/file-system.ts';
 import type { LogLevel, Phase, ProgressEvent } from '../../../core/progress/event.ts';
-import { formatLine } from '../../../core/progress/log-line.ts';
-import { escapeUnprintable, mapTexts } from '../../../core/text/plain-text.ts';
+import { formatEventLine } from '../../../core/progress/log-line.ts';
+import { escapeUnprintable, mapJsonStrings } from '../../../core/text/plain-text.ts';
 import { Mask, type MaskRules } from './mask.ts';
 
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -23,7 +23,7 @@ export class Log {
   lastError: string | null = null;
 
   constructor(sink: Sink) {
-    this.#sinks = [sink, (event) => this.#lines.push(formatLine(event))];
+    this.#sinks = [sink, (event) => this.#lines.push(formatEventLine(event))];
   }
 
   /**
@@ -89,7 +89,7 @@ export class Log {
     keep(() => whole(add ? 'a' : 'w'));
     this.#sinks.push((event) =>
       keep(() => {
-        if (existsSync(path)) appendFileSync(path, `${formatLine(event)}\n`);
+        if (existsSync(path)) appendFileSync(path, `${formatEventLine(event)}\n`);
         // If the copy was removed, the whole log is written again once the directory exists.
         else if (existsSync(dirname(path))) whole('w');
       }),
@@ -100,7 +100,7 @@ export class Log {
     this.#lastAt = performance.now();
     const time = new Date().toISOString();
     const mask = (text: string) => this.masked(text);
-    const shown = mapTexts(fields, mask);
+    const shown = mapJsonStrings(fields, mask);
     for (const line of mask(message).split(/\r?\n/)) {
       const event: ProgressEvent = {
         time,
@@ -119,9 +119,9 @@ export class Log {
  * Writes to standard output (fd 1) or standard error (fd 2). Writes are synchronous, so no line is lost if the process
  * is killed.
  */
-export function stdoutSink(format: LogFormat, fd = 1): Sink {
+export function createOutputSink(format: LogFormat, fd = 1): Sink {
   const destination = pino.destination({ fd, sync: true });
-  if (format === 'line') return (event) => destination.write(`${formatLine(event)}\n`);
+  if (format === 'line') return (event) => destination.write(`${formatEventLine(event)}\n`);
   let time = '';
   // Pino does not escape most characters that a terminal interprets. A JSON parser decodes the escape `\u009b` to the
   // original character.

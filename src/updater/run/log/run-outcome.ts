@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { Cancelled, Interrupted } from '../../../core/cancellation/cancelled.ts';
+import { CancelledError, InterruptedError } from '../../../core/cancellation/cancelled.ts';
 import {
   formatComposeCommand,
   formatShortComposeCommand,
@@ -9,7 +9,7 @@ import { generalAdviceOf, UpdateError } from '../../../core/errors/update-error.
 import { svcProduct } from '../../../core/names/product.ts';
 import { exitCodes, isSuccess, outcomes } from '../../../core/progress/outcome.ts';
 import { formatLastLine, type RunResult } from '../../../core/progress/run-result.ts';
-import { mapTexts } from '../../../core/text/plain-text.ts';
+import { mapJsonStrings } from '../../../core/text/plain-text.ts';
 import { joinWithAnd } from './format-values.ts';
 import { maskedText } from './mask.ts';
 import { describeUserEdits, type OutcomeFacts } from './outcome-details.ts';
@@ -52,12 +52,12 @@ export function createFailedOutcome(
     product,
   };
   const endingFor = (known: Omit<RunResult, 'detail'>, exitCode: number, lines: readonly string[]) => ({
-    ...createOutcome({ ...known, detail: lastErrorOf(log, lines) }, exitCode),
+    ...toOutcome({ ...known, detail: lastErrorOf(log, lines) }, exitCode),
     lines,
   });
-  if (error instanceof Cancelled || error instanceof Interrupted) {
-    const message = nothingChanged(facts);
-    const advice = shownAdvice(`Run ${words.command} again when you are ready.`, log);
+  if (error instanceof CancelledError || error instanceof InterruptedError) {
+    const message = formatNothingChanged(facts);
+    const advice = selectAdvice(`Run ${words.command} again when you are ready.`, log);
     const known = { outcome: 'cancelled', code: null, message, advice, facts: {} } as const;
     return endingFor(known, 128 + cancelledBy, []);
   }
@@ -70,20 +70,20 @@ export function createFailedOutcome(
       ? `if the new version has already started, this restores ${facts.version} and its data`
       : 'this undoes the update if the new version has not started';
     const again = touched ? `Run ${words.command} again: ${result}. ` : '';
-    const advice = shownAdvice(`${again}Please report the lines above.`, log);
+    const advice = selectAdvice(`${again}Please report the lines above.`, log);
     const known = { outcome: 'crashed', code: null, message, advice, facts: {} } as const;
     const lines = [error instanceof Error ? (error.stack ?? error.message) : String(error)];
     return endingFor(known, exitCodes.crashed, lines);
   }
   const template = ['broken', 'unhealthy', 'containers-not-restored'].includes(error.code)
-    ? adviceWhenBroken(facts, error)
+    ? formatBrokenAdvice(facts, error)
     : error.advice;
   const { outcome, code, requiredRelease } = error;
-  const stands = stateAfter(error, facts);
+  const stands = describeState(error, facts);
   const message = requiredRelease === null ? stands : `${stands}; ${requiredRelease} must be installed first`;
-  const lines = [...error.detail, ...(error.isLogged ? [] : [error.message + sentenceOfCause(error)])];
+  const lines = [...error.detail, ...(error.isLogged ? [] : [error.message + formatCauseCode(error)])];
   const general = formatAdvice(generalAdviceOf(code), words);
-  const advice = shownAdvice(general, log, formatAdvice(template, words));
+  const advice = selectAdvice(general, log, formatAdvice(template, words));
   const known = { ...error.fields, ...(requiredRelease !== null && { requiredRelease }) };
   return endingFor({ outcome, code, message, advice, facts: known }, exitCodes[outcome], lines);
 }
@@ -92,13 +92,13 @@ export function createFailedOutcome(
  * Falls back to the general advice if the mask would hide a part of the specific advice. The general advice is never
  * masked.
  */
-function shownAdvice(general: string, log: Log, specific = general): string {
+function selectAdvice(general: string, log: Log, specific = general): string {
   if (!log.masked(specific).includes(maskedText)) return specific;
   log.addMaskRules(() => ({ shown: [general] }));
   return general;
 }
 
-export function createOutcome(result: RunResult, exitCode: number): RunOutcome {
+export function toOutcome(result: RunResult, exitCode: number): RunOutcome {
   const { outcome, code, advice, facts } = result;
   const fields = { ...facts, ...(code !== null && { code }), ...(advice !== null && { advice }), result };
   return { outcome, exitCode, message: isSuccess(outcome) ? result.message : formatLastLine(result), fields };
@@ -115,7 +115,7 @@ const lastErrorOf = (log: Log, lines: readonly string[]): string | null => {
 
 export function maskOutcome(log: Log, { outcome, exitCode, message, fields = {} }: RunOutcome): RunOutcome {
   const masked = (text: string) => log.masked(text);
-  return { outcome, exitCode, message: masked(message), fields: mapTexts(fields, masked) };
+  return { outcome, exitCode, message: masked(message), fields: mapJsonStrings(fields, masked) };
 }
 
 export function logFailure(error: unknown, log: Log, facts: OutcomeFacts, cancelledBy?: number): RunOutcome {
@@ -131,7 +131,7 @@ export function logSuccess(
   facts: LogFields,
 ): RunOutcome {
   const result = { outcome, code: null, message, detail: null, advice: null, facts };
-  return maskOutcome(log, logLastLine(createOutcome(result, exitCodes[outcome]), log));
+  return maskOutcome(log, logLastLine(toOutcome(result, exitCodes[outcome]), log));
 }
 
 /** Returns the outcome. A restarted container whose run has already ended logs the last line again. */
@@ -145,66 +145,71 @@ export function logLastLine(ending: RunOutcome, log: Log): RunOutcome {
   return ending;
 }
 
-const sentenceOfCause = (error: UpdateError): string => {
+const formatCauseCode = (error: UpdateError): string => {
   const code = (error.cause as NodeJS.ErrnoException | undefined)?.code;
   return typeof code === 'string' && /^E[A-Z]+$/.test(code) && !error.message.includes(code)
     ? ` (${code})`
     : '';
 };
 
-function stateAfter({ code, outcome, state }: UpdateError, facts: OutcomeFacts): string {
-  if (state !== null) return `${state}${saved(facts)}`;
+function describeState({ code, outcome, state }: UpdateError, facts: OutcomeFacts): string {
+  if (state !== null) return `${state}${describeEdits(facts)}`;
   if (code === 'files-not-restored') return 'some files could not be restored';
   if (code === 'data-not-restored' || (code === 'no-space' && outcome === 'broken')) {
     const stopped = [...facts.services, ...(facts.dataServices ?? [])];
-    return `the data of ${running(facts)} has not been restored yet, so these services remain stopped: ${joinWithAnd(stopped)}`;
+    return `the data of ${oldVersionTextOf(facts)} has not been restored yet, so these services remain stopped: ${joinWithAnd(stopped)}`;
   }
   if (code === 'engine-lost') {
     return `the connection to the engine was lost while containers were being replaced; the files are already updated, and ${joinWithAnd(facts.services)} may have been only partly replaced`;
   }
   if (code === 'containers-not-restored') {
-    return `${files(facts)}, but ${running(facts)} could not be restored; no container of the new version has started${saved(facts)}`;
+    return `${describeFiles(facts)}, but ${oldVersionTextOf(facts)} could not be restored; no container of the new version has started${describeEdits(facts)}`;
   }
   if (code === 'unhealthy')
-    return `nothing was changed; ${running(facts)} is already running, but it is unhealthy`;
+    return `nothing was changed; ${oldVersionTextOf(facts)} is already running, but it is unhealthy`;
   if (outcome === 'broken') {
     const why = facts.canRollBack ? '' : ', because its migrations may have run';
-    return `the new version has started, but it is unhealthy; it was not rolled back${why}${saved(facts)}`;
+    return `the new version has started, but it is unhealthy; it was not rolled back${why}${describeEdits(facts)}`;
   }
   // Another process has changed the containers, so the running version is not the result of this run.
   if (code === 'containers-changed')
     return 'nothing was changed by this run; the changes that another process made during the update were kept';
   if (facts.touched) {
-    return `${files(facts)}, and ${standing(running(facts), facts, 'running again')}${saved(facts)}`;
+    return `${describeFiles(facts)}, and ${describeVersionState(oldVersionTextOf(facts), facts, 'running again')}${describeEdits(facts)}`;
   }
-  return nothingChanged(facts);
+  return formatNothingChanged(facts);
 }
 
 /** A version that was stopped before the run is still stopped; otherwise, it is in the given `state`. */
-const standing = (version: string, { isStopped, isRollback }: OutcomeFacts, state: string): string =>
+const describeVersionState = (
+  version: string,
+  { isStopped, isRollback }: OutcomeFacts,
+  state: string,
+): string =>
   isStopped
     ? `${version} is still stopped, as before the ${isRollback ? 'rollback' : 'update'}`
     : `${version} is ${state}`;
 
-const files = ({ leftAlone }: OutcomeFacts): string =>
+const describeFiles = ({ leftAlone }: OutcomeFacts): string =>
   leftAlone ? 'the other files have been restored' : 'the original files are in place';
 
-const saved = ({ leftAlone }: OutcomeFacts): string => (leftAlone ? `; ${describeUserEdits(leftAlone)}` : '');
+const describeEdits = ({ leftAlone }: OutcomeFacts): string =>
+  leftAlone ? `; ${describeUserEdits(leftAlone)}` : '';
 
 /** The version is null for `bump`, and if the run ends before it has found the running version. */
-function nothingChanged(facts: OutcomeFacts): string {
+function formatNothingChanged(facts: OutcomeFacts): string {
   const { version, halfDone } = facts;
   if (halfDone) return `nothing was changed by this run; ${halfDone}`;
   const what =
     version === null
       ? 'nothing was changed'
-      : `nothing was changed; ${standing(version, facts, facts.isUnwell ? 'still unhealthy' : 'still running')}`;
-  return `${what}${saved(facts)}`;
+      : `nothing was changed; ${describeVersionState(version, facts, facts.isUnwell ? 'still unhealthy' : 'still running')}`;
+  return `${what}${describeEdits(facts)}`;
 }
 
-const running = ({ version }: OutcomeFacts): string => version ?? 'the old version';
+const oldVersionTextOf = ({ version }: OutcomeFacts): string => version ?? 'the old version';
 
-function adviceWhenBroken(facts: OutcomeFacts, { code, advice, state }: UpdateError): string {
+function formatBrokenAdvice(facts: OutcomeFacts, { code, advice, state }: UpdateError): string {
   if (!facts.project) return advice;
   const compose = `docker compose -p ${facts.project.name}`;
   const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');

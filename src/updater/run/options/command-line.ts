@@ -1,6 +1,6 @@
 import {
   type ArgumentMessages,
-  describeWrongValue,
+  describeInvalidValue,
   parseArguments,
 } from '../../../core/command-line/option-row.ts';
 import { type ErrorCode, errorCodes } from '../../../core/errors/update-error.ts';
@@ -10,16 +10,16 @@ import { targetDescription } from '../../../core/release/target.ts';
 import { maxNotifyAddresses } from '../../../notify/address.ts';
 import { findSimilarNames } from './explain-error-code.ts';
 import {
-  type Command,
   commandNames,
-  dataForm,
+  dataKeywordForm,
   environmentVariableOf,
   optionsByCommand,
-  type UpdaterOptions,
+  type UpdaterCommand,
+  type UpdaterOptionTable,
 } from './option-table.ts';
 
 export interface CommandLine {
-  command: Command;
+  command: UpdaterCommand;
   product: Product;
   /** Keyed by option name. Only a settings file can set `data`. */
   values: OptionValues;
@@ -86,7 +86,7 @@ export function parseCommandLine(
   const table = optionsByCommand[command];
   const typed = readFlags(hasVerb ? args.slice(1) : args, table, mistakes);
   const values = new Map([...readVariables(env, table), ...typed]);
-  mistakes.push(...mistakesIn(command, values));
+  mistakes.push(...findUsageMistakes(command, values));
   // A missing list of services is not an error yet, because the settings file, which is read later, may contain the
   // list.
   if (mistakes.some((each) => each !== missingServiceMessage)) throw new UsageError(mistakes);
@@ -94,12 +94,15 @@ export function parseCommandLine(
 }
 
 /** Finds values with the wrong form, missing options, and options that exclude each other. */
-export function mistakesIn(command: Command, values: OptionValues): string[] {
+export function findUsageMistakes(command: UpdaterCommand, values: OptionValues): string[] {
   const mistakes: string[] = [];
-  const rows: UpdaterOptions = { ...optionsByCommand[command], data: { form: dataForm, help: '' } };
+  const rows: UpdaterOptionTable = {
+    ...optionsByCommand[command],
+    data: { form: dataKeywordForm, help: '' },
+  };
   for (const [name, row] of Object.entries(rows))
     for (const { value, where } of values.get(name) ?? []) {
-      const mistake = describeWrongValue(row, value);
+      const mistake = describeInvalidValue(row, value);
       if (mistake !== null) mistakes.push(`${where} ${mistake}`);
     }
   const notify = values.get('notify') ?? [];
@@ -139,7 +142,7 @@ export function mistakesIn(command: Command, values: OptionValues): string[] {
 
 function readVariables(
   env: Readonly<Record<string, string | undefined>>,
-  table: UpdaterOptions,
+  table: UpdaterOptionTable,
 ): Map<string, GivenValue[]> {
   const values = new Map<string, GivenValue[]>();
   for (const [name, { isList, isTyped }] of Object.entries(table)) {
@@ -156,7 +159,7 @@ function readVariables(
 }
 
 /** Adds mistakes to the list. */
-function readFlags(args: readonly string[], table: UpdaterOptions, mistakes: string[]): OptionValues {
+function readFlags(args: readonly string[], table: UpdaterOptionTable, mistakes: string[]): OptionValues {
   const messages: ArgumentMessages = {
     unknown: (option, name) => {
       const [near] = findSimilarNames(name, Object.keys(table));

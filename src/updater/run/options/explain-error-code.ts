@@ -3,7 +3,7 @@ import type { Product } from '../../../core/names/product.ts';
 import { exitCodes } from '../../../core/progress/outcome.ts';
 
 /** The output of `explain`: the details of one error code, or all error codes with their meanings. */
-export function explain(code: ErrorCode | null, product: Product): string {
+export function explainErrorCode(code: ErrorCode | null, product: Product): string {
   if (code === null) {
     const width = Math.max(...errorCodes.map(({ length }) => length));
     return errorCodes

@@ -15,7 +15,7 @@ interface UpdaterOption extends OptionRow {
   inFile?: boolean;
 }
 
-export const usualSeconds = { wait: 300, pull: 3600 };
+export const updateTimeoutSeconds = { wait: 300, pull: 3600 };
 
 const release = {
   value: 'RELEASE',
@@ -32,7 +32,7 @@ const seconds = {
   inFile: true,
   form: [/^[1-9]\d{0,5}$/, 'a whole number of seconds from 1 to 999999'],
 } as const;
-const proven = (form: RegExp, name: string) =>
+const createDigestOption = (form: RegExp, name: string) =>
   ({
     value: `${name}=sha256:…`,
     isList: true,
@@ -43,7 +43,7 @@ const directory = { value: 'DIR', form: absolute } as const;
 const absoluteFile = { value: 'FILE', form: absolute } as const;
 const log = { value: 'line|json', choices: ['line', 'json'] } as const;
 
-export const updateTable = {
+export const updateOptionTable = {
   target: {
     ...release,
     help: `Release to install, e.g. v1.2.3, 2025.8.4 or 32.0.1-apache; or canary; or a
@@ -102,9 +102,12 @@ compose directory, repeatable []
   },
   'wait-timeout': {
     ...seconds,
-    help: `Time limit for the new version to become healthy [] (default: ${usualSeconds.wait})`,
+    help: `Time limit for the new version to become healthy [] (default: ${updateTimeoutSeconds.wait})`,
   },
-  'pull-timeout': { ...seconds, help: `Time limit for pulling images [] (default: ${usualSeconds.pull})` },
+  'pull-timeout': {
+    ...seconds,
+    help: `Time limit for pulling images [] (default: ${updateTimeoutSeconds.pull})`,
+  },
   set: {
     value: 'NAME[=VALUE]',
     isList: true,
@@ -147,12 +150,12 @@ long, it is cancelled and the old version is started again [] (default: none)`,
   },
   'no-rollback': { help: 'Do not roll back version and data after a failed update []' },
   expect: {
-    ...proven(/^[\w./:-]+=sha256:[0-9a-f]{64}$/, 'NAME'),
+    ...createDigestOption(/^[\w./:-]+=sha256:[0-9a-f]{64}$/, 'NAME'),
     help: `Expected image digest for a service or a repository, repeatable;
 one of the digests for the same NAME must match []`,
   },
   'expect-file': {
-    ...proven(/^[\w.-]+=sha256:[0-9a-f]{64}$/, 'FILE'),
+    ...createDigestOption(/^[\w.-]+=sha256:[0-9a-f]{64}$/, 'FILE'),
     help: 'Expected digest of a file in the release, repeatable []',
   },
   release: {
@@ -189,12 +192,12 @@ it lists as recalled are not installed. With --trust, it must be signed []`,
   log: { ...log, help: 'Log format [] (default: line)' },
 } satisfies Record<string, UpdaterOption>;
 
-export const rollbackTable = {
+export const rollbackOptionTable = {
   yes: { help: 'Roll back; without this option, only print what would be restored' },
   'discard-current': { help: 'Do not save the current data before the rollback' },
 } satisfies Record<string, UpdaterOption>;
 
-export const bumpTable = {
+export const bumpOptionTable = {
   to: { ...release, help: 'Release to pin the services to, in any form that --target accepts' },
   service: {
     ...service,
@@ -221,10 +224,10 @@ export const bumpTable = {
   log: { ...log, help: 'Log format (default: line)' },
 } satisfies Record<string, UpdaterOption>;
 
-export type UpdaterOptions = OptionTable<UpdaterOption>;
+export type UpdaterOptionTable = OptionTable<UpdaterOption>;
 
-const shared = (...names: (keyof typeof updateTable)[]): UpdaterOptions =>
-  Object.fromEntries(names.map((name) => [name, updateTable[name]]));
+const selectUpdateOptions = (...names: (keyof typeof updateOptionTable)[]): UpdaterOptionTable =>
+  Object.fromEntries(names.map((name) => [name, updateOptionTable[name]]));
 
 const ofServices = ['service', 'exclude', 'version-var', 'wait-timeout'] as const;
 
@@ -241,16 +244,24 @@ export const commandNames = [
 ] as const;
 
 /** Only `help` and `version` may be anywhere on a command line. */
-export type Command = (typeof commandNames)[number] | 'help' | 'version';
+export type UpdaterCommand = (typeof commandNames)[number] | 'help' | 'version';
 
-export const optionsByCommand: Readonly<Record<Command, UpdaterOptions>> = {
-  update: updateTable,
-  plan: updateTable,
+export const optionsByCommand: Readonly<Record<UpdaterCommand, UpdaterOptionTable>> = {
+  update: updateOptionTable,
+  plan: updateOptionTable,
   // `fetch` has no data options. It does not take the lock, so inspecting data could disturb a database that an update
   // is using.
   fetch: {
-    ...shared('target', 'project', 'dir', 'container', ...ofServices, 'pull-timeout', 'accept-drift'),
-    ...shared(
+    ...selectUpdateOptions(
+      'target',
+      'project',
+      'dir',
+      'container',
+      ...ofServices,
+      'pull-timeout',
+      'accept-drift',
+    ),
+    ...selectUpdateOptions(
       'accept-own-build',
       'accept-recalled',
       'expect',
@@ -262,15 +273,15 @@ export const optionsByCommand: Readonly<Record<Command, UpdaterOptions>> = {
     ),
   },
   rollback: {
-    ...shared('project', 'dir', 'container', ...ofServices, 'restore-dir', 'notify', 'log'),
-    ...rollbackTable,
+    ...selectUpdateOptions('project', 'dir', 'container', ...ofServices, 'restore-dir', 'notify', 'log'),
+    ...rollbackOptionTable,
   },
-  'restore-point': shared('project', 'dir', 'container', 'restore-dir', 'log'),
-  bump: bumpTable,
+  'restore-point': selectUpdateOptions('project', 'dir', 'container', 'restore-dir', 'log'),
+  bump: bumpOptionTable,
   explain: {},
   // `report` has no data options, for the same reason as `fetch`.
   report: {
-    ...shared('target', 'project', 'dir', 'stack', 'file', 'container', ...ofServices, 'log'),
+    ...selectUpdateOptions('target', 'project', 'dir', 'stack', 'file', 'container', ...ofServices, 'log'),
     base64: {
       help: `Write the archive to standard output as base64 lines, for a server that reads
 the container log`,
@@ -282,7 +293,7 @@ the container log`,
 };
 
 /** For the values of `data`, which only a settings file can set. */
-export const dataForm = [{ test: isDataKeyword }, '"save" or "none"'] as const;
+export const dataKeywordForm = [{ test: isDataKeyword }, '"save" or "none"'] as const;
 
 /** Key in a settings file: `services` for `--service`. */
 export const settingsKeyOf = (name: string): string =>
@@ -290,7 +301,7 @@ export const settingsKeyOf = (name: string): string =>
 
 /** Null for `--set`, and for options that only `rollback` or `bump` has. */
 export const environmentVariableOf = (name: string): string | null =>
-  name in updateTable && name !== 'set'
+  name in updateOptionTable && name !== 'set'
     ? `SVC_UPDATER_${settingsKeyOf(name).toUpperCase().replaceAll('-', '_')}`
     : null;
 
@@ -299,7 +310,7 @@ export type SettingForm = 'value' | 'list' | 'switch' | 'pairs';
 
 /** The options that a settings file may set, and `data`, which selects the data in a restore point. */
 export const settingsByKey = new Map<string, { name: string; form: SettingForm }>([
-  ...Object.entries<UpdaterOption>({ ...updateTable, ...bumpTable }).flatMap(([name, row]) => {
+  ...Object.entries<UpdaterOption>({ ...updateOptionTable, ...bumpOptionTable }).flatMap(([name, row]) => {
     const form: SettingForm = row.isList ? 'list' : row.value === undefined ? 'switch' : 'value';
     return row.inFile ? [[settingsKeyOf(name), { name, form }] as const] : [];
   }),

@@ -3,12 +3,12 @@ import { access, type FileHandle, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isMap, isScalar, isSeq } from 'yaml';
 import { formatOffsetLocation } from '../../../core/compose/project-files.ts';
-import { parseYaml } from '../../../core/compose/yaml-document.ts';
+import { parseYamlDocuments } from '../../../core/compose/yaml-document.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 import { settingsFileName } from '../../../core/names/state-directory-name.ts';
 import type { Log } from '../log/run-log.ts';
-import { type CommandLine, type GivenValue, mistakesIn, type OptionValues } from './command-line.ts';
+import { type CommandLine, findUsageMistakes, type GivenValue, type OptionValues } from './command-line.ts';
 import { settingsByKey as known, optionsByCommand, type SettingForm, settingsKeyOf } from './option-table.ts';
 
 const maxBytes = 64 * 1024;
@@ -20,19 +20,19 @@ const maxBytes = 64 * 1024;
 export async function addFileSettings(line: CommandLine, directory: string, log: Log): Promise<CommandLine> {
   const file = await readSmallFile(join(directory, settingsFileName), settingsFileName);
   if (file === null) return line;
-  const settings = settingsOf(file);
+  const settings = parseSettingsFile(file);
   const words = [...settings].map(
-    ([flag, said]) => `${settingsKeyOf(flag)} ${said.map(wordsOf(flag)).join(', ')}`,
+    ([flag, said]) => `${settingsKeyOf(flag)} ${said.map(formatSettingValue(flag)).join(', ')}`,
   );
   if (words.length > 0) log.info(`${settingsFileName}: ${words.join('; ')}`);
-  const values = completeCommandLine(line, settings);
-  const mistakes = mistakesIn(line.command, values);
-  if (mistakes.length > 0) throw invalid(mistakes);
+  const values = addMissingSettings(line, settings);
+  const mistakes = findUsageMistakes(line.command, values);
+  if (mistakes.length > 0) throw createInvalidSettingsError(mistakes);
   return { ...line, values };
 }
 
 /** Adds only settings that the command supports and the command line does not set. */
-export function completeCommandLine({ command, values }: CommandLine, settings: OptionValues): OptionValues {
+export function addMissingSettings({ command, values }: CommandLine, settings: OptionValues): OptionValues {
   const all = new Map(values);
   const services = (values.get('service') ?? []).map(({ value }) => value);
   for (const [name, given] of settings) {
@@ -49,16 +49,18 @@ export function completeCommandLine({ command, values }: CommandLine, settings: 
  * Returns the values keyed by option.
  * @throws UpdateError settings-invalid
  */
-export function settingsOf(file: TextFile): OptionValues {
+export function parseSettingsFile(file: TextFile): OptionValues {
   const [document, ...others] = parsed(file);
   const at = (node: unknown): string =>
     formatOffsetLocation(file, (node as { range?: number[] } | null)?.range?.[0] ?? 0);
   const contents = document?.contents ?? null;
   if (others.length > 0)
-    throw invalid([`${settingsFileName} contains several YAML documents, but only one is allowed`]);
+    throw createInvalidSettingsError([
+      `${settingsFileName} contains several YAML documents, but only one is allowed`,
+    ]);
   if (contents === null) return new Map();
   if (!isMap(contents))
-    throw invalid([
+    throw createInvalidSettingsError([
       `${at(contents)}: ${settingsFileName} must contain keys and values, such as "services: [app]"`,
     ]);
   const mistakes: string[] = [];
@@ -72,12 +74,12 @@ export function settingsOf(file: TextFile): OptionValues {
     if (setting === undefined)
       mistakes.push(`${at(key)}: unknown key "${name}"; known keys are ${[...known.keys()].join(', ')}`);
     else {
-      const said = readers[setting.form](value, { name, where, at, follow });
+      const said = settingReaders[setting.form](value, { name, where, at, follow });
       if (typeof said === 'string') mistakes.push(`${where} ${said}`);
       else if (said.length > 0) values.set(setting.name, said);
     }
   }
-  if (mistakes.length > 0) throw invalid(mistakes);
+  if (mistakes.length > 0) throw createInvalidSettingsError(mistakes);
   return values;
 }
 
@@ -89,7 +91,7 @@ interface Place {
 }
 
 /** Each reader returns the values, or the second part of an error message, such as `must be a single value`. */
-const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[] | string> = {
+const settingReaders: Record<SettingForm, (node: unknown, place: Place) => GivenValue[] | string> = {
   value: (node, { where }) => {
     const value = textOf(node);
     return value ? [{ value, where }] : 'must be a single value';
@@ -115,7 +117,7 @@ const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[]
 };
 
 /** Formats a value as written in the file. */
-const wordsOf =
+const formatSettingValue =
   (flag: string) =>
   ({ value, key }: GivenValue): string => {
     if (key !== undefined) return `${key}: ${value}`;
@@ -125,9 +127,9 @@ const wordsOf =
 
 function parsed(file: TextFile) {
   try {
-    return parseYaml(file);
+    return parseYamlDocuments(file);
   } catch (error) {
-    throw error instanceof UpdateError ? invalid([error.message]) : error;
+    throw error instanceof UpdateError ? createInvalidSettingsError([error.message]) : error;
   }
 }
 
@@ -137,7 +139,7 @@ const textOf = (node: unknown): string | null => {
   return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
 };
 
-const invalid = (mistakes: readonly string[]): UpdateError =>
+const createInvalidSettingsError = (mistakes: readonly string[]): UpdateError =>
   new UpdateError('settings-invalid', mistakes.at(-1) ?? '', { detail: mistakes.slice(0, -1) });
 
 /**
@@ -154,17 +156,18 @@ export async function readSmallFile(path: string, name: string): Promise<TextFil
     const { code } = error as NodeJS.ErrnoException;
     // If the directory cannot be read either, a later check fails with a clearer message.
     if (code === 'ENOENT' || (await access(dirname(path), constants.X_OK).catch(() => true))) return null;
-    if (code === 'ELOOP') throw invalid([`${name} is a symbolic link, but must be a regular file`]);
-    throw invalid([`${name} cannot be read (${code ?? (error as Error).message})`]);
+    if (code === 'ELOOP')
+      throw createInvalidSettingsError([`${name} is a symbolic link, but must be a regular file`]);
+    throw createInvalidSettingsError([`${name} cannot be read (${code ?? (error as Error).message})`]);
   }
   try {
     const found = await file.stat();
-    if (!found.isFile()) throw invalid([`${name} is not a regular file`]);
-    if (found.size > maxBytes) throw invalid([`${name} is larger than 64 KiB`]);
+    if (!found.isFile()) throw createInvalidSettingsError([`${name} is not a regular file`]);
+    if (found.size > maxBytes) throw createInvalidSettingsError([`${name} is larger than 64 KiB`]);
     const bytes = await file.readFile();
     return { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
   } catch (error) {
-    if (error instanceof TypeError) throw invalid([`${name} is not valid UTF-8 text`]);
+    if (error instanceof TypeError) throw createInvalidSettingsError([`${name} is not valid UTF-8 text`]);
     throw error;
   } finally {
     await file.close();

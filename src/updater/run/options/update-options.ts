@@ -2,7 +2,7 @@ import { type DataKeyword, isDataKeyword } from '../../../core/names/product.ts'
 import { parseTarget, type Target } from '../../../core/release/target.ts';
 import type { LogFormat } from '../log/run-log.ts';
 import type { CommandLine } from './command-line.ts';
-import { optionsByCommand, usualSeconds } from './option-table.ts';
+import { optionsByCommand, updateTimeoutSeconds } from './option-table.ts';
 
 export type UpdateOptions = ReturnType<typeof updateOptionsOf>;
 export type DataOptions = UpdateOptions['data'];
@@ -10,7 +10,7 @@ export type ProofOptions = UpdateOptions['proof'];
 
 /** Options of all commands that run on an instance. Options that a command does not have get their defaults. */
 export function updateOptionsOf({ command, product, values }: CommandLine) {
-  const { all, one, isOn } = readerOf(values);
+  const { all, one, isOn } = createValueReader(values);
   /** Whether the user listed the services. Only then is a missing service an error; a missing default worker is not. */
   const servicesNamed = values.has('service');
   const [app = 'app', ...others] = servicesNamed ? all('service') : product.services;
@@ -36,8 +36,8 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
     noRollback: isOn('no-rollback'),
     notify: command === 'update' || isOn('yes') ? all('notify') : [],
     limits: {
-      waitTimeoutMs: 1000 * Number(one('wait-timeout') ?? usualSeconds.wait),
-      pullTimeoutMs: 1000 * Number(one('pull-timeout') ?? usualSeconds.pull),
+      waitTimeoutMs: 1000 * Number(one('wait-timeout') ?? updateTimeoutSeconds.wait),
+      pullTimeoutMs: 1000 * Number(one('pull-timeout') ?? updateTimeoutSeconds.pull),
     },
     data: {
       /** Whether data is saved before the new version starts. */
@@ -46,7 +46,7 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
       restoreDir: one('restore-dir'),
       /** Maximum downtime while the data is saved; null for no limit. */
       maxDowntimeSeconds: one('max-downtime') === null ? null : Number(one('max-downtime')),
-      said: dataOf(values),
+      said: dataChoicesOf(values),
     },
     proof: {
       /** `NAME=sha256:…`. If a name has several digests, each of them is accepted. */
@@ -80,7 +80,7 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
 export type ReleaseRequest = Pick<UpdateOptions, 'target'>;
 
 /** Options stored in a journal. A later run compares them with its own options. */
-export const requestOf = ({ target, app, workers }: UpdateOptions) => ({
+export const storedRequestOf = ({ target, app, workers }: UpdateOptions) => ({
   target: target?.tag ?? null,
   services: [app, ...workers],
 });
@@ -90,7 +90,7 @@ export function isSameRequest(
   stored: { target: string | null; services?: readonly string[] },
   options: UpdateOptions,
 ): boolean {
-  const { target, services } = requestOf(options);
+  const { target, services } = storedRequestOf(options);
   return stored.target === target && (stored.services ?? services).join() === services.join();
 }
 
@@ -107,13 +107,13 @@ export interface DataChoice {
   where: string;
 }
 
-const dataOf = (values: CommandLine['values']): readonly DataChoice[] =>
+const dataChoicesOf = (values: CommandLine['values']): readonly DataChoice[] =>
   (values.get('data') ?? []).flatMap(({ value: word, where, key = '' }) =>
     isDataKeyword(word) ? [{ key, word, where }] : [],
   );
 
 export function rollbackOptionsOf({ values }: CommandLine) {
-  const { isOn } = readerOf(values);
+  const { isOn } = createValueReader(values);
   return {
     /** False for a dry run. */
     yes: isOn('yes'),
@@ -125,7 +125,7 @@ export function rollbackOptionsOf({ values }: CommandLine) {
 export type BumpOptions = ReturnType<typeof bumpOptionsOf>;
 
 export function bumpOptionsOf({ values }: CommandLine) {
-  const { all, one, isOn } = readerOf(values);
+  const { all, one, isOn } = createValueReader(values);
   return {
     /** Compose directory. Null for the directory of the first file, or without files, the working directory. */
     dir: one('dir'),
@@ -139,9 +139,9 @@ export function bumpOptionsOf({ values }: CommandLine) {
 }
 
 export const logFormatOf = ({ values }: CommandLine): LogFormat =>
-  readerOf(values).one('log') === 'json' ? 'json' : 'line';
+  createValueReader(values).one('log') === 'json' ? 'json' : 'line';
 
-function readerOf(values: CommandLine['values']) {
+function createValueReader(values: CommandLine['values']) {
   const all = (name: string): readonly string[] => (values.get(name) ?? []).map(({ value }) => value);
   const one = (name: string): string | null => all(name)[0] ?? null;
   return { all, one, isOn: (name: string): boolean => one(name) === '1' };

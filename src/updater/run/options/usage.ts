@@ -1,23 +1,23 @@
-import { optionLabel } from '../../../core/command-line/option-row.ts';
+import { optionLabelOf } from '../../../core/command-line/option-row.ts';
 import { fillFields } from '../../../core/errors/advice.ts';
 import { type Product, roleLabelOf, svcProduct } from '../../../core/names/product.ts';
 import { settingsFileName } from '../../../core/names/state-directory-name.ts';
 import {
-  bumpTable,
-  type Command,
+  bumpOptionTable,
   environmentVariableOf,
   optionsByCommand,
-  rollbackTable,
-  type UpdaterOptions,
-  updateTable,
+  rollbackOptionTable,
+  type UpdaterCommand,
+  type UpdaterOptionTable,
+  updateOptionTable,
 } from './option-table.ts';
 
-const trace =
+const traceHelp =
   'SVC_UPDATER_TRACE=1 prints the duration of each child process and each engine request to standard error.';
 
 /** Lists the options shared with `update`. */
-function sharedOptions(command: Command, end: string): string {
-  const names = Object.keys(optionsByCommand[command]).filter((name) => name in updateTable);
+function formatSharedOptions(command: UpdaterCommand, end: string): string {
+  const names = Object.keys(optionsByCommand[command]).filter((name) => name in updateOptionTable);
   const [last, ...others] = names.map((name) => `--${name}`).reverse();
   const title = command === 'restore-point' ? 'restore-point rm' : command;
   const text = `Options for ${title}: ${others.reverse().join(', ')} and ${last} as above${end}`;
@@ -37,13 +37,13 @@ export function formatUsage(product: Product): string {
     ? 'Options for update, plan and fetch, with their environment variables in brackets:'
     : 'Options for update, plan and fetch:';
   /** Descriptions begin in column 30. */
-  const linesOf = (table: UpdaterOptions): string =>
+  const linesOf = (table: UpdaterOptionTable): string =>
     Object.entries(table)
       .map(([option, row]) => {
         const example = row.isList ? '=a,b' : row.value === undefined ? '=1' : '';
         const variable = isSvc ? ` [${environmentVariableOf(option)}${example}]` : '';
         const text = fillFields(row.help, { services, versionVariable }).replace(' []', variable);
-        return `${`  ${optionLabel(option, row)}`.padEnd(30)}${text.replaceAll('\n', `\n${' '.repeat(30)}`)}\n`;
+        return `${`  ${optionLabelOf(option, row)}`.padEnd(30)}${text.replaceAll('\n', `\n${' '.repeat(30)}`)}\n`;
       })
       .join('');
   return `${name}-updater updates a running ${name} instance to another release.
@@ -61,14 +61,14 @@ If the update fails before the new version starts, the instance is restored.
   ${name}-updater --help | --version
 
 ${heading}
-${linesOf(updateTable)}
-${sharedOptions('rollback', ', and:')}
-${linesOf(rollbackTable)}
-${sharedOptions('restore-point', '.')}
-${sharedOptions('report', '.')}
+${linesOf(updateOptionTable)}
+${formatSharedOptions('rollback', ', and:')}
+${linesOf(rollbackOptionTable)}
+${formatSharedOptions('restore-point', '.')}
+${formatSharedOptions('report', '.')}
 
 Options for bump:
-${linesOf(bumpTable)}
+${linesOf(bumpOptionTable)}
 Settings of an instance can be stored in ${settingsFileName} in its compose directory. Options and variables override them.
 
 Mount the engine socket (this gives root access to the host) and the compose directory at the same path as on the host:
@@ -76,7 +76,7 @@ Mount the engine socket (this gives root access to the host) and the compose dir
     -v /var/run/docker.sock:/var/run/docker.sock -v /opt/${name}:/opt/${name} ${name}-updater --target v1.5.0
 For a private registry, add the credentials of the host: -v ~/.docker/config.json:/root/.docker/config.json:ro
 
-${isSvc ? `${trace}\n\n` : ''}Exit codes: 0 updated, unchanged or fetched, 1 crashed, 2 usage error, 3 refused (nothing was changed),
+${isSvc ? `${traceHelp}\n\n` : ''}Exit codes: 0 updated, unchanged or fetched, 1 crashed, 2 usage error, 3 refused (nothing was changed),
 4 failed (the old version is running), 5 broken (manual action required), 130 and 143 cancelled.
 `;
 }

@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { parseTarget } from '../../../core/release/target.ts';
-import { type ArchiveHead, openArchive } from '../../../provenance/release-archive.ts';
+import { openReleaseArchive, type SignedReleaseFile } from '../../../provenance/release-archive.ts';
 import { createPlatformFilter, type ReleaseFile } from '../../../provenance/release-file.ts';
 import { parseTrust } from '../../../provenance/trust.ts';
-import { Unproven, verifyRelease } from '../../../provenance/verify-release.ts';
+import { UnverifiedError, verifyRelease } from '../../../provenance/verify-release.ts';
 import type { ProofOptions, UpdateOptions } from '../options/update-options.ts';
 
 /** Digests that the images and files of a verified release must have (docs/contract.md 3.21). */
@@ -19,7 +19,7 @@ export interface ExpectedDigests {
   settings?: ReleaseFile['settings'];
 }
 
-type Asked = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
+type DigestOptions = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
 
 /**
  * Sets the target to the release of an archive if no target is specified. Does not report an archive that cannot be
@@ -28,7 +28,7 @@ type Asked = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
 export async function addArchiveTarget(options: UpdateOptions): Promise<UpdateOptions> {
   const { proof, target } = options;
   if (proof.archive === null || proof.trust === null || target !== null) return options;
-  const told = await provenIn(options).catch(() => null);
+  const told = await readVerifiedRelease(options).catch(() => null);
   return told === null ? options : { ...options, target: parseTarget(told.version) };
 }
 
@@ -38,24 +38,27 @@ export async function addArchiveTarget(options: UpdateOptions): Promise<UpdateOp
  * @param platform the engine's platform: `linux/amd64`
  * @throws UpdateError not-proven
  */
-export async function readExpectedDigests(options: Asked, platform: string): Promise<ExpectedDigests | null> {
+export async function readExpectedDigests(
+  options: DigestOptions,
+  platform: string,
+): Promise<ExpectedDigests | null> {
   const images = new Map<string, Set<string>>();
   const add = (name: string, digests: readonly string[]) =>
     images.set(name, new Set([...(images.get(name) ?? []), ...digests]));
-  const files = new Map(options.proof.expectFiles.map(halves));
+  const files = new Map(options.proof.expectFiles.map(splitAtLastEquals));
   const layers = new Map<string, Readonly<Record<string, number>>>();
-  for (const [name, digest] of options.proof.expect.map(halves)) add(name, [digest]);
+  for (const [name, digest] of options.proof.expect.map(splitAtLastEquals)) add(name, [digest]);
   const { release, archive, trust } = options.proof;
   let settings: ReleaseFile['settings'];
   // Without a release directory or archive, the trust file is only used for the channel file.
   if (trust !== null && (release !== null || archive !== null)) {
-    const told = await provenIn(options);
+    const told = await readVerifiedRelease(options);
     for (const [name, { digest, platforms }] of Object.entries(told.images)) {
       const own = Object.keys(platforms).filter(createPlatformFilter(platform));
       if (own.length === 0)
         throw new UpdateError(
           'not-proven',
-          `${fileOf(options.proof)} lists no image of ${name} for ${platform}`,
+          `${releaseFilePathOf(options.proof)} lists no image of ${name} for ${platform}`,
         );
       const parts = own.flatMap((each) => {
         const { manifest, config } = platforms[each] ?? {};
@@ -71,34 +74,34 @@ export async function readExpectedDigests(options: Asked, platform: string): Pro
   return images.size === 0 && files.size === 0 ? null : { images, files, layers, settings };
 }
 
-const halves = (text: string): [string, string] => {
+const splitAtLastEquals = (text: string): [string, string] => {
   const at = text.lastIndexOf('=');
   return [text.slice(0, at), text.slice(at + 1)];
 };
 
 /** Path of the `release.json` or the archive, for messages. */
-const fileOf = ({ release, archive }: ProofOptions): string =>
+const releaseFilePathOf = ({ release, archive }: ProofOptions): string =>
   archive === null ? `${release}/release.json` : archive;
 
 /** Verifies the signed `release.json` against the trust file and the target. @throws UpdateError not-proven */
-async function provenIn(options: Asked): Promise<ReleaseFile> {
+async function readVerifiedRelease(options: DigestOptions): Promise<ReleaseFile> {
   const { proof, product, target } = options;
-  const [{ file, bundle }, trust] = await Promise.all([headOf(proof), read(proof.trust ?? '')]);
+  const [{ file, bundle }, trust] = await Promise.all([readSignedRelease(proof), read(proof.trust ?? '')]);
   const told = (version: string | null) =>
     verifyRelease(file, bundle, parseTrust(trust.toString()), { product: product.name, version });
   try {
     const { version } = await told(null);
-    const isIt = target?.kind !== 'release' || bare(target.tag) === bare(version);
+    const isIt = target?.kind !== 'release' || stripVersionPrefix(target.tag) === stripVersionPrefix(version);
     return await told(isIt ? version : (target?.tag ?? null));
   } catch (cause) {
-    const where = cause instanceof Unproven ? fileOf(proof) : proof.trust;
+    const where = cause instanceof UnverifiedError ? releaseFilePathOf(proof) : proof.trust;
     throw new UpdateError('not-proven', `${where}: ${(cause as Error).message}`, { cause });
   }
 }
 
-async function headOf({ release, archive }: ProofOptions): Promise<ArchiveHead> {
+async function readSignedRelease({ release, archive }: ProofOptions): Promise<SignedReleaseFile> {
   if (archive !== null) {
-    const opened = await requireArchive(archive);
+    const opened = await requireReleaseArchive(archive);
     await opened.close();
     return opened;
   }
@@ -109,13 +112,13 @@ async function headOf({ release, archive }: ProofOptions): Promise<ArchiveHead> 
 }
 
 /** @throws UpdateError not-proven */
-export const requireArchive = (path: string) =>
-  openArchive(path).catch((cause: NodeJS.ErrnoException) => {
+export const requireReleaseArchive = (path: string) =>
+  openReleaseArchive(path).catch((cause: NodeJS.ErrnoException) => {
     const why = cause.code === undefined ? cause.message : `the archive cannot be read (${cause.code})`;
     throw new UpdateError('not-proven', `${path}: ${why}`, { cause });
   });
 
-const bare = (tag: string): string => tag.replace(/^v/, '');
+const stripVersionPrefix = (tag: string): string => tag.replace(/^v/, '');
 
 const read = (path: string): Promise<Buffer> =>
   readFile(path).catch((cause: NodeJS.ErrnoException) => {

@@ -5,7 +5,7 @@ import {
   type ChannelFile,
   findRecall,
   formatRecall,
-  isExpired,
+  isChannelFileExpired,
   parseUnverifiedChannelFile,
   verifyChannelFile,
 } from '../../../provenance/channel-file.ts';
@@ -31,13 +31,13 @@ export async function readRecalls({
 }: Pick<RunContext, 'options' | 'log' | 'startedAt'>): Promise<Recalls | null> {
   const { target, proof } = options;
   if (proof.channelFile === null) return null;
-  const file = await channelFileAt(proof.channelFile, options);
-  if (isExpired(file, startedAt))
+  const file = await readChannelFile(proof.channelFile, options);
+  if (isChannelFileExpired(file, startedAt))
     log.warn(
       `${proof.channelFile} expired at ${file.expires}, so newer recalls may be missing; get the current channel file from the publisher`,
     );
   const recalls = { recalled: file.recalled, accepted: options.acceptRecalled };
-  for (const warning of checkRecalled(recalls, target?.kind === 'release' ? target.version : null))
+  for (const warning of checkForRecall(recalls, target?.kind === 'release' ? target.version : null))
     log.warn(warning);
   return recalls;
 }
@@ -46,7 +46,7 @@ export async function readRecalls({
  * Returns a warning instead of throwing if the operator accepts recalled releases.
  * @throws UpdateError recalled
  */
-export function checkRecalled(recalls: Recalls | null, version: string | null): string[] {
+export function checkForRecall(recalls: Recalls | null, version: string | null): string[] {
   const recall = recalls === null || version === null ? null : findRecall(recalls, version);
   if (recall === null) return [];
   const page = recall.url === undefined ? '' : ` (${recall.url})`;
@@ -56,7 +56,10 @@ export function checkRecalled(recalls: Recalls | null, version: string | null): 
 }
 
 /** The signature is only verified if there is a trust file. @throws UpdateError not-proven */
-async function channelFileAt(path: string, { proof, product, target }: UpdateOptions): Promise<ChannelFile> {
+async function readChannelFile(
+  path: string,
+  { proof, product, target }: UpdateOptions,
+): Promise<ChannelFile> {
   try {
     const bytes = await read(path);
     const told =

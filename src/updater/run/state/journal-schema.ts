@@ -7,14 +7,14 @@ import type { ContainerSnapshot } from '../../../engine/containers/container-sna
 import type { CopiedFile } from '../../../engine/containers/copied-files.ts';
 import { userEditsSchema } from '../log/outcome-details.ts';
 import { runStateSchema } from './run-state.ts';
-import { type FieldsOf, storedFieldSchemas } from './stored-fields.ts';
+import { type FieldSchemas, storedFieldSchemas } from './stored-fields.ts';
 
 const { imageId, like, list, name, object, path, reference } = storedFieldSchemas;
 const text = z.string();
 const flag = z.boolean();
 const id = like(/^[0-9a-f]*$/);
 
-const pointPath = path.check(z.refine((value) => /(?:^|-)\d{8}T\d{6}Z$/.test(basename(value))));
+const restorePointPathSchema = path.check(z.refine((value) => /(?:^|-)\d{8}T\d{6}Z$/.test(basename(value))));
 
 const project = z.object({
   name,
@@ -24,14 +24,14 @@ const project = z.object({
   profiles: z.exactOptional(list(like(/^[^-]/))),
   oldNames: z.exactOptional(list(name)),
   asksForNames: z.exactOptional(flag),
-} satisfies FieldsOf<ComposeProject>);
+} satisfies FieldSchemas<ComposeProject>);
 
 const owner = z.object({
   uid: z.int(),
   gid: z.int(),
   mode: z.int(),
   attributes: z.exactOptional(z.nullable(z.record(text, text))),
-} satisfies FieldsOf<Owner>);
+} satisfies FieldSchemas<Owner>);
 
 const file = z.object({
   path,
@@ -41,7 +41,7 @@ const file = z.object({
   backup: z.nullable(path),
   owner: z.nullable(owner),
   temporary: path,
-} satisfies FieldsOf<FileRecord>);
+} satisfies FieldSchemas<FileRecord>);
 
 const container = z.object({
   id,
@@ -68,7 +68,7 @@ const container = z.object({
   failing: z.exactOptional(text),
 });
 
-const movedService = z.object({
+const updatedServiceSchema = z.object({
   name,
   isApp: flag,
   /** Whether the service is recreated only because it shares a namespace with an updated service. */
@@ -93,12 +93,12 @@ const movedService = z.object({
   isRemoved: z.exactOptional(flag),
 });
 
-const changeover = z.object({
+const rolloutSchema = z.object({
   /**
    * Updated services in update order: migrations that precede the app, the app, other services, and finally services
    * that only share a namespace.
    */
-  moved: list(movedService),
+  moved: list(updatedServiceSchema),
   /** All containers of the project before the update, except leftovers of interrupted compose commands. */
   containers: list(container),
   /** Command to run in each new app container once the container is healthy. */
@@ -137,9 +137,9 @@ const copied = z.object({
   uid: z.number(),
   gid: z.number(),
   modified: z.number(),
-} satisfies FieldsOf<CopiedFile>);
+} satisfies FieldSchemas<CopiedFile>);
 
-const blueprint = z.object({
+const containerSnapshotSchema = z.object({
   id,
   name,
   imageId,
@@ -152,7 +152,7 @@ const blueprint = z.object({
   published: z.exactOptional(list(text)),
   copied: z.array(copied),
   lost: z.array(text),
-} satisfies FieldsOf<ContainerSnapshot>);
+} satisfies FieldSchemas<ContainerSnapshot>);
 
 /** Format 2 is described in docs/design.md. */
 export const journalSchema = z.object({
@@ -176,9 +176,9 @@ export const journalSchema = z.object({
   /** All containers of the project before the update. */
   containers: list(container),
   /** Planned update of the containers; null until the first container is about to be stopped. */
-  changeover: z.nullable(changeover),
+  changeover: z.nullable(rolloutSchema),
   /** For recreating the replaced containers. The snapshots contain the values of environment variables. */
-  blueprints: list(blueprint),
+  blueprints: list(containerSnapshotSchema),
   /** Whether a container of the new version has started. If so, a rollback requires the restore point. */
   started: flag,
   /** Restore point that the run creates or rolls back to. */
@@ -186,7 +186,7 @@ export const journalSchema = z.object({
     z.nullable(
       z.object({
         /** Path on the host. */
-        directory: pointPath,
+        directory: restorePointPathSchema,
         /**
          * `copying` while all services are running, `saving` after the first service has been stopped, `restored` if
          * the data equals the restore point.
@@ -218,10 +218,10 @@ export interface JournalData extends z.infer<typeof journalSchema> {}
 
 export interface ContainerRecord extends z.infer<typeof container> {}
 
-export interface UpdatedService extends z.infer<typeof movedService> {}
+export interface UpdatedService extends z.infer<typeof updatedServiceSchema> {}
 
 /**
  * Data for `recreate`, `verify` and a rollback. A run that resumes after a kill reads this data from the journal and
  * executes the same steps.
  */
-export interface Rollout extends z.infer<typeof changeover> {}
+export interface Rollout extends z.infer<typeof rolloutSchema> {}

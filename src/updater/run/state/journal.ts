@@ -22,17 +22,17 @@ import { type JournalData, journalSchema } from './journal-schema.ts';
 import type { Lock } from './lock.ts';
 import { formatRunName } from './run-names.ts';
 import {
-  checkTransition,
-  endedState,
-  endingOfState,
+  endedStateOf,
   isBeforeReplacing,
   isReplacing,
   loggedPhaseOf,
-  openOf,
+  openStateOf,
+  requireTransition,
   rollbackOf,
+  runOutcomeOf,
   stageOf,
 } from './run-state.ts';
-import { logFileName, requireOwnEntry, stateDirectoryOf } from './state-directory.ts';
+import { logFileName, requireTrustedEntry, stateDirectoryOf } from './state-directory.ts';
 
 export type { JournalData } from './journal-schema.ts';
 
@@ -106,7 +106,7 @@ export class Journal {
   }
 
   #changed(changes: Partial<JournalData>): JournalData {
-    if (changes.state) checkTransition(this.#data.state, changes.state);
+    if (changes.state) requireTransition(this.#data.state, changes.state);
     return { ...this.#data, ...changes };
   }
 
@@ -129,15 +129,15 @@ export class Journal {
   /** Container snapshots contain secrets, so they are only retained if a later run may need them for a rollback. */
   #changesOfEnd(ending: RunOutcome): Partial<JournalData> {
     const { state: before, started } = this.#data;
-    const state = endedState(before, ending);
+    const state = endedStateOf(before, ending);
     // If the new version has started and its data is not being restored, the run will not be rolled back.
     const isForward = started && rollbackOf(before) === null && ending.outcome !== 'crashed';
-    return { ...((openOf(state) === null || isForward) && { blueprints: [] }), state };
+    return { ...((openStateOf(state) === null || isForward) && { blueprints: [] }), state };
   }
 
   /** Closes a run that a later run has recovered. The later run then starts from the beginning. */
   async closeForLaterRun(outcome: Outcome, message: string): Promise<void> {
-    await this.note({ containerId: nobody });
+    await this.note({ containerId: noContainerId });
     await this.end({ outcome, exitCode: 0, message: `${outcome}: ${message}` });
   }
 }
@@ -145,30 +145,30 @@ export class Journal {
 const textOf = (data: JournalData): string => `${JSON.stringify(data, null, 1)}\n`;
 
 /** Matches no container id, so no restarted container reports this outcome as its own. */
-const nobody = '';
+const noContainerId = '';
 
 /**
  * Journal fields for a restart of the container after an interruption. `attempt` counts only starts in the same state.
  */
-export function countStart({ state, attempt, interruptedIn }: JournalData) {
-  const { at } = openOf(state) ?? state;
+export function attemptFieldsOf({ state, attempt, interruptedIn }: JournalData) {
+  const { at } = openStateOf(state) ?? state;
   return { attempt: (interruptedIn ?? at) === at ? attempt + 1 : 2, interruptedIn: at };
 }
 
 /** Checks whether a run has unfinished steps, because it ended early or was killed. */
-export const isPending = ({ state }: Pick<JournalData, 'state'>): boolean => openOf(state) !== null;
+export const isPending = ({ state }: Pick<JournalData, 'state'>): boolean => openStateOf(state) !== null;
 
 /**
  * Checks whether files or containers may be of different versions. A run with the outcome `broken` only counts during a
  * rollback, because it has already reported this state to the user.
  */
-export const isHalfDone = ({ state }: Pick<JournalData, 'state'>): boolean =>
-  openOf(state) !== null && (endingOfState(state)?.outcome !== 'broken' || rollbackOf(state) !== null);
+export const hasMixedVersions = ({ state }: Pick<JournalData, 'state'>): boolean =>
+  openStateOf(state) !== null && (runOutcomeOf(state)?.outcome !== 'broken' || rollbackOf(state) !== null);
 
 export function formatPendingMessage(data: JournalData): string {
   const { run, target, state, changeover, point } = data;
   const phase = loggedPhaseOf(state);
-  const what = `the update ${target === null ? '' : `to ${target} `}started at ${spelledOut(run)}`;
+  const what = `the update ${target === null ? '' : `to ${target} `}started at ${formatRunTime(run)}`;
   if (rollbackOf(state) !== null) return `${what} was interrupted while it was being rolled back`;
   if (state.at === 'ended') return `${what} did not succeed (${state.ending.outcome})`;
   if (isBeforeReplacing(state)) {
@@ -196,7 +196,7 @@ export const createPendingError = (data: JournalData): UpdateError =>
   );
 
 /** Formats a run name, such as `20261121T104207Z`, as a time for people. */
-const spelledOut = (run: string): string =>
+const formatRunTime = (run: string): string =>
   run.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3 $4:$5:$6 UTC');
 
 interface UnreadableJournal {
@@ -207,8 +207,8 @@ type ReadJournal = JournalData | UnreadableJournal | null;
 
 /** @throws UpdateError unexpected-file, journal-pending; or an error of the file system */
 export async function readJournal(state: string): Promise<ReadJournal> {
-  await requireOwnEntry(dirname(state));
-  await requireOwnEntry(dirname(state), journalFileName);
+  await requireTrustedEntry(dirname(state));
+  await requireTrustedEntry(dirname(state), journalFileName);
   const text = await readFile(join(state, journalFileName), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
     throw error;
@@ -237,7 +237,7 @@ export const journalOutcomeFactsOf = (data: JournalData, halfDone: string | null
   halfDone,
   touched: data.changeover !== null,
   ...restorePointFactsOf(data),
-  ...(isAppStopped(data) && { isStopped: true }),
+  ...(wasAppStopped(data) && { isStopped: true }),
   ...(data.leftAlone && { leftAlone: data.leftAlone }),
 });
 
@@ -245,14 +245,14 @@ export const restorePointFactsOf = ({ point, state }: JournalData): Partial<Outc
   point ? { dataServices: point.services, canRollBack: point.state === 'saved' && isReplacing(state) } : {};
 
 /** True if the app had containers before the run, but none of them had to run. */
-export function isAppStopped({ changeover, containers, services: [app] }: JournalData): boolean {
+export function wasAppStopped({ changeover, containers, services: [app] }: JournalData): boolean {
   const own = (changeover?.containers ?? containers).filter(({ service }) => service === app);
   return own.length > 0 && own.every(({ runs }) => !runs);
 }
 
 /** Skips journals that cannot be read. */
 export async function readJournals(directories: readonly string[]): Promise<JournalData[]> {
-  const found = await Promise.all(directories.map((each) => readableJournal(stateDirectoryOf(each))));
+  const found = await Promise.all(directories.map((each) => tryReadJournal(stateDirectoryOf(each))));
   return found.filter((journal) => journal !== null);
 }
 
@@ -261,13 +261,13 @@ export async function readJournals(directories: readonly string[]): Promise<Jour
  * @throws UpdateError journal-pending for another format
  */
 export async function readPendingJournal(state: string): Promise<JournalData | null> {
-  const journal = await readableJournal(state, (error) => {
+  const journal = await tryReadJournal(state, (error) => {
     if (error instanceof UpdateError && error.code === 'journal-pending') throw error;
   });
   return journal !== null && isPending(journal) ? journal : null;
 }
 
-async function readableJournal(
+async function tryReadJournal(
   state: string,
   onError: (error: unknown) => void = () => {},
 ): Promise<JournalData | null> {

@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 import { waitUntil } from '../../../core/cancellation/wait-until.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { isOnSmb } from '../../../core/files/attributes.ts';
-import { chownLikeDirectory, systemCode } from '../../../core/files/file-system.ts';
+import { chownLikeDirectory, systemErrorCodeOf } from '../../../core/files/file-system.ts';
 import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
 import { createJsonTextSchema } from '../../../core/text/json-text.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
@@ -12,13 +12,13 @@ import { type Container, isUp } from '../../../engine/objects/container.ts';
 import type { Log } from '../log/run-log.ts';
 import { openStateDirectory, stateDirectoryOf } from './state-directory.ts';
 
-export type LinkCall = typeof link;
+export type LinkFunction = typeof link;
 
-interface Doors {
+interface LockDependencies {
   engine: Engine;
   log: Log;
   /** Creates a hard link; on the disk by default. */
-  link?: LinkCall;
+  link?: LinkFunction;
 }
 
 export interface Lock {
@@ -40,7 +40,7 @@ export type LockHolder = z.infer<typeof holderSchema>;
  * @param directory compose directory, as a path inside the container
  * @throws UpdateError update-running, rights-lost, read-only, unexpected-file, not-a-file, write-failed
  */
-export async function takeLock(doors: Doors, own: Container, directory: string): Promise<Lock> {
+export async function takeLock(doors: LockDependencies, own: Container, directory: string): Promise<Lock> {
   const { engine, log } = doors;
   const state = await openStateDirectory(directory);
   const lock = join(state, 'lock');
@@ -56,12 +56,12 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
     await writeFile(mine, text, { mode: 0o600, flag: 'wx' }).catch(failed);
     await chownLikeDirectory(mine);
     for (let attempt = 0; attempt < 10; attempt++) {
-      const taken = await placeLock(lock, mine, text, doors.link).catch(failed);
+      const taken = await createLock(lock, mine, text, doors.link).catch(failed);
       if (taken) {
         const release = async () => {
           if ((await readFile(lock, 'utf8').catch(() => null)) === text) await rm(lock, { force: true });
         };
-        await removeRemains(state, own, engine).catch(async (error) => {
+        await removeLeftoverLockFiles(state, own, engine).catch(async (error) => {
           await release();
           throw error;
         });
@@ -76,7 +76,7 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
           );
         return { state, takenOver, restore, release };
       }
-      takenOver = (await removeStale(doors, lock, own)) || takenOver;
+      takenOver = (await removeStaleLock(doors, lock, own)) || takenOver;
     }
   } finally {
     await rm(mine, { force: true });
@@ -85,31 +85,31 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
 }
 
 /** Error codes of `link` on file systems without hard links, such as some SMB shares. */
-const noLinks = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'EXDEV'];
+const noHardLinkCodes = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'EXDEV'];
 
 /**
  * Creates the lock atomically; returns false if a lock exists. The lock is a hard link to `mine`, a file in the same
  * directory that already contains `text`, so no process ever reads a lock without its holder. On a file system without
- * hard links, the lock is created first and written afterwards, and `readWhole` waits for the text.
+ * hard links, the lock is created first and written afterwards, and `readCompleteLock` waits for the text.
  */
-async function placeLock(
+async function createLock(
   lock: string,
   mine: string,
   text: string,
-  makeLink: LinkCall = link,
+  makeLink: LinkFunction = link,
 ): Promise<boolean> {
   try {
     await makeLink(mine, lock);
     return true;
   } catch (error) {
-    if (systemCode(error) === 'EEXIST') return false;
-    if (!noLinks.includes(systemCode(error) ?? '')) throw error;
+    if (systemErrorCodeOf(error) === 'EEXIST') return false;
+    if (!noHardLinkCodes.includes(systemErrorCodeOf(error) ?? '')) throw error;
   }
   try {
     await writeFile(lock, text, { mode: 0o600, flag: 'wx' });
     await chownLikeDirectory(lock);
   } catch (error) {
-    if (systemCode(error) === 'EEXIST') return false;
+    if (systemErrorCodeOf(error) === 'EEXIST') return false;
     // A full disk leaves an empty or incomplete lock, which would block other updaters.
     const begun = await readFile(lock, 'utf8').catch(() => null);
     if (begun !== null && text.startsWith(begun)) await rm(lock, { force: true });
@@ -121,7 +121,7 @@ async function placeLock(
 }
 
 /** Waits up to a second for the complete text of the lock; null if there is no lock. */
-function readWhole(lock: string): Promise<string | null> {
+function readCompleteLock(lock: string): Promise<string | null> {
   const evaluate = (text: string | null, isLate: boolean) =>
     isLate || text === null || text.endsWith('\n') ? text : undefined;
   const wait = { pause: 100, deadlineMs: 1_000 };
@@ -132,7 +132,7 @@ function readWhole(lock: string): Promise<string | null> {
  * Removes the files of updaters that were killed while they were taking the lock. The file of a running container is
  * kept.
  */
-async function removeRemains(state: string, own: Container, engine: Engine): Promise<void> {
+async function removeLeftoverLockFiles(state: string, own: Container, engine: Engine): Promise<void> {
   for (const name of await readdir(state)) {
     const id = /^lock\.(?:stale\.)?([0-9a-f]{12})$/.exec(name)?.[1];
     if (id === undefined || own.id.startsWith(id)) continue;
@@ -145,8 +145,12 @@ async function removeRemains(state: string, own: Container, engine: Engine): Pro
  * Returns whether the lock was stale.
  * @throws UpdateError update-running if the holder is running
  */
-async function removeStale({ engine, log, link }: Doors, lock: string, own: Container): Promise<boolean> {
-  const text = await readWhole(lock);
+async function removeStaleLock(
+  { engine, log, link }: LockDependencies,
+  lock: string,
+  own: Container,
+): Promise<boolean> {
+  const text = await readCompleteLock(lock);
   if (text === null) return false;
   const holder = readHolder(text);
   if (holder && holder.containerId !== own.id) {
@@ -174,13 +178,13 @@ async function removeStale({ engine, log, link }: Doors, lock: string, own: Cont
   );
   if (!moved) return true;
   const found = await readFile(aside, 'utf8').catch(() => text);
-  if (found !== text) await placeLock(lock, aside, found, link).catch(() => {});
+  if (found !== text) await createLock(lock, aside, found, link).catch(() => {});
   await rm(aside, { force: true });
   return true;
 }
 
 /** Removes the lock that this container held when it was killed. */
-export async function dropLock(directory: string, own: Container): Promise<void> {
+export async function removeOwnLock(directory: string, own: Container): Promise<void> {
   const holder = await findLockHolder(directory);
   if (holder?.containerId === own.id) await rm(join(stateDirectoryOf(directory), 'lock'), { force: true });
 }

@@ -14,7 +14,7 @@ type Part = keyof typeof parts;
 const allParts = Object.keys(parts) as readonly Part[];
 
 export const reserveFileCount = parts.journal + parts.engine;
-export const reserveBytes = fileBytes * reserveFileCount;
+export const reserveSizeBytes = fileBytes * reserveFileCount;
 
 const pathOf = (directory: string, part: Part): string =>
   join(stateDirectoryOf(directory), `reserve-${part}`);

@@ -2,18 +2,18 @@ import { hasSameImage, isContainerOfImage } from '../../../engine/comparison/sam
 import { hasTemporaryName } from '../../../engine/containers/project-containers.ts';
 import {
   type Container,
+  containerNumberOf,
   hasStarted,
   hasSucceeded,
   isUp,
-  numberOf,
   serviceOf,
 } from '../../../engine/objects/container.ts';
 import type { ContainerRecord, Rollout, UpdatedService } from './journal-schema.ts';
 
 export type {
   ContainerRecord,
-  Rollout as Changeover,
-  UpdatedService as MovedService,
+  Rollout,
+  UpdatedService,
 } from './journal-schema.ts';
 
 /** True if a stopped container was stopped by an interruption and not on purpose. */
@@ -30,7 +30,7 @@ export const mayBeCrashing = ({ restartCount, status, health }: Container): bool
   restartCount > 0 && status === 'running' && health !== 'healthy';
 
 /** @param engineTime current time of the engine's clock, in milliseconds; required if a container may be crashing */
-export function recordOf(
+export function containerRecordOf(
   container: Container,
   wasInterrupted: InterruptionTest,
   engineTime = Number.NaN,
@@ -38,7 +38,7 @@ export function recordOf(
   const { id, name, imageId, imageManifest, imageReference: reference, startedAt } = container;
   const down = !isUp(container);
   const runs = !down || wasInterrupted(container);
-  const place = { service: serviceOf(container), number: numberOf(container) };
+  const place = { service: serviceOf(container), number: containerNumberOf(container) };
   // A paused container does not respond, so it is restored as paused, and no run waits until it is healthy.
   const isCrashing =
     mayBeCrashing(container) &&
@@ -57,7 +57,7 @@ export function recordOf(
 export const isPreviousContainer = ({ containers }: Rollout, { id }: Container): boolean =>
   containers.some((record) => record.id === id);
 
-export const recordsOf = (changeover: Rollout | null, name: string): ContainerRecord[] =>
+export const serviceRecordsOf = (changeover: Rollout | null, name: string): ContainerRecord[] =>
   (changeover?.containers ?? []).filter((record) => record.service === name);
 
 /** True if the container did not exist before the update, and its service did not use its image then. */
@@ -66,12 +66,12 @@ export function isNewContainer(changeover: Rollout, container: Container): boole
   const name = serviceOf(container);
   return (
     changeover.moved.some((moved) => moved.name === name && !moved.added?.isSeparate) &&
-    !recordsOf(changeover, name).some((record) => hasSameImage(record, container))
+    !serviceRecordsOf(changeover, name).some((record) => hasSameImage(record, container))
   );
 }
 
 /** True if only the target version is running or has run, so there is no older version to roll back to. */
-export const isAlreadyReached = ({ moved }: Rollout, now: readonly Container[]): boolean =>
+export const isTargetReached = ({ moved }: Rollout, now: readonly Container[]): boolean =>
   moved.every(({ name, isApp, image }) =>
     now
       .filter((container) => serviceOf(container) === name)
@@ -82,14 +82,15 @@ export const isAlreadyReached = ({ moved }: Rollout, now: readonly Container[]):
 export const hasNewVersionStarted = (changeover: Rollout, now: readonly Container[]): boolean =>
   now.some(
     (container) =>
-      hasStarted(container) && (isNewContainer(changeover, container) || hasRun(changeover, container)),
+      hasStarted(container) &&
+      (isNewContainer(changeover, container) || hasMigrationRun(changeover, container)),
   );
 
 /**
  * Checks whether a migration has been started since the update was planned. Its container may be an old one, because
  * `up` starts an existing container that already has the correct image.
  */
-const hasRun = (changeover: Rollout, container: Container): boolean =>
+const hasMigrationRun = (changeover: Rollout, container: Container): boolean =>
   changeover.moved.some(({ name, runsOnce }) => runsOnce && name === serviceOf(container)) &&
   !changeover.containers.some(
     ({ id, startedAt }) => id === container.id && startedAt === container.startedAt,
@@ -108,7 +109,7 @@ export const replacedRecordOf = (
   container: Container,
 ): ContainerRecord | undefined =>
   containers.find(
-    ({ service, number }) => service === serviceOf(container) && number === numberOf(container),
+    ({ service, number }) => service === serviceOf(container) && number === containerNumberOf(container),
   );
 
 /** True if a new container must only be created, because the container that it replaces was not running. */
@@ -121,13 +122,17 @@ export function shouldStayStopped(changeover: Rollout, container: Container): bo
   );
 }
 
-export function isDone(changeover: Rollout, moved: UpdatedService, now: readonly Container[]): boolean {
+export function isServiceUpdated(
+  changeover: Rollout,
+  moved: UpdatedService,
+  now: readonly Container[],
+): boolean {
   const own = now.filter((container) => serviceOf(container) === moved.name);
   return (
     own.length === requiredContainerCountOf(changeover, moved) &&
     own.every((container) => {
       if (moved.image !== null && !isContainerOfImage(container, moved.image)) return false;
-      if (moved.runsOnce) return hasRun(changeover, container) && hasSucceeded(container);
+      if (moved.runsOnce) return hasMigrationRun(changeover, container) && hasSucceeded(container);
       if (moved.added) return hasStarted(container) && !hasTemporaryName(container);
       const record = replacedRecordOf(changeover, container);
       if (!record || record.id === container.id || hasTemporaryName(container)) return false;
@@ -143,7 +148,8 @@ export function isDone(changeover: Rollout, moved: UpdatedService, now: readonly
 export const requiredContainerCountOf = (
   changeover: Rollout,
   { name, runsOnce, added, isRemoved }: UpdatedService,
-): number => (isRemoved ? 0 : recordsOf(changeover, name).length || (added?.replicas ?? (runsOnce ? 1 : 0)));
+): number =>
+  isRemoved ? 0 : serviceRecordsOf(changeover, name).length || (added?.replicas ?? (runsOnce ? 1 : 0));
 
 /** Ids of the current containers that must run, keyed by service. */
 export function requiredContainerIdsOf(

@@ -26,9 +26,9 @@ export const runStateSchema = z.discriminatedUnion('at', [
   z.object({ at: z.literal('ended'), ending: runOutcomeSchema, left: z.nullable(openState) }),
 ]);
 
-export type Stage = (typeof stages)[number];
+export type UpdateStage = (typeof stages)[number];
 /** State of a run that has not ended, or unfinished state of a run that has ended. */
-export type OpenState = z.infer<typeof openState>;
+export type UnfinishedState = z.infer<typeof openState>;
 export type JournalState = z.infer<typeof runStateSchema>;
 type StateName = JournalState['at'];
 
@@ -37,7 +37,7 @@ type StateName = JournalState['at'];
  * started after all. A project goes from `restoring` to `replacing` if the restore point cannot be used. From `ended`,
  * a later run can only continue from the unfinished state (see `canTransition`).
  */
-export const transitions: Readonly<Record<StateName, readonly StateName[]>> = {
+export const allowedTransitions: Readonly<Record<StateName, readonly StateName[]>> = {
   pulling: ['saving', 'writing', 'replacing', 'rolling-back', 'restoring', 'ended'],
   saving: ['writing', 'rolling-back', 'restoring', 'ended'],
   writing: ['replacing', 'rolling-back', 'restoring', 'ended'],
@@ -49,29 +49,30 @@ export const transitions: Readonly<Record<StateName, readonly StateName[]>> = {
 };
 
 /** @throws Error if the transition is not allowed */
-export function checkTransition(from: JournalState, to: JournalState): void {
+export function requireTransition(from: JournalState, to: JournalState): void {
   if (!canTransition(from, to)) throw new Error(`a run cannot go from ${from.at} to ${to.at}`);
 }
 
 /** Steps are only left to a later run if the outcome is `crashed` or `broken`. */
-export const endedState = (state: JournalState, ending: RunOutcome): JournalState => {
+export const endedStateOf = (state: JournalState, ending: RunOutcome): JournalState => {
   const isOver = ending.outcome !== 'crashed' && ending.outcome !== 'broken';
-  return { at: 'ended', ending, left: isOver ? null : openOf(state) };
+  return { at: 'ended', ending, left: isOver ? null : openStateOf(state) };
 };
 
 /** A run may also stay in its state, and a later run may continue from the unfinished state. */
 export function canTransition(from: JournalState, to: JournalState): boolean {
-  const open = openOf(from);
+  const open = openStateOf(from);
   if (from.at === 'ended' && open !== null) return to.at === 'ended' || canTransition(open, to);
-  return from.at === to.at || transitions[from.at].includes(to.at);
+  return from.at === to.at || allowedTransitions[from.at].includes(to.at);
 }
 
 /** Null if no steps are unfinished. */
-export const openOf = (state: JournalState): OpenState | null => (state.at === 'ended' ? state.left : state);
+export const openStateOf = (state: JournalState): UnfinishedState | null =>
+  state.at === 'ended' ? state.left : state;
 
 /** The stage that the update has reached, even while it is being rolled back. */
-export function stageOf(state: JournalState): Stage | 'restoring' | null {
-  const open = openOf(state);
+export function stageOf(state: JournalState): UpdateStage | 'restoring' | null {
+  const open = openStateOf(state);
   return open?.at === 'rolling-back' ? open.from : (open?.at ?? null);
 }
 
@@ -88,14 +89,14 @@ export const isReplacing = (state: JournalState): boolean => {
 
 /** Null if the run is not rolling back. `ending` is the outcome of the run after the rollback. */
 export function rollbackOf(state: JournalState): { ending: RunOutcome | null } | null {
-  const open = openOf(state);
+  const open = openStateOf(state);
   return open?.at === 'rolling-back' || open?.at === 'restoring' ? { ending: open.ending } : null;
 }
 
-export const endingOfState = (state: JournalState): RunOutcome | null =>
+export const runOutcomeOf = (state: JournalState): RunOutcome | null =>
   state.at === 'ended' ? state.ending : null;
 
-const phaseWords: Record<Stage | 'restoring', Phase | 'restore'> = {
+const phaseWords: Record<UpdateStage | 'restoring', Phase | 'restore'> = {
   pulling: 'pull',
   saving: 'save',
   writing: 'write',

@@ -19,7 +19,7 @@ import {
   chownLikeDirectory,
   diskFileSystem,
   isMissingFileError,
-  systemCode,
+  systemErrorCodeOf,
 } from '../../../core/files/file-system.ts';
 import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
 import { runNamePattern } from './run-names.ts';
@@ -34,7 +34,8 @@ export const logFileName = 'last-run.log';
 export const backupDirectoryOf = (directory: string): string => join(stateDirectoryOf(directory), 'backup');
 
 /** Default directory of restore points. */
-export const restorePointsPath = (directory: string): string => join(stateDirectoryOf(directory), 'restore');
+export const restorePointsDirectoryOf = (directory: string): string =>
+  join(stateDirectoryOf(directory), 'restore');
 
 /**
  * Creates the state directory with mode 0700 for the owner of the compose directory, and a `.gitignore` for its
@@ -51,7 +52,7 @@ export async function openStateDirectory(directory: string): Promise<string> {
       if (error.code !== 'EEXIST') throw error;
     });
     // Checked before owner and mode are changed, so that an entry of another user remains unchanged.
-    await requireOwnEntry(directory);
+    await requireTrustedEntry(directory);
     if (!(await lstat(state)).isDirectory()) {
       throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' });
     }
@@ -62,15 +63,15 @@ export async function openStateDirectory(directory: string): Promise<string> {
       if (!(await isOnSmb(state))) throw error;
     });
     // Other users may have created entries in the directory before its mode was set.
-    await requireOwnState(directory);
+    await requireTrustedStateDirectory(directory);
     const ignore = join(state, '.gitignore');
-    if ((await readFile(ignore, 'utf8').catch(() => null)) !== ignoreAll) {
+    if ((await readFile(ignore, 'utf8').catch(() => null)) !== gitignoreText) {
       // Another updater may be writing the same file.
       const unless = (code: string) => (error: unknown) => {
-        if (systemCode(error) !== code) throw error;
+        if (systemErrorCodeOf(error) !== code) throw error;
       };
       await unlink(ignore).catch(unless('ENOENT'));
-      await writeFile(ignore, ignoreAll, { flag: 'wx' }).catch(unless('EEXIST'));
+      await writeFile(ignore, gitignoreText, { flag: 'wx' }).catch(unless('EEXIST'));
       await chownLikeDirectory(ignore).catch(unless('ENOENT'));
     }
     // The entry of the state directory must survive a power failure; otherwise, the journal in it is lost.
@@ -101,7 +102,7 @@ export async function openStateDirectory(directory: string): Promise<string> {
   }
 }
 
-const ignoreAll = '*\n';
+const gitignoreText = '*\n';
 
 /**
  * Only file modes protect the backups and the journal. On an SMB share, the server determines the modes
@@ -126,16 +127,16 @@ export async function requireFileModes(directory: string): Promise<void> {
  * accepted.
  * @throws UpdateError unexpected-file
  */
-export async function requireOwnEntry(directory: string, ...entry: readonly string[]): Promise<void> {
+export async function requireTrustedEntry(directory: string, ...entry: readonly string[]): Promise<void> {
   const path = join(stateDirectoryOf(directory), ...entry);
   const found = await lstat(path).catch((error) => {
     if (!isMissingFileError(error)) throw error;
     return null;
   });
   if (found === null) return;
-  refuseLink(path, found);
+  requireNoLink(path, found);
   const { uid } = await stat(directory);
-  if (found.uid === 0 || found.uid === uid || found.uid === (await madeIn(directory)).uid) return;
+  if (found.uid === 0 || found.uid === uid || found.uid === (await statNewEntry(directory)).uid) return;
   throw new UpdateError(
     'unexpected-file',
     `${path} is owned by user ${found.uid} instead of root or the owner of ${directory} (user ${uid})`,
@@ -149,7 +150,7 @@ export async function requireOwnEntry(directory: string, ...entry: readonly stri
  * Returns the stats of a temporary directory, because the owner and mode of entries that this container creates depend
  * on the file system: NFS may map root to another user, and SMB uses the modes of the mount.
  */
-async function madeIn(directory: string): Promise<Stats> {
+async function statNewEntry(directory: string): Promise<Stats> {
   const probe = await mkdtemp(join(directory, `${stateDirectoryName}-seen-`));
   try {
     return await lstat(probe);
@@ -166,7 +167,7 @@ async function madeIn(directory: string): Promise<Stats> {
  * @param found stats of an open file, which no other process can replace
  * @throws UpdateError unexpected-file
  */
-export async function requireRootOwned(path: string, found?: Stats): Promise<number | null> {
+export async function requireRootOwnedPath(path: string, found?: Stats): Promise<number | null> {
   const is =
     found ??
     (await lstat(path).catch((error) => {
@@ -174,11 +175,11 @@ export async function requireRootOwned(path: string, found?: Stats): Promise<num
       return null;
     }));
   if (is === null) return null;
-  refuseLink(path, is);
+  requireNoLink(path, is);
   const isLike = (made: { uid: number; mode: number }) =>
     (is.uid === 0 || is.uid === made.uid) && (is.mode & 0o022 & ~made.mode) === 0;
   if (isLike({ uid: 0, mode: 0 })) return is.uid;
-  const made = await madeIn(dirname(path)).catch(() => null);
+  const made = await statNewEntry(dirname(path)).catch(() => null);
   if (made !== null && isLike(made)) return is.uid;
   const message =
     is.uid === 0
@@ -189,7 +190,7 @@ export async function requireRootOwned(path: string, found?: Stats): Promise<num
   });
 }
 
-function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): void {
+function requireNoLink(path: string, found: Awaited<ReturnType<typeof lstat>>): void {
   if (!found.isSymbolicLink()) return;
   throw new UpdateError('unexpected-file', `${path} is a symbolic link, which the updater does not follow`, {
     advice: `Find out who created the link and remove it (rm ${quoteForShell(path)}), then run {command} again.`,
@@ -200,25 +201,25 @@ function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): voi
  * Rejects entries of other users in the state directory, its backups and its restore points.
  * @throws UpdateError unexpected-file
  */
-export async function requireOwnState(directory: string): Promise<void> {
+export async function requireTrustedStateDirectory(directory: string): Promise<void> {
   const state = stateDirectoryOf(directory);
   const backups = backupDirectoryOf(directory);
-  await requireOwnEntry(directory);
-  for (const name of await namesIn(state)) await requireOwnEntry(directory, name);
+  await requireTrustedEntry(directory);
+  for (const name of await namesIn(state)) await requireTrustedEntry(directory, name);
   // A directory without the name of a run belongs to a user and is not checked.
   for (const run of (await namesIn(backups)).filter((name) => runNamePattern.test(name))) {
-    await requireOwnEntry(directory, 'backup', run);
+    await requireTrustedEntry(directory, 'backup', run);
     // A backup has the owner of its original file, so its owner is not checked.
     for (const name of await namesIn(join(backups, run))) {
       const path = join(backups, run, name);
-      refuseLink(path, await lstat(path));
+      requireNoLink(path, await lstat(path));
     }
   }
-  const points = restorePointsPath(directory);
-  await requireRootOwned(points);
+  const points = restorePointsDirectoryOf(directory);
+  await requireRootOwnedPath(points);
   for (const run of (await namesIn(points)).filter((name) => runNamePattern.test(name))) {
-    await requireRootOwned(join(points, run));
-    for (const name of await namesIn(join(points, run))) await requireRootOwned(join(points, run, name));
+    await requireRootOwnedPath(join(points, run));
+    for (const name of await namesIn(join(points, run))) await requireRootOwnedPath(join(points, run, name));
   }
 }
 

@@ -1,10 +1,10 @@
 import { isAbsolute } from 'node:path';
 import * as z from 'zod/mini';
-import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import { runNamePattern } from './run-names.ts';
 
 /** One schema for each field of a type from another module. A missing field does not compile. */
-export type FieldsOf<T> = { [K in keyof Required<T>]: z.ZodMiniType<T[K]> };
+export type FieldSchemas<T> = { [K in keyof Required<T>]: z.ZodMiniType<T[K]> };
 
 const like = (form: RegExp) => z.string().check(z.regex(form));
 const isImageId = (text: string): boolean => /^(?:sha256:)?[0-9a-f]+$/.test(text);
@@ -22,7 +22,7 @@ export const storedFieldSchemas = {
   /** Name of a project, a service or a container. */
   name: like(/^[A-Za-z0-9_.][A-Za-z0-9_.-]*$/),
   imageId: z.string().check(z.refine(isImageId)),
-  reference: z.string().check(z.refine((text) => isImageId(text) || parseReference(text) !== null)),
+  reference: z.string().check(z.refine((text) => isImageId(text) || parseImageReference(text) !== null)),
   path: z.string().check(z.refine((text) => isAbsolute(text) && !text.includes('\0'))),
   /** SHA-256 digest without a prefix. */
   hash: like(/^[0-9a-f]{64}$/),

@@ -11,7 +11,7 @@ import { type InterruptionTest, isNewContainer, replacedRecordOf, shouldStayStop
  * Finds containers that a previous run created but did not start, on purpose or because it ended. No concurrent compose
  * command is about to start them.
  */
-export const createLeftDownTest =
+export const createNotStartedTest =
   (data: JournalData | null) =>
   (container: Container): boolean =>
     data !== null &&
@@ -33,7 +33,7 @@ export function createInterruptionTest(
     isStoppedForReplacement(container, leftovers) ||
     // Compose creates and names all containers before it starts the first one, and the others may wait a long time for
     // it.
-    (isUnstartedReplacement(container) && !createLeftDownTest(data)(container));
+    (isUnstartedReplacement(container) && !createNotStartedTest(data)(container));
   if (data === null) return byCompose;
   const records = data.changeover?.containers ?? data.containers;
   return (container) => {

@@ -11,19 +11,19 @@ import {
 } from '../../../engine/swarm/swarm-requests.ts';
 import type { SwarmNode } from '../../../engine/swarm/swarm-service.ts';
 import { requireOwnContainer } from '../../compose/inspect/find-project/find-instance.ts';
-import { readProgramVersions, version } from '../../run/environment/program-versions.ts';
+import { requireCompatiblePrograms, updaterVersion } from '../../run/environment/program-versions.ts';
 import { requireEngine } from '../../run/environment/require-engine.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import { addFileSettings } from '../../run/options/settings-file.ts';
 import { updateOptionsOf } from '../../run/options/update-options.ts';
-import type { FirstContext, RunContext } from '../../run/run-context.ts';
+import type { InitialRunContext, RunContext } from '../../run/run-context.ts';
 import type { RecordHolder } from '../record/stack-record.ts';
-import { type ChosenStack, chooseStack, type SwarmFacts, shortName } from '../services/choose-stack.ts';
-import { maskRulesOfServices } from '../services/service-mask-rules.ts';
+import { type ChosenStack, chooseStack, shortNameOf, type TasksAndNodes } from '../services/choose-stack.ts';
+import { serviceMaskRulesOf } from '../services/service-mask-rules.ts';
 import { findStackDirectory } from './stack-files.ts';
 
 /** State of a stack before any decision is made. */
-export interface FoundStack extends SwarmFacts {
+export interface FoundStack extends TasksAndNodes {
   /** Includes the options from the settings file if the stack's directory is mounted. */
   context: RunContext;
   chosen: ChosenStack;
@@ -36,11 +36,11 @@ export interface FoundStack extends SwarmFacts {
 }
 
 /** Runs the `inspect` phase. @throws UpdateError not-manager */
-export async function inspectStack(given: FirstContext): Promise<FoundStack> {
+export async function inspectStack(given: InitialRunContext): Promise<FoundStack> {
   const { line, ...first } = given;
   const { engine, log, options } = first;
   const facts = requireEngine(engine);
-  const programs = await readProgramVersions(engine, facts);
+  const programs = await requireCompatiblePrograms(engine, facts);
   const { version: engineVersion } = await facts;
   const place = await readSwarmMembership(engine);
   if (place === null) {
@@ -55,24 +55,24 @@ export async function inspectStack(given: FirstContext): Promise<FoundStack> {
       ? first
       : { ...first, options: updateOptionsOf(await addFileSettings(line, directory, log)) };
   context.notifier.addresses = context.options.notify;
-  requireStackOptions(context);
-  const { chosen, tasks, nodes } = await observeStack(context);
+  requireSupportedStackOptions(context);
+  const { chosen, tasks, nodes } = await fetchStackState(context);
   const moved = [chosen.app, ...chosen.workers];
   const { cli, compose } = programs;
   log.info(
-    `${options.product.name}-updater ${version}, engine ${engineVersion}, docker CLI ${cli}, compose ${compose}; stack ${chosen.name}${directory === null ? '' : ` of ${directory}`}`,
+    `${options.product.name}-updater ${updaterVersion}, engine ${engineVersion}, docker CLI ${cli}, compose ${compose}; stack ${chosen.name}${directory === null ? '' : ` of ${directory}`}`,
     { engine: engineVersion, cli, compose, stack: chosen.name, directory },
   );
   const here = nodes.find(({ id }) => id === place.node)?.name ?? place.node;
   log.info(
-    `services to update: ${joinWithAnd(moved.map((each) => shortName(chosen.name, each)))} (of ${chosen.services.length}); nodes: ${nodes.map(nodeWord).join(', ')}; running on ${here}`,
+    `services to update: ${joinWithAnd(moved.map((each) => shortNameOf(chosen.name, each)))} (of ${chosen.services.length}); nodes: ${nodes.map(formatNode).join(', ')}; running on ${here}`,
   );
   const holder = own.labels[swarmLabels.serviceId] ?? own.id;
   const who = { holder, container: own.id, node: place.node };
   return { context, chosen, tasks, nodes, place, own, paths, directory, who };
 }
 
-export function requireStackOptions({ options, log }: RunContext): void {
+export function requireSupportedStackOptions({ options, log }: RunContext): void {
   const { expect, expectFiles, release, archive } = options.proof;
   // A trust file alone is not rejected: without a release, it applies only to the channel file.
   if (release !== null || archive !== null || expect.length + expectFiles.length > 0) {
@@ -99,15 +99,17 @@ export function requireStackOptions({ options, log }: RunContext): void {
  * Called again after the previous run has ended or was taken over, because the first result may show that run half
  * done.
  */
-export async function observeStack(context: RunContext): Promise<SwarmFacts & Pick<FoundStack, 'chosen'>> {
+export async function fetchStackState(
+  context: RunContext,
+): Promise<TasksAndNodes & Pick<FoundStack, 'chosen'>> {
   const { engine, log, options } = context;
   const services = await listServices(engine, { label: [swarmLabels.stack] });
   const chosen = chooseStack(services, options);
-  log.addMaskRules(() => maskRulesOfServices(chosen.services));
+  log.addMaskRules(() => serviceMaskRulesOf(chosen.services));
   const ids = [chosen.app, ...chosen.workers].map(({ id }) => id);
   const [tasks, nodes] = await Promise.all([listTasks(engine, ids), listNodes(engine)]);
   return { chosen, tasks, nodes };
 }
 
-const nodeWord = ({ name, role, state, availability }: SwarmNode): string =>
+const formatNode = ({ name, role, state, availability }: SwarmNode): string =>
   `${name} (${[role, ...(state === 'ready' ? [] : [state]), ...(availability === 'active' ? [] : [availability])].join(', ')})`;

@@ -1,16 +1,16 @@
-import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import type { Pin } from '../../../core/compose/pins/pin.ts';
 import { createSourceMappedText } from '../../../core/compose/source-map.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { compareVersions } from '../../../core/release/compare-versions.ts';
-import { isNumbered, type PinTag, parsePinTag } from '../../../core/release/pin-tag.ts';
+import { isNumberedTag, type PinTag, parsePinTag } from '../../../core/release/pin-tag.ts';
 import { planTagUpdate } from '../../../core/release/plan-tag-update.ts';
 import type { PlannedTarget } from '../../../core/release/target.ts';
 import { type SwarmService, type SwarmTask, serviceImageOf } from '../../../engine/swarm/swarm-service.ts';
-import { isOfProduct, planRelease, type ReleasePlan } from '../../plan/release-plan.ts';
+import { isProductPin, planRelease, type ReleasePlan } from '../../plan/release-plan.ts';
 import type { ReleaseRequest, UpdateOptions } from '../../run/options/update-options.ts';
-import { type ChosenStack, shortName, writtenImageOf } from '../services/choose-stack.ts';
-import { isAlive } from '../services/tasks.ts';
+import { type ChosenStack, shortNameOf, stackFileImageOf } from '../services/choose-stack.ts';
+import { isTaskAlive } from '../services/tasks.ts';
 
 /**
  * @param tasks tasks of the updated services: old tasks may still be running although the spec already has the new
@@ -26,13 +26,13 @@ export function planServiceUpdates(
   const pin = pinOf(app);
   const pins = [pin, ...workers.map(pinOf)];
   const images = [
-    ...[app, ...workers].flatMap((service) => [serviceImageOf(service.spec), writtenImageOf(service)]),
-    ...tasks.filter(isAlive).map(({ image }) => image),
+    ...[app, ...workers].flatMap((service) => [serviceImageOf(service.spec), stackFileImageOf(service)]),
+    ...tasks.filter(isTaskAlive).map(({ image }) => image),
   ];
-  const versions = images.map(tagOf).flatMap((tag) => (isNumbered(tag) ? [tag.version] : []));
+  const versions = images.map(imageTagOf).flatMap((tag) => (isNumberedTag(tag) ? [tag.version] : []));
   const runningVersion = versions.sort(compareVersions).at(-1) ?? null;
-  const ownPrefix = isNumbered(pin.tag) ? pin.tag.prefix : null;
-  const prefix = isOfProduct(pin, product) ? 'v' : ownPrefix;
+  const ownPrefix = isNumberedTag(pin.tag) ? pin.tag.prefix : null;
+  const prefix = isProductPin(pin, product) ? 'v' : ownPrefix;
   const services = pins.map((each) => ({
     pin: each,
     pull: true,
@@ -41,21 +41,21 @@ export function planServiceUpdates(
   }));
   const nextTag = ({ tag }: Pin, to: PlannedTarget | null) =>
     to === null ? ({ kind: 'stays' } as const) : planTagUpdate(tag, to);
-  const own = tagOf(serviceImageOf(app.spec));
-  const from = isNumbered(own) ? `${prefix ?? ''}${own.version}` : own.text;
+  const own = imageTagOf(serviceImageOf(app.spec));
+  const from = isNumberedTag(own) ? `${prefix ?? ''}${own.version}` : own.text;
   const pinned = { services, from, defaultTarget: null, nextTag };
   return planRelease({ product, runningVersion, prefix }, pinned, request);
 }
 
-export const tagOf = (image: string): PinTag => parsePinTag(parseReference(image)?.tag ?? '');
+export const imageTagOf = (image: string): PinTag => parsePinTag(parseImageReference(image)?.tag ?? '');
 
 /** The pin is the service's image as written in the stack file. */
 function pinOf(service: SwarmService): Pin {
   const { name, stack } = service;
-  const referenceText = writtenImageOf(service);
-  const reference = parseReference(referenceText);
+  const referenceText = stackFileImageOf(service);
+  const reference = parseImageReference(referenceText);
   if (reference?.tag) {
-    const description = `image of ${shortName(stack ?? '', service)} in the stack file`;
+    const description = `image of ${shortNameOf(stack ?? '', service)} in the stack file`;
     return {
       ...{ service: name, reference, referenceText, tag: parsePinTag(reference.tag) },
       place: { kind: 'stack', file: '', description },

@@ -1,26 +1,31 @@
 import type { ProjectDraft } from '../../../core/compose/draft.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
-import { compareSharedNumbers } from '../../../core/release/compare-versions.ts';
-import { isNumbered } from '../../../core/release/pin-tag.ts';
+import { compareSharedVersionNumbers } from '../../../core/release/compare-versions.ts';
+import { isNumberedTag } from '../../../core/release/pin-tag.ts';
 import { replicasOf, type SwarmNode } from '../../../engine/swarm/swarm-service.ts';
-import { fetchPublishedImages, type PublishedImage } from '../../compose/pull/fetch-published-images.ts';
-import { checkPublished } from '../../plan/check-published.ts';
+import { fetchPublishedImage, type PublishedImage } from '../../compose/pull/fetch-published-images.ts';
+import { checkPublishedTags } from '../../plan/check-published.ts';
 import type { ReleasePlan } from '../../plan/release-plan.ts';
 import { createTagLookup } from '../../plan/tag-lookup.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import { type Recalls, readRecalls } from '../../run/release/recalls.ts';
-import { endingOfState } from '../../run/state/run-state.ts';
-import type { Inheritance } from '../record/plan-stack-recovery.ts';
-import type { FoundRecord } from '../record/stack-record.ts';
-import { type ChosenStack, nodesFor, shortName, writtenImageOf } from '../services/choose-stack.ts';
-import { imageSideOf, isActive, type StackServiceUpdate } from '../services/specs.ts';
-import { isAlive, isRunOnceService } from '../services/tasks.ts';
+import { runOutcomeOf } from '../../run/state/run-state.ts';
+import type { InheritedSpecs } from '../record/plan-stack-recovery.ts';
+import type { FoundStackRecord } from '../record/stack-record.ts';
+import {
+  type ChosenStack,
+  listEligibleNodes,
+  shortNameOf,
+  stackFileImageOf,
+} from '../services/choose-stack.ts';
+import { classifySpecImage, isActiveNode, type StackServiceUpdate } from '../services/specs.ts';
+import { isRunOnceService, isTaskAlive } from '../services/tasks.ts';
 import type { FoundStack } from './inspect-stack.ts';
-import { tagOf } from './plan-service-updates.ts';
+import { imageTagOf } from './plan-service-updates.ts';
 import { draftStackFiles, formatImagesToChange, readStackFiles, type StackFiles } from './stack-files.ts';
 
 /** All decisions made before the first change. */
-export interface PlannedStack extends ReleasePlan {
+export interface StackUpdatePlan extends ReleasePlan {
   /**
    * Whether all old app tasks stop before new ones start: because of `--stop-first`, because an app task is not
    * running, or because the previous run left services half updated.
@@ -38,27 +43,27 @@ export interface PlannedStack extends ReleasePlan {
  * Runs the `plan` phase, which queries registries and reads files, but changes nothing.
  * @param earlier record of the previous run
  */
-export async function planStack(
+export async function planStackUpdate(
   { context, chosen, tasks, nodes, directory }: Omit<FoundStack, 'place' | 'own' | 'paths' | 'who'>,
-  earlier: FoundRecord | null,
-  { plan, inherits }: { plan: ReleasePlan; inherits: Inheritance },
-): Promise<PlannedStack> {
-  refuseOlder(plan, earlier, chosen);
+  earlier: FoundStackRecord | null,
+  { plan, inherits }: { plan: ReleasePlan; inherits: InheritedSpecs },
+): Promise<StackUpdatePlan> {
+  requireNoOlderVersion(plan, earlier, chosen);
   const recalls = await readRecalls(context);
   const before = inherits === 'nothing' ? [] : (earlier?.data.moves ?? []);
-  const left = before.flatMap((move) => [move.label, writtenImageOf({ spec: move.before })]);
+  const left = before.flatMap((move) => [move.label, stackFileImageOf({ spec: move.before })]);
   const read = directory === null ? null : await readStackFiles(context, directory, { chosen, plan, left });
   const published = new Map<string, PublishedImage>();
-  await checkPublished(plan, createTagLookup(context.engine));
+  await checkPublishedTags(plan, createTagLookup(context.engine));
   for (const { to, pin } of plan.updates) {
     if (!published.has(to))
-      published.set(to, await fetchPublishedImages(context, pin.reference.repository, to));
+      published.set(to, await fetchPublishedImage(context, pin.reference.repository, to));
   }
   const moves = [chosen.app, ...chosen.workers].map((service, at): StackServiceUpdate => {
     const { pin, to } = plan.updates[at] ?? plan.app;
     const { digest = '', platforms = [] } = published.get(to) ?? {};
     const move = before.find(({ id }) => id === service.id);
-    const base = move && imageSideOf(move, service.spec) !== null ? move : undefined;
+    const base = move && classifySpecImage(move, service.spec) !== null ? move : undefined;
     const isOnce =
       base?.role === 'once' || isRunOnceService(service, tasks, context.options.limits.waitTimeoutMs);
     return {
@@ -77,10 +82,10 @@ export async function planStack(
   // If an app task is waiting for its restart, all old tasks must stop first. Otherwise, the waiting old task could
   // start while new tasks are running.
   const isIll = tasks.some(
-    (task) => task.service === chosen.app.id && isAlive(task) && task.state !== 'running',
+    (task) => task.service === chosen.app.id && isTaskAlive(task) && task.state !== 'running',
   );
   const stopFirst = context.options.stack.stopFirst || inherits === 'halfway' || isIll;
-  const away = nodesFor(chosen, nodes).filter((node) => !isActive(node));
+  const away = listEligibleNodes(chosen, nodes).filter((node) => !isActiveNode(node));
   const changed = formatImagesToChange(plan);
   const warnings = [
     ...plan.warnings,
@@ -90,7 +95,7 @@ export async function planStack(
         ]
       : []),
     ...(away.length > 0
-      ? [`these nodes cannot pull the images in advance: ${joinWithAnd(away.map(awayWord))}`]
+      ? [`these nodes cannot pull the images in advance: ${joinWithAnd(away.map(formatUnavailableNode))}`]
       : []),
     ...(directory === null
       ? [
@@ -107,17 +112,17 @@ export async function planStack(
  * Rejects the update if an older version has run after a newer one, because the older version may have changed data
  * that the newer one had migrated.
  */
-function refuseOlder(
+function requireNoOlderVersion(
   { installation: { runningVersion: running }, from }: ReleasePlan,
-  earlier: FoundRecord | null,
+  earlier: FoundStackRecord | null,
   { name: stack, app }: ChosenStack,
 ): void {
   // A stack that was removed and deployed again has new service ids and is not checked.
   if (earlier?.data.moves[0]?.id !== app.id) return;
   const { labels, data } = earlier;
-  if (!running || (endingOfState(labels.state)?.outcome !== 'updated' && !labels.started)) return;
-  const tag = tagOf(data.moves[0]?.image ?? '');
-  if (!isNumbered(tag) || compareSharedNumbers(running, tag.version) >= 0) return;
+  if (!running || (runOutcomeOf(labels.state)?.outcome !== 'updated' && !labels.started)) return;
+  const tag = imageTagOf(data.moves[0]?.image ?? '');
+  if (!isNumberedTag(tag) || compareSharedVersionNumbers(running, tag.version) >= 0) return;
   const message = `${data.to} was installed, but ${from} is running again: an old stack file was deployed`;
   const advice = `Deploy ${data.to} or a newer release manually. If you have restored the data of ${from}, remove the config svc-updater.${stack} instead and run {command} again.`;
   throw new UpdateError('downgrade', message, { advice });
@@ -132,8 +137,8 @@ export const describeServiceUpdate = (
   const many =
     replicas === null ? 'one task per node' : replicas === 1 ? 'one replica' : `${replicas} replicas`;
   const how = role === 'once' ? 'runs once, before the app' : many;
-  return `image of ${shortName(stack, { name })} (${how}): ${label}${label.includes('@') ? '' : `, digest ${image.slice(image.indexOf('@') + 1)}`}`;
+  return `image of ${shortNameOf(stack, { name })} (${how}): ${label}${label.includes('@') ? '' : `, digest ${image.slice(image.indexOf('@') + 1)}`}`;
 };
 
-const awayWord = ({ name, state, availability }: SwarmNode): string =>
+const formatUnavailableNode = ({ name, state, availability }: SwarmNode): string =>
   `${name} (${state === 'ready' ? availability : state})`;

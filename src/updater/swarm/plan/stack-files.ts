@@ -3,26 +3,26 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { createDraft, type ProjectDraft } from '../../../core/compose/draft.ts';
-import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import { displayPathOf, type ProjectFiles, projectDirectoryOf } from '../../../core/compose/project-files.ts';
 import { createVariableLookup } from '../../../core/compose/variables.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { isFile } from '../../../core/files/file-system.ts';
 import type { HostPaths } from '../../../core/mounts/host-paths.ts';
-import { isNumbered } from '../../../core/release/pin-tag.ts';
+import { isNumberedTag } from '../../../core/release/pin-tag.ts';
 import { Compose } from '../../../engine/cli/compose.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { toObject } from '../../../engine/objects/json.ts';
 import { planBump } from '../../compose/bump/plan-bump.ts';
 import { readBumpProject } from '../../compose/bump/read-bump-project.ts';
-import { hasComposeHere } from '../../compose/inspect/find-project/host-inspection.ts';
+import { hasComposeFileHere } from '../../compose/inspect/find-project/host-inspector.ts';
 import { createOverlay } from '../../compose/verify-edit/create-overlay.ts';
-import { changesTag, type ReleasePlan } from '../../plan/release-plan.ts';
+import { hasTagChange, type ReleasePlan } from '../../plan/release-plan.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { UpdateOptions } from '../../run/options/update-options.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import { type ChosenStack, shortName } from '../services/choose-stack.ts';
-import { tagOf } from './plan-service-updates.ts';
+import { type ChosenStack, shortNameOf } from '../services/choose-stack.ts';
+import { imageTagOf } from './plan-service-updates.ts';
 
 /** Files whose images show that the stack was deployed from them. */
 export interface StackFiles {
@@ -48,7 +48,7 @@ export async function findStackDirectory(
   const found: string[] = [];
   for (const here of paths.destinations) {
     const isOne =
-      files.length === 0 ? await hasComposeHere(here) : await isFile(resolve(here, files[0] ?? ''));
+      files.length === 0 ? await hasComposeFileHere(here) : await isFile(resolve(here, files[0] ?? ''));
     if (isOne) found.push(here);
   }
   const [only = null, ...others] = found;
@@ -76,7 +76,7 @@ export async function readStackFiles(
   const names = paths.map((path) => displayPathOf(project, path));
   const wanted = plan.updates.map(({ service, pin, to }) => ({
     ...{ service, to, from: pin.referenceText, repository: pin.reference.repository },
-    name: shortName(chosen.name, { name: service }),
+    name: shortNameOf(chosen.name, { name: service }),
   }));
   const known = new Set([...wanted.flatMap(({ from, to }) => [from, to]), ...left].map(versionOf));
   const fits = (images: Images) =>
@@ -86,7 +86,7 @@ export async function readStackFiles(
     (left.length > 0 &&
       wanted.every(({ name, repository }) => {
         const image = images.get(name) ?? '';
-        return parseReference(image)?.repository === repository && known.has(versionOf(image));
+        return parseImageReference(image)?.repository === repository && known.has(versionOf(image));
       }));
   const alone = withoutEnv(project);
   const errors: unknown[] = [];
@@ -116,8 +116,8 @@ export async function readStackFiles(
 }
 
 function versionOf(image: string): string {
-  const tag = tagOf(image);
-  return isNumbered(tag) ? tag.version : tag.text;
+  const tag = imageTagOf(image);
+  return isNumberedTag(tag) ? tag.version : tag.text;
 }
 
 /** `docker stack deploy` does not read `.env`. The empty env file prevents compose from searching for one itself. */
@@ -141,7 +141,7 @@ export async function draftStackFiles(
   const wanted = new Map(
     plan.updates.map(({ service, pin, to }) => {
       const digest = pin.reference.digest === null ? '' : `@${digests.get(to)}`;
-      return [shortName(chosen.name, { name: service }), `${to}${digest}`] as const;
+      return [shortNameOf(chosen.name, { name: service }), `${to}${digest}`] as const;
     }),
   );
   if (plan.target === null || [...wanted].every(([name, to]) => before.get(name) === to))
@@ -229,4 +229,6 @@ export function formatDeployCommand(stack: string, { project, paths, withEnv, re
 
 /** Returns the image changes that the owner must make in the stack file or its variables if no directory is mounted. */
 export const formatImagesToChange = ({ updates }: ReleasePlan): string =>
-  joinWithAnd([...new Set(updates.filter(changesTag).map(({ pin, to }) => `${pin.referenceText} → ${to}`))]);
+  joinWithAnd([
+    ...new Set(updates.filter(hasTagChange).map(({ pin, to }) => `${pin.referenceText} → ${to}`)),
+  ]);

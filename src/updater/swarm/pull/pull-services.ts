@@ -1,13 +1,13 @@
 import { type Json, toObject } from '../../../engine/objects/json.ts';
 import type { SwarmNode, SwarmTask } from '../../../engine/swarm/swarm-service.ts';
 import {
-  amountsOf,
-  isActive,
+  buildServiceSpec,
+  isActiveNode,
   isDeepEqual,
   isEligibleNode,
-  isUnreachable,
+  isUnreachableNode,
   type StackServiceUpdate,
-  specOf,
+  specAmountsOf,
 } from '../services/specs.ts';
 
 /** Temporary service that makes nodes pull an image without running the image's programs. */
@@ -21,26 +21,26 @@ export interface PullService {
 
 const pullPrefix = 'svc-updater-pull-';
 /** Label of pull services. Its value is the stack's name. */
-export const pullLabel = 'svc-updater.pull';
+export const pullServiceLabel = 'svc-updater.pull';
 
 /**
  * Command of a pull service. With `Init`, the engine adds this program to the container, so the image need not contain
  * it.
  */
-const probe = ['/sbin/docker-init', '--version'];
+const pullCommand = ['/sbin/docker-init', '--version'];
 
 /**
  * Builds one service for each combination of image and placement (docs/contract.md 11.3).
  * @param moves services that get new images
  */
-export function createPullServices(
+export function buildPullServices(
   run: string,
   stack: string,
   moves: readonly StackServiceUpdate[],
   nodes: readonly SwarmNode[],
 ): PullService[] {
   const specs = moves.map((move) => {
-    const after = specOf(move, 'after', amountsOf(move.wanted));
+    const after = buildServiceSpec(move, 'after', specAmountsOf(move.wanted));
     return { image: move.image, placement: placementOf(after), after };
   });
   const unlike = specs.filter(
@@ -52,9 +52,9 @@ export function createPullServices(
     const name = `${pullPrefix}${run.toLowerCase()}-${stack.slice(0, 24).replace(/[^A-Za-z0-9]+$/, '')}${at === 0 ? '' : `-${at + 1}`}`;
     const spec: Json = {
       Name: name,
-      Labels: { [pullLabel]: stack },
+      Labels: { [pullServiceLabel]: stack },
       TaskTemplate: {
-        ContainerSpec: { Image: image, Command: probe, Init: true, Healthcheck: { Test: ['NONE'] } },
+        ContainerSpec: { Image: image, Command: pullCommand, Init: true, Healthcheck: { Test: ['NONE'] } },
         RestartPolicy: { Condition: 'none' },
         Placement: placement,
       },
@@ -64,7 +64,7 @@ export function createPullServices(
       name,
       image,
       spec,
-      nodes: nodes.filter((node) => isActive(node) && isEligibleNode(after, node)),
+      nodes: nodes.filter((node) => isActiveNode(node) && isEligibleNode(after, node)),
     };
   });
 }
@@ -92,10 +92,10 @@ export function summarizePullState(
     const now = nodes.find((node) => node.id === id);
     if (task && hasPulled(task)) done.push(name);
     // A node that no longer accepts tasks needs no image.
-    else if (now?.state === 'ready' && !isActive(now)) continue;
+    else if (now?.state === 'ready' && !isActiveNode(now)) continue;
     else if (task && ['failed', 'rejected', 'orphaned'].includes(task.state))
       failed.push({ node: name, error: task.error || task.state });
-    else if (now === undefined || isUnreachable(now))
+    else if (now === undefined || isUnreachableNode(now))
       failed.push({ node: name, error: 'the node went down' });
     else waiting.push({ node: name, state: task?.state ?? 'new' });
   }

@@ -5,7 +5,7 @@ import { planTagUpdate } from '../../../core/release/plan-tag-update.ts';
 import type { Engine } from '../../../engine/cli/engine.ts';
 import { EngineError } from '../../../engine/http/engine-error.ts';
 import type { Image } from '../../../engine/objects/container.ts';
-import { credentialHeaders } from '../../../engine/registry/registry-credentials.ts';
+import { toCredentialHeaders } from '../../../engine/registry/registry-credentials.ts';
 import {
   createService,
   listNodes,
@@ -13,9 +13,9 @@ import {
   listTasks,
   removeService,
 } from '../../../engine/swarm/swarm-requests.ts';
-import { awaitRetry, type PublishedImage } from '../../compose/pull/fetch-published-images.ts';
+import { awaitPullRetry, type PublishedImage } from '../../compose/pull/fetch-published-images.ts';
 import { createPullReporter, createPullTimeoutError } from '../../compose/pull/pull-images.ts';
-import { checkPulled } from '../../plan/check-pulled.ts';
+import { checkPulledImages } from '../../plan/check-pulled.ts';
 import type { RunningApp } from '../../plan/check-required-release.ts';
 import {
   hasInheritedVersion,
@@ -28,31 +28,36 @@ import { createTagLookup } from '../../plan/tag-lookup.ts';
 import { formatSeconds, joinWithAnd } from '../../run/log/format-values.ts';
 import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import type { PlannedStack } from '../plan/plan-stack.ts';
-import type { RecordData } from '../record/stack-record.ts';
-import { createPullServices, type PullService, pullLabel, summarizePullState } from './pull-services.ts';
+import type { StackUpdatePlan } from '../plan/plan-stack.ts';
+import type { StackRecordData } from '../record/stack-record.ts';
+import {
+  buildPullServices,
+  type PullService,
+  pullServiceLabel,
+  summarizePullState,
+} from './pull-services.ts';
 
-const lookMs = 500;
+const pollMs = 500;
 
 /** Pulls all images of an update on all nodes; changes nothing else. @throws UpdateError pull-… */
-export async function pullStack(
+export async function pullStackImages(
   context: RunContext,
-  planned: PlannedStack,
-  data: Pick<RecordData, 'run' | 'stack' | 'moves'>,
+  planned: StackUpdatePlan,
+  data: Pick<StackRecordData, 'run' | 'stack' | 'moves'>,
 ): Promise<void> {
   const { log, options } = context;
   const { published } = planned;
   const deadline = performance.now() + options.limits.pullTimeoutMs;
   const images = new Map<string, Image>();
-  for (const each of published) images.set(each.reference, await pullHere(context, each, deadline));
-  for (const warning of await checkImages(context, planned, images)) log.warn(warning);
-  await pullEverywhere(context, data, published, deadline);
+  for (const each of published) images.set(each.reference, await pullOnThisNode(context, each, deadline));
+  for (const warning of await checkPulledStackImages(context, planned, images)) log.warn(warning);
+  await pullOnAllNodes(context, data, published, deadline);
 }
 
 /** Checks the release by the labels of its pulled images, and returns warnings. @throws UpdateError downgrade */
-export async function checkImages(
+export async function checkPulledStackImages(
   { engine }: Pick<RunContext, 'engine'>,
-  planned: ReleasePlan & Pick<PlannedStack, 'recalls'>,
+  planned: ReleasePlan & Pick<StackUpdatePlan, 'recalls'>,
   images: ReadonlyMap<string, Image>,
 ): Promise<string[]> {
   const { runningVersion } = planned.installation;
@@ -68,7 +73,7 @@ export async function checkImages(
     ...{ oldestVersion: runningVersion, isInstalled: false },
     nextTag: (required) => planTagUpdate(app.pin.tag, required),
   };
-  return checkPulled({ ...planned, app, updates }, images, {
+  return checkPulledImages({ ...planned, app, updates }, images, {
     version: versionOf(app),
     running,
     lookUp: createTagLookup(engine),
@@ -79,7 +84,7 @@ export async function checkImages(
  * Pulls an image on this node, to log the progress in percent and to read the image's labels. @throws UpdateError
  * pull-…
  */
-async function pullHere(
+async function pullOnThisNode(
   { engine, log, cancellation }: RunContext,
   { reference, digest, login }: PublishedImage,
   deadline: number,
@@ -102,7 +107,10 @@ async function pullHere(
       if (cancellation.signal.aborted || engine.aborted.aborted) throw engine.abortion;
       if (late.aborted) throw createPullTimeoutError(name);
       if (!(error instanceof EngineError)) throw error;
-      await awaitRetry({ said: error.message, status: error.status }, { reference, attempt, engine, log });
+      await awaitPullRetry(
+        { said: error.message, status: error.status },
+        { reference, attempt, engine, log },
+      );
     }
   }
   log.progress(100, `${name} was pulled`);
@@ -112,29 +120,29 @@ async function pullHere(
 }
 
 /** Returns request headers with the credentials that the image's registry has just accepted. */
-export const swarmCredentialsFor = (
+export const createSwarmCredentialHeaders = (
   published: readonly PublishedImage[],
   image: string,
 ): Record<string, string> =>
-  credentialHeaders(published.find(({ digest }) => image.endsWith(digest))?.login ?? null);
+  toCredentialHeaders(published.find(({ digest }) => image.endsWith(digest))?.login ?? null);
 
 /**
  * Makes all nodes that may need the new images pull them before any service is changed (docs/contract.md 11.3).
  * @throws UpdateError pull-failed, pull-timeout, with the nodes that lack an image
  */
-async function pullEverywhere(
+async function pullOnAllNodes(
   context: RunContext,
-  { run, stack, moves }: Pick<RecordData, 'run' | 'stack' | 'moves'>,
+  { run, stack, moves }: Pick<StackRecordData, 'run' | 'stack' | 'moves'>,
   published: readonly PublishedImage[],
   deadline: number,
 ): Promise<void> {
   const { engine, log } = context;
   await removePullServices(engine, stack);
-  const services = createPullServices(run, stack, moves, await listNodes(engine));
+  const services = buildPullServices(run, stack, moves, await listNodes(engine));
   const begun = performance.now();
   try {
     for (const service of services) {
-      await createService(engine, service.spec, swarmCredentialsFor(published, service.image));
+      await createService(engine, service.spec, createSwarmCredentialHeaders(published, service.image));
     }
     await Promise.all(services.map((service) => awaitPulls(context, service, deadline)));
     const names = [...new Set(services.flatMap(({ nodes }) => nodes.map(({ name }) => name)))].sort();
@@ -185,11 +193,11 @@ async function awaitPulls(
       `waiting for the images to be pulled on ${waiting.map(({ node, state }) => `${node} (${state})`).join(', ')}`,
     );
   };
-  await waitUntil(observe, evaluate, { pause: lookMs, signal: engine.aborted });
+  await waitUntil(observe, evaluate, { pause: pollMs, signal: engine.aborted });
 }
 
 /** Removes the pull services of a stack, including those of a killed run. */
 export async function removePullServices(engine: Engine, stack: string): Promise<void> {
-  const left = await listServices(engine, { label: [`${pullLabel}=${stack}`] });
+  const left = await listServices(engine, { label: [`${pullServiceLabel}=${stack}`] });
   for (const { id } of left) await removeService(engine, id);
 }

@@ -1,22 +1,22 @@
 import type { SwarmService } from '../../../engine/swarm/swarm-service.ts';
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
 import { isSameRequest, type UpdateOptions } from '../../run/options/update-options.ts';
-import { endingOfState, type OpenState, openOf, rollbackOf } from '../../run/state/run-state.ts';
-import { imageSideOf, isDeepEqual, type StackServiceUpdate } from '../services/specs.ts';
-import { type FoundRecord, type RecordData, rollingBackState } from './stack-record.ts';
+import { openStateOf, rollbackOf, runOutcomeOf, type UnfinishedState } from '../../run/state/run-state.ts';
+import { classifySpecImage, isDeepEqual, type StackServiceUpdate } from '../services/specs.ts';
+import { type FoundStackRecord, type StackRecordData, stackRollbackState } from './stack-record.ts';
 
 /** How a run deals with the previous run of the same stack (docs/contract.md 11.4). */
-type EarlierStackStep =
+type StackRecoveryStep =
   /** There is no previous run, or it has ended and its record only needs to be replaced. */
   | { kind: 'none' }
   /** This updater has restarted after its run ended: its outcome is logged again. */
   | { kind: 'repeat'; ending: RunOutcome }
   /** The previous run was killed before it changed a service: its files are restored, and the update starts again. */
-  | { kind: 'files-back'; inherits: Inheritance }
+  | { kind: 'files-back'; inherits: InheritedSpecs }
   /** The previous run is resumed where it was interrupted. `state` is the state from which it continues. */
-  | { kind: 'go-on'; state: OpenState }
+  | { kind: 'go-on'; state: UnfinishedState }
   /** All changes of the previous run are rolled back before this update starts. */
-  | { kind: 'back'; state: OpenState }
+  | { kind: 'back'; state: UnfinishedState }
   /**
    * The previous run has started its new version or left services half updated. Its changes are kept, and the owner's
    * specs are taken from its record.
@@ -29,41 +29,42 @@ type EarlierStackStep =
  * Specs that an update takes from the previous run's record. `wanted`: the owner's specs of services unchanged since
  * that run. `halfway`: also these specs, but services are half updated, so all old app tasks are stopped first.
  */
-export type Inheritance = 'nothing' | 'wanted' | 'halfway';
+export type InheritedSpecs = 'nothing' | 'wanted' | 'halfway';
 
 /**
  * @param holder id of this updater
  * @param services current services of the stack
  */
 export function planStackRecovery(
-  earlier: FoundRecord | null,
+  earlier: FoundStackRecord | null,
   { holder, services }: { holder: string; services: readonly SwarmService[] },
   options: UpdateOptions,
-): EarlierStackStep {
+): StackRecoveryStep {
   if (earlier === null) return { kind: 'none' };
   const { data, labels } = earlier;
   const { started } = labels;
-  const ending = endingOfState(labels.state);
+  const ending = runOutcomeOf(labels.state);
   const outcome = ending?.outcome;
-  const open = openOf(labels.state);
+  const open = openStateOf(labels.state);
   if (ending !== null && labels.holder === holder) return { kind: 'repeat', ending };
   if (outcome === 'updated' || outcome === 'unchanged') return { kind: 'none' };
-  const inherits = inheritanceOf(data);
+  const inherits = inheritedSpecsOf(data);
   if (open?.at === 'pulling' || open?.at === 'writing') return { kind: 'files-back', inherits };
   if (open === null && inherits === 'nothing') return { kind: 'none' };
-  if (!data.moves.every((move) => isAsLeft(move, services))) return { kind: 'set-aside', inherits: 'wanted' };
+  if (!data.moves.every((move) => isUnchangedSinceRun(move, services)))
+    return { kind: 'set-aside', inherits: 'wanted' };
   const succeed = { kind: 'succeed', inherits: 'halfway' } as const;
   if (open === null) return succeed;
   if (rollbackOf(open) !== null && !started) return { kind: 'back', state: open };
   if (isSameRequest(data, options)) return { kind: 'go-on', state: { at: 'replacing' } };
-  return started ? succeed : { kind: 'back', state: rollingBackState };
+  return started ? succeed : { kind: 'back', state: stackRollbackState };
 }
 
 /** If services were already half updated before the recorded run, only its record contains the owner's specs. */
-export const inheritanceOf = ({ moves }: RecordData): Inheritance =>
+export const inheritedSpecsOf = ({ moves }: StackRecordData): InheritedSpecs =>
   moves.some(({ before, wanted }) => !isDeepEqual(before, wanted)) ? 'halfway' : 'nothing';
 
-function isAsLeft(move: StackServiceUpdate, services: readonly SwarmService[]): boolean {
+function isUnchangedSinceRun(move: StackServiceUpdate, services: readonly SwarmService[]): boolean {
   const service = services.find(({ id }) => id === move.id);
-  return service !== undefined && imageSideOf(move, service.spec) !== null;
+  return service !== undefined && classifySpecImage(move, service.spec) !== null;
 }

@@ -17,13 +17,13 @@ import {
 import type { SwarmConfig } from '../../../engine/swarm/swarm-service.ts';
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
 import {
-  checkTransition,
-  endedState,
+  endedStateOf,
   type JournalState,
   loggedPhaseOf,
-  type OpenState,
-  openOf,
+  openStateOf,
+  requireTransition,
   runStateSchema,
+  type UnfinishedState,
 } from '../../run/state/run-state.ts';
 import { storedFieldSchemas } from '../../run/state/stored-fields.ts';
 import { stackServiceUpdateSchema, swarmIdSchema } from '../services/specs.ts';
@@ -53,7 +53,7 @@ const recordDataSchema = z.strictObject({
     }),
   ),
 });
-export interface RecordData extends z.infer<typeof recordDataSchema> {}
+export interface StackRecordData extends z.infer<typeof recordDataSchema> {}
 
 const labelNumber = z.pipe(storedFieldSchemas.like(/^\d+$/), z.transform(Number));
 
@@ -81,12 +81,12 @@ const beatMs = 10_000;
 const deadMs = 45_000;
 /** After this time in ms without a write, the holder must write its record again before it changes a service. */
 const staleMs = 30_000;
-const lookMs = 1_000;
+const pollMs = 1_000;
 /** Maximum size of a record in bytes, below Swarm's limit of 1,024,000 bytes for a config. */
 const maxBytes = 1_000_000;
 const longestName = 64;
 
-export function recordName(stack: string): string {
+export function stackRecordNameOf(stack: string): string {
   const name = `${prefix}${stack}`;
   return name.length <= longestName ? name : `${name.slice(0, 48)}.${hash('sha256', stack).slice(0, 12)}`;
 }
@@ -103,20 +103,20 @@ function readLabels(labels: SwarmConfig['labels']) {
 }
 
 /** Record as read from a Swarm config. */
-export interface FoundRecord {
+export interface FoundStackRecord {
   config: SwarmConfig;
   labels: RecordLabels;
-  data: RecordData;
+  data: StackRecordData;
 }
 
 /**
  * Null if there is no record. `mistake` is the reason why a record cannot be read, such as `moves.0.role is not valid`:
  * another version may have written the record, or a user may have changed it.
  */
-type Look = FoundRecord | { config: SwarmConfig; mistake: string } | null;
+type RecordLookupResult = FoundStackRecord | { config: SwarmConfig; mistake: string } | null;
 
-async function lookForRecord(engine: Engine, stack: string): Promise<Look> {
-  const config = await findConfig(engine, recordName(stack));
+async function findStackRecord(engine: Engine, stack: string): Promise<RecordLookupResult> {
+  const config = await findConfig(engine, stackRecordNameOf(stack));
   if (config === null) return null;
   const { data: labels, error } = readLabels(config.labels);
   if (error) return { config, mistake: `label ${prefix}${describeSchemaMistake(error)}` };
@@ -127,8 +127,8 @@ async function lookForRecord(engine: Engine, stack: string): Promise<Look> {
 }
 
 /** Returns null if there is no record. @throws UpdateError stack-busy if the record cannot be read */
-export async function readRecord(engine: Engine, stack: string): Promise<FoundRecord | null> {
-  const found = await lookForRecord(engine, stack);
+export async function readStackRecord(engine: Engine, stack: string): Promise<FoundStackRecord | null> {
+  const found = await findStackRecord(engine, stack);
   if (found === null || 'labels' in found) return found;
   const { config, mistake } = found;
   const message = `the config ${config.name} contains the record of another update, but this version of the updater cannot read it (${mistake})`;
@@ -137,18 +137,18 @@ export async function readRecord(engine: Engine, stack: string): Promise<FoundRe
 }
 
 /** If a run is killed in this state, a later run completes the rollback before it starts its own update. */
-export const rollingBackState: OpenState = { at: 'rolling-back', from: 'replacing', ending: null };
+export const stackRollbackState: UnfinishedState = { at: 'rolling-back', from: 'replacing', ending: null };
 
 /** Returns the phase as named in the log, such as `pull` or `recreate`; `back` during a rollback. */
-export const phaseOf = ({ state }: Pick<RecordLabels, 'state'>): string =>
-  openOf(state)?.at === 'rolling-back' ? 'back' : loggedPhaseOf(state);
+export const recordedPhaseOf = ({ state }: Pick<RecordLabels, 'state'>): string =>
+  openStateOf(state)?.at === 'rolling-back' ? 'back' : loggedPhaseOf(state);
 
 /** Identity of the updater that holds a record. */
 export type RecordHolder = Pick<RecordLabels, 'holder' | 'container' | 'node'>;
 
 /** Record of a stack update: the stack's lock and the run's journal. Renewed periodically until it is released. */
 export class StackRecord {
-  readonly data: RecordData;
+  readonly data: StackRecordData;
   #config: SwarmConfig;
   #labels: RecordLabels;
   readonly #engine: Engine;
@@ -158,7 +158,7 @@ export class StackRecord {
   #lost: UpdateError | null = null;
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(engine: Engine, config: SwarmConfig, data: RecordData, labels: RecordLabels) {
+  private constructor(engine: Engine, config: SwarmConfig, data: StackRecordData, labels: RecordLabels) {
     this.#engine = engine;
     this.#config = config;
     this.data = data;
@@ -181,9 +181,9 @@ export class StackRecord {
    */
   static async make(
     engine: Engine,
-    data: RecordData,
+    data: StackRecordData,
     who: RecordHolder,
-    ended: FoundRecord | null,
+    ended: FoundStackRecord | null,
   ): Promise<StackRecord> {
     const text = JSON.stringify(data);
     const size = Buffer.byteLength(text);
@@ -195,13 +195,13 @@ export class StackRecord {
     const labels: RecordLabels = {
       ...{ ...who, run: data.run, started: false, beat: 0, state: { at: 'pulling' } },
     };
-    const name = recordName(data.stack);
+    const name = stackRecordNameOf(data.stack);
     if (ended !== null) await removeConfig(engine, ended.config);
     const made = await createConfig(engine, { name, labels: writeLabels(labels), data: text });
-    const found = await lookForRecord(engine, data.stack);
+    const found = await findStackRecord(engine, data.stack);
     // Only the record that was read back counts, because a leader election may lose the response to a successful
     // creation.
-    if (!isOf(found, labels)) throw isHeld(found, made === 'taken');
+    if (!isRecordOf(found, labels)) throw createRecordLostError(found, made === 'taken');
     return new StackRecord(engine, found.config, data, labels);
   }
 
@@ -211,9 +211,9 @@ export class StackRecord {
    */
   static async takeOver(
     engine: Engine,
-    found: FoundRecord,
+    found: FoundStackRecord,
     who: RecordHolder,
-    state: OpenState,
+    state: UnfinishedState,
   ): Promise<StackRecord> {
     const labels: RecordLabels = { ...found.labels, ...who };
     const record = new StackRecord(engine, found.config, found.data, labels);
@@ -235,17 +235,17 @@ export class StackRecord {
   }
 
   end(ending: RunOutcome): Promise<void> {
-    return this.note({ state: endedState(this.state, ending) });
+    return this.note({ state: endedStateOf(this.state, ending) });
   }
 
   async #write(change: Partial<RecordLabels>): Promise<void> {
     this.check();
-    if (change.state) checkTransition(this.state, change.state);
+    if (change.state) requireTransition(this.state, change.state);
     const labels = { ...this.#labels, ...change, beat: this.#labels.beat + 1 };
     for (;;) {
       const done = await relabelConfig(this.#engine, this.#config, writeLabels(labels));
-      const found = await lookForRecord(this.#engine, this.data.stack);
-      if (!isOf(found, labels, this.#config)) throw this.#lose(found);
+      const found = await findStackRecord(this.#engine, this.data.stack);
+      if (!isRecordOf(found, labels, this.#config)) throw this.#lose(found);
       this.#config = found.config;
       if (done === 'moved' && found.labels.beat !== labels.beat) continue;
       this.#labels = labels;
@@ -254,9 +254,9 @@ export class StackRecord {
     }
   }
 
-  #lose(found: Look): UpdateError {
+  #lose(found: RecordLookupResult): UpdateError {
     this.release();
-    this.#lost ??= isHeld(found, true);
+    this.#lost ??= createRecordLostError(found, true);
     return this.#lost;
   }
 
@@ -270,8 +270,8 @@ export class StackRecord {
     if (performance.now() - this.#writtenAt > staleMs) await this.note();
     for (;;) {
       const askedAt = performance.now();
-      const found = await lookForRecord(this.#engine, this.data.stack);
-      if (!isOf(found, this.#labels, this.#config)) throw this.#lose(found);
+      const found = await findStackRecord(this.#engine, this.data.stack);
+      if (!isRecordOf(found, this.#labels, this.#config)) throw this.#lose(found);
       // A slow response may be outdated, so the record is read again.
       if (performance.now() - askedAt < beatMs) return;
     }
@@ -290,42 +290,48 @@ export class StackRecord {
 /**
  * Checks whether a record belongs to the given run and container and, if a config is given, is stored in that config.
  */
-const isOf = (
-  found: Look,
+const isRecordOf = (
+  found: RecordLookupResult,
   { run, container }: Pick<RecordLabels, 'run' | 'container'>,
   config: Pick<SwarmConfig, 'id'> | null = null,
-): found is FoundRecord =>
+): found is FoundStackRecord =>
   found !== null &&
   'labels' in found &&
   (config === null || found.config.id === config.id) &&
   found.labels.run === run &&
   found.labels.container === container;
 
-const isHeld = (found: Look, isOthers: boolean): UpdateError =>
+const createRecordLostError = (found: RecordLookupResult, isOthers: boolean): UpdateError =>
   new UpdateError(
     'update-running',
     found !== null && 'labels' in found && isOthers
       ? `another update of this stack is in progress in container ${found.labels.container.slice(0, 12)} (run ${found.labels.run})`
       : `the update record of this run, a Swarm config, was removed`,
-    { advice: 'Wait until no other update is running, then run {command} again.', state: stepsAside },
+    {
+      advice: 'Wait until no other update is running, then run {command} again.',
+      state: noFurtherChangesText,
+    },
   );
 
-const stepsAside = 'this run will make no further changes';
+const noFurtherChangesText = 'this run will make no further changes';
 
 /**
  * Waits until the holder's next write shows that it is active, or until 45 s have passed without a write. Returns the
  * current record; null if it was removed.
  * @throws UpdateError update-running if the holder is active; stack-busy if the record cannot be read
  */
-export async function awaitLeaseEnd(engine: Engine, found: FoundRecord): Promise<FoundRecord | null> {
+export async function awaitInactiveHolder(
+  engine: Engine,
+  found: FoundStackRecord,
+): Promise<FoundStackRecord | null> {
   const { stack } = found.data;
   const { version } = found.config;
-  const evaluate = (now: FoundRecord | null, isLate: boolean) => {
+  const evaluate = (now: FoundStackRecord | null, isLate: boolean) => {
     if (now !== null && now.config.id === found.config.id && now.config.version === version)
       return isLate ? found : undefined;
     if (now === null || now.labels.state.at === 'ended') return now;
-    throw isHeld(now, true);
+    throw createRecordLostError(now, true);
   };
-  const wait = { pause: lookMs, deadlineMs: deadMs, signal: engine.aborted };
-  return waitUntil(() => readRecord(engine, stack), evaluate, wait);
+  const wait = { pause: pollMs, deadlineMs: deadMs, signal: engine.aborted };
+  return waitUntil(() => readStackRecord(engine, stack), evaluate, wait);
 }

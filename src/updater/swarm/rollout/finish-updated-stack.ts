@@ -1,18 +1,18 @@
 import { replicasOf } from '../../../engine/swarm/swarm-service.ts';
-import { logUpdated } from '../../run/last-lines.ts';
+import { logUpdatedOutcome } from '../../run/last-lines.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
 import type { RunContext } from '../../run/run-context.ts';
-import type { PlannedStack } from '../plan/plan-stack.ts';
+import type { StackUpdatePlan } from '../plan/plan-stack.ts';
 import { formatDeployCommand, formatImagesToChange } from '../plan/stack-files.ts';
-import type { RecordData } from '../record/stack-record.ts';
-import { shortName } from '../services/choose-stack.ts';
+import type { StackRecordData } from '../record/stack-record.ts';
+import { shortNameOf } from '../services/choose-stack.ts';
 
 /** @param planned null if the run has resumed a previous run */
 export function finishUpdatedStack(
   context: RunContext,
-  data: Pick<RecordData, 'stack' | 'from' | 'to' | 'moves' | 'files'>,
-  planned: PlannedStack | null,
+  data: Pick<StackRecordData, 'stack' | 'from' | 'to' | 'moves' | 'files'>,
+  planned: StackUpdatePlan | null,
 ): RunOutcome {
   const { stack, from, to, moves } = data;
   const { files } = planned ?? {};
@@ -24,7 +24,7 @@ export function finishUpdatedStack(
         : `the stack file still specifies ${from}: before the next deployment, change ${planned ? formatImagesToChange(planned) : 'the images'} in that file, or ${from} will start on migrated data`;
   const images = moves.map(({ image }) => image);
   const runs = formatServiceVersions({ stack, to, moves });
-  return logUpdated(context, { from, to, images }, { reached: to, next: `: ${runs}; ${next}` });
+  return logUpdatedOutcome(context, { from, to, images }, { reached: to, next: `: ${runs}; ${next}` });
 }
 
 /** Omits services that run once, and services with 0 replicas unless all services have 0. */
@@ -32,10 +32,10 @@ export function formatServiceVersions({
   stack,
   to,
   moves,
-}: Pick<RecordData, 'stack' | 'to' | 'moves'>): string {
+}: Pick<StackRecordData, 'stack' | 'to' | 'moves'>): string {
   const lasting = moves.filter(({ role }) => role !== 'once');
   const on = lasting.filter(({ wanted }) => replicasOf(wanted) !== 0);
-  const names = joinWithAnd((on.length > 0 ? on : lasting).map((move) => shortName(stack, move)));
+  const names = joinWithAnd((on.length > 0 ? on : lasting).map((move) => shortNameOf(stack, move)));
   return on.length > 0
     ? `${names} run${on.length > 1 ? '' : 's'} ${to}`
     : `${names} will run ${to} when scaled up (0 replicas now)`;

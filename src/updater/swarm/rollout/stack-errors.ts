@@ -3,9 +3,9 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import { toObject } from '../../../engine/objects/json.ts';
 import { containerSpecOf } from '../../../engine/swarm/swarm-service.ts';
 import { formatCount, formatSeconds } from '../../run/log/format-values.ts';
-import type { RecordData } from '../record/stack-record.ts';
+import type { StackRecordData } from '../record/stack-record.ts';
 import type { StackServiceUpdate } from '../services/specs.ts';
-import type { ServiceView, WaitStep } from './next-write.ts';
+import type { ServiceView, WaitStep } from './plan-stack-step.ts';
 import type { StackWatch } from './stack-watch.ts';
 
 // Errors of stack updates, which report the resulting state of the stack.
@@ -26,7 +26,7 @@ export function findWaitError(
     if ((tasks.failures < maxFailures || tasks.isUnsure) && !isOver && !isLate) return null;
     // Tasks that are still `starting` count as started from now on. If they are the first, the run keeps waiting until
     // the next poll has recorded their start, and only then fails.
-    return watch.countStarting() ? null : unwell(watch, service, waitedMs);
+    return watch.countStarting() ? null : createUnhealthyServiceError(watch, service, waitedMs);
   }
   if (!isLate) return null;
   const left = watch.isBack ? tasks.newAlive : tasks.oldAlive;
@@ -36,7 +36,7 @@ export function findWaitError(
       ? `after ${formatSeconds(waitedMs)}, only ${tasks.oldRunning.length} of ${tasks.needs} tasks of ${move.name} are running`
       : `${move.name} still has tasks on ${where} after ${formatSeconds(waitedMs)}`;
   return watch.isBack
-    ? new UpdateError('containers-not-restored', message, { advice: adviceOn([move]) })
+    ? new UpdateError('containers-not-restored', message, { advice: createTaskAdvice([move]) })
     : createTaskFailureError(watch, message);
 }
 
@@ -50,7 +50,11 @@ function ownDelaysMs({ wanted }: StackServiceUpdate): number {
   return (Number(Delay) + Number(Monitor) + Number(StopGracePeriod)) / 1e6;
 }
 
-function unwell(watch: StackWatch, { move, tasks }: ServiceView, waitedMs: number): UpdateError {
+function createUnhealthyServiceError(
+  watch: StackWatch,
+  { move, tasks }: ServiceView,
+  waitedMs: number,
+): UpdateError {
   if (move.role === 'once') {
     const message = `${move.name} did not succeed within ${formatSeconds(waitedMs)}`;
     const advice = `Check the output of docker service logs ${move.name}. Fix the cause, run docker service update --force --detach ${move.name}, then run {command} again.`;
@@ -67,19 +71,19 @@ function unwell(watch: StackWatch, { move, tasks }: ServiceView, waitedMs: numbe
 
 export function createTaskFailureError({ hasStarted, followed }: StackWatch, message: string): UpdateError {
   if (!hasStarted) return new UpdateError('recreate-failed', message);
-  return new UpdateError('broken', message, { advice: adviceOn(followed.map(({ move }) => move)) });
+  return new UpdateError('broken', message, { advice: createTaskAdvice(followed.map(({ move }) => move)) });
 }
 
 export function createServiceChangedError({ hasStarted }: StackWatch, { move }: ServiceView): UpdateError {
   const message = `the definition of ${move.name} was changed by another user or process during the update`;
   return hasStarted
-    ? new UpdateError('broken', message, { advice: adviceOn([move]) })
+    ? new UpdateError('broken', message, { advice: createTaskAdvice([move]) })
     : new UpdateError('containers-changed', message, {
         advice: `Check the service with docker service inspect --pretty ${move.name}. Make sure that no one deploys the stack during the update, then run {command} again.`,
       });
 }
 
-const adviceOn = (moves: readonly StackServiceUpdate[]): string =>
+const createTaskAdvice = (moves: readonly StackServiceUpdate[]): string =>
   `Check the output of docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}. Fix the cause, then run {command} again.`;
 
 export const createSwarmLostError = ({ message }: UpdateError): UpdateError =>
@@ -92,7 +96,7 @@ export const createSwarmLostError = ({ message }: UpdateError): UpdateError =>
 
 /** The failed update can no longer be rolled back, because the new version has started. */
 export function createNotRolledBackError(
-  data: RecordData,
+  data: StackRecordData,
   error: UpdateError,
   detail: readonly string[],
 ): UpdateError {
@@ -106,7 +110,7 @@ export function createNotRolledBackError(
 }
 
 /** All changes of the run were undone. The original error is already in the log. */
-export function createRolledBackError(data: RecordData, error: UpdateError): UpdateError {
+export function createRolledBackError(data: StackRecordData, error: UpdateError): UpdateError {
   const isForeign = error.code === 'containers-changed';
   const stack = isForeign ? 'the external changes to the stack were kept' : `${data.from} is running again`;
   return new UpdateError(error.code, error.message, {
@@ -118,7 +122,7 @@ export function createRolledBackError(data: RecordData, error: UpdateError): Upd
 }
 
 /** Returns the last log lines of the new task that failed last; empty if no task failed or its log cannot be read. */
-export async function lastTaskLogLines(engine: Engine, watch: StackWatch): Promise<string[]> {
+export async function readFailedTaskLog(engine: Engine, watch: StackWatch): Promise<string[]> {
   const { failure } = watch;
   if (failure === null || failure.node === '') return [];
   const last = { count: 20, signal: engine.aborted };

@@ -5,24 +5,24 @@ import { updateService } from '../../../engine/swarm/swarm-requests.ts';
 import { logWaitIfQuiet } from '../../run/log/heartbeat.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import type { RunOutcome } from '../../run/log/run-outcome.ts';
-import type { DrivenRun, Goal, NextStep } from '../../run/run-steps.ts';
+import type { DrivenRun, NextStep, RunGoal } from '../../run/run-steps.ts';
 import type { JournalState } from '../../run/state/run-state.ts';
 import type { FoundStack } from '../plan/inspect-stack.ts';
-import type { PlannedStack } from '../plan/plan-stack.ts';
-import { pullStack, swarmCredentialsFor } from '../pull/pull-stack.ts';
-import { rollingBackState, type StackRecord } from '../record/stack-record.ts';
+import type { StackUpdatePlan } from '../plan/plan-stack.ts';
+import { createSwarmCredentialHeaders, pullStackImages } from '../pull/pull-stack.ts';
+import { type StackRecord, stackRollbackState } from '../record/stack-record.ts';
 import { finishUpdatedStack } from './finish-updated-stack.ts';
-import { logOpenTasks, logWaiting, writeSentences } from './log-waiting.ts';
+import { logUnresolvedTasks, logWaitProgress, swarmWriteMessages } from './log-wait-progress.ts';
 import {
-  nextRollbackWrite,
-  nextUpdateWrite,
+  planStackRollbackStep,
+  planStackUpdateStep,
   type ServiceView,
   type StackStep,
   type StackView,
-  type SwarmWrite,
+  type SwarmWriteKind,
   swarmWrites,
   type WaitStep,
-} from './next-write.ts';
+} from './plan-stack-step.ts';
 import {
   createNotRolledBackError,
   createRolledBackError,
@@ -30,13 +30,13 @@ import {
   createSwarmLostError,
   createTaskFailureError,
   findWaitError,
-  lastTaskLogLines,
+  readFailedTaskLog,
 } from './stack-errors.ts';
 import { StackWatch } from './stack-watch.ts';
-import { restoreStackFiles, writeFiles } from './write-stack-files.ts';
+import { restoreStackFiles, writeStackFiles } from './write-stack-files.ts';
 
 /** Minimum time in ms between two polls. It is short enough to see a new task that starts and exits at once. */
-const lookMs = 100;
+const pollMs = 100;
 /**
  * The run gives up after this number of writes of one kind per service, because another user keeps changing a service.
  */
@@ -45,15 +45,15 @@ const maxRewrites = 5;
 type StackToUpdate = Pick<FoundStack, 'context' | 'place' | 'paths' | 'directory'>;
 
 /** View of a run that has not changed any service yet, and therefore has not polled the engine. */
-interface Prepared {
+interface UnchangedRunView {
   at: 'pulling' | 'writing';
-  planned: PlannedStack;
+  planned: StackUpdatePlan;
 }
 
-type StackRunView = (StackView & { areFilesBack: boolean }) | Prepared;
+type StackRunView = (StackView & { areFilesBack: boolean }) | UnchangedRunView;
 type StackRunStep =
   | Exclude<StackStep, { kind: 'done' }>
-  | { kind: 'pull' | 'write-files'; planned: PlannedStack }
+  | { kind: 'pull' | 'write-files'; planned: StackUpdatePlan }
   | { kind: 'restore-files' };
 type Executors = { [K in StackRunStep['kind']]: (step: Extract<StackRunStep, { kind: K }>) => Promise<void> };
 
@@ -65,9 +65,9 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   readonly #stack: StackToUpdate;
   readonly #engine: Engine;
   readonly #log: Log;
-  readonly #planned: PlannedStack | null;
+  readonly #planned: StackUpdatePlan | null;
   readonly #watch: StackWatch;
-  readonly #writes = new Map<SwarmWrite, number>();
+  readonly #writes = new Map<SwarmWriteKind, number>();
   #lookedAt = Number.NEGATIVE_INFINITY;
   /** `key` identifies the condition of the current wait, and `since` is the time in ms at which the wait began. */
   #wait = { key: '', since: 0 };
@@ -80,7 +80,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   constructor(
     stack: StackToUpdate,
     record: StackRecord,
-    { earlier = null, planned = null }: { earlier?: JournalState | null; planned?: PlannedStack | null },
+    { earlier = null, planned = null }: { earlier?: JournalState | null; planned?: StackUpdatePlan | null },
   ) {
     this.record = record;
     this.isReplacing = record.state.at !== 'pulling';
@@ -99,11 +99,11 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     return { ...view, areFilesBack: this.#areFilesBack };
   }
 
-  next(view: StackRunView, goal: Goal): NextStep<StackRunStep> {
+  next(view: StackRunView, goal: RunGoal): NextStep<StackRunStep> {
     if ('at' in view) return { kind: view.at === 'pulling' ? 'pull' : 'write-files', planned: view.planned };
-    if (goal === 'update') return nextUpdateWrite(view);
+    if (goal === 'update') return planStackUpdateStep(view);
     if (view.areFilesBack) return { kind: 'done' };
-    const step = nextRollbackWrite(view);
+    const step = planStackRollbackStep(view);
     return step.kind === 'done' ? { kind: 'restore-files' } : step;
   }
 
@@ -124,7 +124,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     'restore-files': () => this.#restoreFiles(),
   };
 
-  signalFor(goal: Goal): AbortSignal {
+  signalFor(goal: RunGoal): AbortSignal {
     const isCancellable = goal === 'update' && !this.isReplacing;
     return (isCancellable ? this.#stack.context.engine : this.#engine).aborted;
   }
@@ -133,15 +133,15 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     if (!this.isReplacing) throw error;
     const log = this.#log;
     const { data } = this.record;
-    logOpenTasks(log, this.#watch);
+    logUnresolvedTasks(log, this.#watch);
     if (!(error instanceof UpdateError) || error.code === 'update-running') throw error;
     if (error.code === 'engine-unavailable') throw createSwarmLostError(error);
-    const detail = [...error.detail, ...(await lastTaskLogLines(this.#engine, this.#watch))];
+    const detail = [...error.detail, ...(await readFailedTaskLog(this.#engine, this.#watch))];
     if (this.#watch.hasStarted) throw createNotRolledBackError(data, error, detail);
     log.error(error.message);
     for (const line of detail) log.error(line);
     log.warn(`no task of ${data.to} has started; undoing all changes`);
-    await this.record.note({ state: rollingBackState });
+    await this.record.note({ state: stackRollbackState });
     this.#wait.since = performance.now();
     return () => createRolledBackError(data, error);
   }
@@ -149,7 +149,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   async end(): Promise<RunOutcome> {
     const { context } = this.#stack;
     context.log.enter('done');
-    logOpenTasks(context.log, this.#watch);
+    logUnresolvedTasks(context.log, this.#watch);
     return finishUpdatedStack(context, this.record.data, this.#planned);
   }
 
@@ -161,7 +161,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     const { record } = this;
     const signal = this.#engine.aborted;
     const observe = async () => {
-      await sleepFor(Math.max(1, lookMs - (performance.now() - this.#lookedAt)), signal);
+      await sleepFor(Math.max(1, pollMs - (performance.now() - this.#lookedAt)), signal);
       this.#lookedAt = performance.now();
       record.check();
       return this.#watch.look();
@@ -199,18 +199,18 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     }
   }
 
-  async #pull(planned: PlannedStack): Promise<void> {
+  async #pull(planned: StackUpdatePlan): Promise<void> {
     const { context } = this.#stack;
     this.#log.enter('pull');
-    await pullStack(context, planned, this.record.data);
+    await pullStackImages(context, planned, this.record.data);
     if (planned.files?.draft.changes.length) await this.record.note({ state: { at: 'writing' } });
     else await this.#beginReplacing();
   }
 
-  async #writeFiles({ files }: PlannedStack): Promise<void> {
+  async #writeFiles({ files }: StackUpdatePlan): Promise<void> {
     const { context, paths } = this.#stack;
     this.#log.enter('write');
-    if (files) await writeFiles(context, files, { paths, run: this.record.data.run });
+    if (files) await writeStackFiles(context, files, { paths, run: this.record.data.run });
     await this.#beginReplacing();
   }
 
@@ -244,12 +244,12 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     each.tried = spec;
     const { id, name, image } = service.move;
     const isMoved = form === 'moving' || form === 'after';
-    const headers = isMoved ? swarmCredentialsFor(this.#planned?.published ?? [], image) : {};
+    const headers = isMoved ? createSwarmCredentialHeaders(this.#planned?.published ?? [], image) : {};
     const done = await updateService(this.#engine, { id, name, version: each.version }, spec, headers);
     this.#wait.since = performance.now();
     // `moved`: another write came first, or a leader election lost the response. The next poll shows which.
     if (done === 'moved') return;
-    this.#log.info(writeSentences[write](service), { write, service: name });
+    this.#log.info(swarmWriteMessages[write](service), { write, service: name });
     each.known = spec;
     for (const { id } of service.tasks.stuck) each.seen.passed.add(id);
   }
@@ -259,7 +259,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     const key = `${step.service.move.name} ${step.what} ${step.progress}`;
     if (key !== this.#wait.key) this.#wait = { key, since: now };
     const waitedMs = now - this.#wait.since;
-    logWaiting(this.#log, this.#watch, step, waitedMs);
+    logWaitProgress(this.#log, this.#watch, step, waitedMs);
     const { waitTimeoutMs } = this.#stack.context.options.limits;
     const failure = findWaitError(this.#watch, step, { waitedMs, timeoutMs: waitTimeoutMs });
     if (failure) throw failure;

@@ -14,37 +14,37 @@ import {
 } from '../../../engine/swarm/swarm-service.ts';
 import type { Log } from '../../run/log/run-log.ts';
 import type { EngineContext } from '../../run/run-context.ts';
-import { type JournalState, openOf, rollbackOf } from '../../run/state/run-state.ts';
+import { type JournalState, openStateOf, rollbackOf } from '../../run/state/run-state.ts';
 import type { StackRecord } from '../record/stack-record.ts';
 import {
-  type Amounts,
-  amountsOf,
+  buildServiceSpec,
+  classifySpecImage,
   hadNewImage,
-  imageSideOf,
   isDeepEqual,
   isEligibleNode,
-  isStopped,
+  isStoppedSpec,
+  type SpecAmounts,
   type SpecForm,
   type StackServiceUpdate,
-  specOf,
+  specAmountsOf,
 } from '../services/specs.ts';
 import {
-  createObservedTasks,
-  isAlive,
-  mayHaveMissedTasks,
-  type ObservedTasks,
+  canHaveMissedTasks,
+  createTaskObservations,
+  isTaskAlive,
   recordObservation,
-  summariseTasks,
+  summarizeTasks,
+  type TaskObservations,
 } from '../services/tasks.ts';
-import type { ServiceView, StackView } from './next-write.ts';
+import type { ServiceView, StackView } from './plan-stack-step.ts';
 
 const nodesEveryMs = 1_000;
 const forms: readonly SpecForm[] = ['before', 'after', 'moving', 'nudged', 'stopped', 'held'];
 
-interface Followed {
+interface FollowedService {
   move: StackServiceUpdate;
-  seen: ObservedTasks;
-  amounts: Amounts;
+  seen: TaskObservations;
+  amounts: SpecAmounts;
   /**
    * Counter of forced updates in specs with the old image. A different number would make Swarm replace the old tasks
    * again.
@@ -68,7 +68,7 @@ interface WatchedStack {
 
 /** Polls the updated services, their tasks and the nodes. */
 export class StackWatch {
-  readonly followed: readonly Followed[];
+  readonly followed: readonly FollowedService[];
   nodes: readonly SwarmNode[] = [];
   /** Result of the last poll. */
   views: readonly ServiceView[] = [];
@@ -93,12 +93,12 @@ export class StackWatch {
     const { moves, tasks } = record.data;
     this.followed = moves.map((move) => ({
       move,
-      seen: createObservedTasks(tasks, move.role === 'app' && record.hasStarted),
-      amounts: amountsOf(move.wanted),
+      seen: createTaskObservations(tasks, move.role === 'app' && record.hasStarted),
+      amounts: specAmountsOf(move.wanted),
       version: null,
       known: null,
       tried: null,
-      forcedOld: amountsOf(move.before).forced,
+      forcedOld: specAmountsOf(move.before).forced,
     }));
   }
 
@@ -133,9 +133,9 @@ export class StackWatch {
     return isNews;
   }
 
-  specOf({ move, amounts, forcedOld }: Followed, form: SpecForm): Json {
+  specOf({ move, amounts, forcedOld }: FollowedService, form: SpecForm): Json {
     const isNew = form === 'moving' || form === 'nudged' || form === 'after';
-    return specOf(move, form, isNew ? amounts : { ...amounts, forced: forcedOld });
+    return buildServiceSpec(move, form, isNew ? amounts : { ...amounts, forced: forcedOld });
   }
 
   /** Polls the stack once. @throws UpdateError containers-changed if a service was removed */
@@ -181,7 +181,7 @@ export class StackWatch {
       const move = this.followed.find((each) => each.move.id === task.service)?.move;
       if (!this.isNews(task.id, `${task.state} ${task.error}`) || !move || this.#isFirstLook) continue;
       if (hasFailed(task) && task.image === move.image) this.failure = task;
-      tellTask(
+      logTaskState(
         this.#stack.context.log,
         task,
         move,
@@ -191,7 +191,7 @@ export class StackWatch {
   }
 
   #viewOf(
-    each: Followed,
+    each: FollowedService,
     service: SwarmService,
     all: readonly SwarmTask[],
     { at, askedAt }: { at: number; askedAt: number },
@@ -201,19 +201,19 @@ export class StackWatch {
     const { nodes } = this;
     const tasks = all.filter((task) => task.service === move.id);
     recordObservation(seen, move, { tasks, nodes }, at, askedAt);
-    const side = imageSideOf(move, spec);
-    const isSettled = service.previous !== null && imageSideOf(move, service.previous) === 'new';
+    const side = classifySpecImage(move, spec);
+    const isSettled = service.previous !== null && classifySpecImage(move, service.previous) === 'new';
     if (this.#isFirstLook && this.#earlier !== null) {
-      if (mayHaveMissedTasks(seen, move, tasks, this.#stack.place.history)) seen.started.add('forgotten');
+      if (canHaveMissedTasks(seen, move, tasks, this.#stack.place.history)) seen.started.add('forgotten');
       // The previous run was killed during its rollback, in which Swarm removes the new tasks. Swarm deletes them, so a
       // task may have started unseen.
-      const wasHolding = openOf(this.#earlier)?.at === 'rolling-back';
+      const wasHolding = openStateOf(this.#earlier)?.at === 'rolling-back';
       if (wasHolding && side === 'old' && isSettled) seen.started.add('missed');
     }
     if (side !== null && service.version !== each.version) this.#adopt(each, service, side);
     // Spec that the service must have when the run is complete.
     const wanted = this.specOf(each, this.isBack ? 'before' : 'after');
-    const summary = summariseTasks(seen, move, { spec: wanted, tasks, nodes }, at);
+    const summary = summarizeTasks(seen, move, { spec: wanted, tasks, nodes }, at);
     const withOld = new Set(summary.oldRunning.map(({ node }) => node));
     each.amounts = {
       ...each.amounts,
@@ -226,7 +226,7 @@ export class StackWatch {
       move,
       side,
       image: serviceImageOf(spec),
-      isStopped: isStopped(spec),
+      isStopped: isStoppedSpec(spec),
       forms: new Set(forms.filter((form) => isDeepEqual(this.specOf(each, form), spec))),
       isSettled,
       isPaused: service.updateState === 'paused',
@@ -239,18 +239,18 @@ export class StackWatch {
    * Takes the replicas and the counter of forced updates from the current spec, because the owner may change them
    * during the update.
    */
-  #adopt(each: Followed, { spec, version }: SwarmService, side: 'old' | 'new'): void {
+  #adopt(each: FollowedService, { spec, version }: SwarmService, side: 'old' | 'new'): void {
     const isFirst = each.version === null;
     each.version = version;
     if ([each.known, each.tried].some((own) => own !== null && isDeepEqual(own, spec))) return;
     each.known = spec;
     const { log } = this.#stack.context;
-    const { replicas, forced } = amountsOf(spec);
+    const { replicas, forced } = specAmountsOf(spec);
     if (!isFirst) log.warn(`${each.move.name} was changed by another user or process during the update`);
     // The first poll of a resumed run may find replicas that the killed run set when it stopped or held the service.
     // They are not the owner's.
     const wasBack = this.#earlier !== null && rollbackOf(this.#earlier) !== null;
-    const isOurs = isFirst && (isStopped(spec) || this.isBack || wasBack);
+    const isOurs = isFirst && (isStoppedSpec(spec) || this.isBack || wasBack);
     const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;
     // A service with 0 replicas was stopped by this updater, not by its owner, if its spec has the old image or already
     // had the new one.
@@ -265,7 +265,7 @@ export class StackWatch {
 
 const endedInOrder = ['shutdown', 'complete', 'orphaned', 'remove'];
 
-function tellTask(log: Log, task: SwarmTask, { name, image }: StackServiceUpdate, where: string): void {
+function logTaskState(log: Log, task: SwarmTask, { name, image }: StackServiceUpdate, where: string): void {
   const isNew = task.image === image;
   const slot = task.slot > 0 ? `.${task.slot}` : '';
   const what = `${isNew ? 'new' : 'old'} task ${name}${slot}${where}: ${task.state}`;
@@ -273,7 +273,7 @@ function tellTask(log: Log, task: SwarmTask, { name, image }: StackServiceUpdate
   if (hasFailed(task) && (isNew || task.wanted === 'running'))
     log.warn(`${what} (${task.error || 'Swarm reports no reason'})`, fields);
   else if (['running', ...endedInOrder].includes(task.state)) log.info(what, fields);
-  else if (task.error !== '' && isAlive(task)) log.info(`${what} (${task.error})`, fields);
+  else if (task.error !== '' && isTaskAlive(task)) log.info(`${what} (${task.error})`, fields);
 }
 
 const hasFailed = ({ state }: SwarmTask): boolean => state === 'failed' || state === 'rejected';

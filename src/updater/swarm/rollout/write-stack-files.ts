@@ -7,18 +7,22 @@ import {
   type FileRecord,
   replaceFiles,
   restoreFiles,
-  temporaryOf,
+  temporaryPathOf,
 } from '../../../core/files/transaction/replace-files.ts';
 import type { HostPaths } from '../../../core/mounts/host-paths.ts';
 import { stateDirectoryName } from '../../../core/names/state-directory-name.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { pruneBackups } from '../../run/state/run-names.ts';
-import { backupDirectoryOf, openStateDirectory, requireOwnState } from '../../run/state/state-directory.ts';
-import type { PlannedStack } from '../plan/plan-stack.ts';
-import type { RecordData } from '../record/stack-record.ts';
+import {
+  backupDirectoryOf,
+  openStateDirectory,
+  requireTrustedStateDirectory,
+} from '../../run/state/state-directory.ts';
+import type { StackUpdatePlan } from '../plan/plan-stack.ts';
+import type { StackRecordData } from '../record/stack-record.ts';
 
-export const hashesOf = ({ changes }: ProjectDraft): RecordData['files'] =>
+export const fileHashesOf = ({ changes }: ProjectDraft): StackRecordData['files'] =>
   changes.map(({ path, before, after }) => ({
     path,
     before: hash('sha256', before ?? ''),
@@ -26,9 +30,9 @@ export const hashesOf = ({ changes }: ProjectDraft): RecordData['files'] =>
   }));
 
 /** Runs the `write` phase: writes all files or none. @throws UpdateError file-changed, write-failed, rights-lost */
-export async function writeFiles(
+export async function writeStackFiles(
   { log }: Pick<RunContext, 'log'>,
-  { project, directory, draft: { changes } }: NonNullable<PlannedStack['files']>,
+  { project, directory, draft: { changes } }: NonNullable<StackUpdatePlan['files']>,
   { paths, run }: { paths: HostPaths; run: string },
 ): Promise<void> {
   for (const warning of await checkReplaceableFiles(
@@ -60,7 +64,7 @@ export async function writeFiles(
  */
 export async function restoreStackFiles(
   { log }: Pick<RunContext, 'log'>,
-  { run, files }: Pick<RecordData, 'run' | 'files'>,
+  { run, files }: Pick<StackRecordData, 'run' | 'files'>,
   directory: string | null,
 ): Promise<void> {
   if (files.length === 0) return;
@@ -71,7 +75,7 @@ export async function restoreStackFiles(
     );
     return;
   }
-  await requireOwnState(directory);
+  await requireTrustedStateDirectory(directory);
   const kept = join(backupDirectoryOf(directory), run);
   const changed = await restoreFiles(
     files.map(({ path, before, after }): FileRecord => {
@@ -83,7 +87,7 @@ export async function restoreStackFiles(
         after,
         backup: join(kept, name),
         owner: null,
-        temporary: temporaryOf(join(dirname(path), name), run),
+        temporary: temporaryPathOf(join(dirname(path), name), run),
       };
     }),
   );

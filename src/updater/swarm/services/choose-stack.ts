@@ -1,4 +1,4 @@
-import { parseReference } from '../../../core/compose/pins/image-reference.ts';
+import { parseImageReference } from '../../../core/compose/pins/image-reference.ts';
 import { UpdateError } from '../../../core/errors/update-error.ts';
 import { roleLabelOf } from '../../../core/names/product.ts';
 import { swarmLabels } from '../../../engine/objects/labels.ts';
@@ -14,8 +14,8 @@ import {
 } from '../../../engine/swarm/swarm-service.ts';
 import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { UpdateOptions } from '../../run/options/update-options.ts';
-import { isEligibleNode, isUnreachable } from './specs.ts';
-import { isAlive } from './tasks.ts';
+import { isEligibleNode, isUnreachableNode } from './specs.ts';
+import { isTaskAlive } from './tasks.ts';
 
 /** App and workers to update, and all services of the stack. */
 export interface ChosenStack {
@@ -26,7 +26,7 @@ export interface ChosenStack {
 }
 
 /** Returns a service's name in the stack file, such as `app` for `svc_app`. */
-export const shortName = (stack: string, { name }: Pick<SwarmService, 'name'>): string =>
+export const shortNameOf = (stack: string, { name }: Pick<SwarmService, 'name'>): string =>
   name.startsWith(`${stack}_`) ? name.slice(stack.length + 1) : name;
 
 export const listStacksWithApp = (services: readonly SwarmService[], app: string): string[] => [
@@ -57,7 +57,7 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
   const find = (short: string) => own.find((each) => each.name === `${name}_${short}`);
   const found = find(app);
   if (!found) {
-    const names = own.map((each) => shortName(name, each)).sort();
+    const names = own.map((each) => shortNameOf(name, each)).sort();
     throw new UpdateError('no-app', `stack ${name} has no service ${name}_${app}`, {
       advice:
         names.length > 0
@@ -74,40 +74,43 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
   const labelled = own.filter((each) => each !== found && isWorker(each));
   const usual = product.services.slice(1).flatMap((short) => find(short) ?? []);
   const workers = options.servicesNamed
-    ? options.workers.map((short) => find(short) ?? missing(name, short))
+    ? options.workers.map((short) => find(short) ?? rejectMissingService(name, short))
     : labelled.length > 0
       ? labelled
       : usual.filter((each) => each !== found);
   const chosen = { name, app: found, workers, services: own };
-  refuseNotUpdated(chosen, options);
+  requireNoUnlistedServices(chosen, options);
   return chosen;
 }
 
-const missing = (stack: string, short: string): never => {
+const rejectMissingService = (stack: string, short: string): never => {
   throw new UpdateError('no-app', `stack ${stack} has no service ${stack}_${short}`, {
     advice: 'With --service, specify only services in this stack.',
   });
 };
 
 /** Services with the app's image are released together, so each of them must be updated or excluded. */
-function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclude }: UpdateOptions): void {
-  const repository = parseReference(serviceImageOf(app.spec))?.repository;
+function requireNoUnlistedServices(
+  { name, app, workers, services }: ChosenStack,
+  { exclude }: UpdateOptions,
+): void {
+  const repository = parseImageReference(serviceImageOf(app.spec))?.repository;
   const behind = services.filter(
     (each) =>
       each !== app &&
       !workers.includes(each) &&
       !exclude.includes('*') &&
-      !exclude.includes(shortName(name, each)) &&
-      parseReference(serviceImageOf(each.spec))?.repository === repository,
+      !exclude.includes(shortNameOf(name, each)) &&
+      parseImageReference(serviceImageOf(each.spec))?.repository === repository,
   );
   if (behind.length === 0) return;
-  const names = behind.map((each) => shortName(name, each));
-  const message = `these services use the same image as ${shortName(name, app)} but are not selected for the update: ${joinWithAnd(names)}`;
+  const names = behind.map((each) => shortNameOf(name, each));
+  const message = `these services use the same image as ${shortNameOf(name, app)} but are not selected for the update: ${joinWithAnd(names)}`;
   throw new UpdateError('unlisted-services', message);
 }
 
 /** Tasks and nodes of the Swarm, as reported by the managers. */
-export interface SwarmFacts {
+export interface TasksAndNodes {
   /** Tasks of the updated services. */
   tasks: readonly SwarmTask[];
   nodes: readonly SwarmNode[];
@@ -118,17 +121,17 @@ export interface SwarmFacts {
  * @param isOurs whether this run resumes an update: it then accepts updates in progress and unreachable nodes
  * @throws UpdateError stack-unsupported, stack-busy
  */
-export function checkServices(
+export function requireUpdatableServices(
   { name, app, workers }: ChosenStack,
-  { tasks, nodes }: SwarmFacts,
+  { tasks, nodes }: TasksAndNodes,
   { isOurs = false }: { isOurs?: boolean } = {},
 ): void {
   for (const service of [app, ...workers]) {
-    const own = tasks.filter((task) => task.service === service.id && isAlive(task));
+    const own = tasks.filter((task) => task.service === service.id && isTaskAlive(task));
     const used = own.flatMap((task) => nodes.find(({ id }) => id === task.node) ?? []);
     if (isJob(service.spec)) {
       throw new UpdateError('stack-unsupported', `${service.name} is a job, and jobs cannot be updated`, {
-        advice: `Do not list ${shortName(name, service)} with --service: list only services that run permanently.`,
+        advice: `Do not list ${shortNameOf(name, service)} with --service: list only services that run permanently.`,
       });
     }
     if (!isOurs && ['updating', 'rollback_started'].includes(service.updateState)) {
@@ -136,7 +139,7 @@ export function checkServices(
       const advice = `Wait until the other update finishes (see docker service inspect --pretty ${service.name}), then run {command} again.`;
       throw new UpdateError('stack-busy', message, { advice });
     }
-    const down = used.find(isUnreachable)?.name;
+    const down = used.find(isUnreachableNode)?.name;
     if (down !== undefined && !isOurs) {
       const message = `${service.name} has a task on node ${down}, which is down: the task may still be running`;
       const advice = `Restart ${down} or remove it with docker node rm --force ${down}, then run {command} again.`;
@@ -152,7 +155,7 @@ export function checkServices(
 }
 
 /** Returns the nodes that need the new images, even if they cannot pull them now. */
-export function nodesFor(
+export function listEligibleNodes(
   { app, workers }: Pick<ChosenStack, 'app' | 'workers'>,
   nodes: readonly SwarmNode[],
 ): readonly SwarmNode[] {
@@ -163,5 +166,5 @@ export function nodesFor(
  * Returns the image as written in the stack file, which `docker stack deploy` stores in a label. Without the label,
  * returns the spec's image without its digest.
  */
-export const writtenImageOf = ({ spec }: Pick<SwarmService, 'spec'>): string =>
+export const stackFileImageOf = ({ spec }: Pick<SwarmService, 'spec'>): string =>
   serviceLabelsOf(spec)[swarmLabels.image] ?? serviceImageOf(spec).replace(/@.*$/, '');

@@ -1,12 +1,12 @@
 import type { Json } from '../../../engine/objects/json.ts';
 import { containerSpecOf, type SwarmService, serviceImageOf } from '../../../engine/swarm/swarm-service.ts';
 import type { MaskRules } from '../../run/log/mask.ts';
-import { imageNamesOf, secretsOfBody } from '../../run/log/mask-rules.ts';
+import { environmentSecretsOf, imageNamesOf } from '../../run/log/mask-rules.ts';
 import type { StackServiceUpdate } from './specs.ts';
 
-const secretsOfSpec = (spec: Json) => secretsOfBody(containerSpecOf(spec));
+const secretsOfSpec = (spec: Json) => environmentSecretsOf(containerSpecOf(spec));
 
-export const maskRulesOfServices = (services: readonly SwarmService[]): MaskRules => ({
+export const serviceMaskRulesOf = (services: readonly SwarmService[]): MaskRules => ({
   secrets: services.flatMap(({ spec, previous }) => [spec, previous ?? {}]).flatMap(secretsOfSpec),
   shown: services.flatMap(({ id, name, stack, spec }) => [
     ...[id, name, stack ?? ''],
@@ -15,7 +15,7 @@ export const maskRulesOfServices = (services: readonly SwarmService[]): MaskRule
 });
 
 /** A record contains the complete specs of its services, including secret values. */
-export const maskRulesOfUpdates = (moves: readonly StackServiceUpdate[]): MaskRules => ({
+export const serviceUpdateMaskRulesOf = (moves: readonly StackServiceUpdate[]): MaskRules => ({
   secrets: moves.flatMap(({ before, wanted }) => [before, wanted]).flatMap(secretsOfSpec),
   shown: moves.flatMap(({ id, name, image, label }) => [id, name, image, ...imageNamesOf(label)]),
 });

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { type Json, toList, toObject, toStrings } from '../../../engine/objects/json.ts';
 import { swarmLabels } from '../../../engine/objects/labels.ts';
-import { parsePlatform } from '../../../engine/objects/platform.ts';
+import { normalizePlatform } from '../../../engine/objects/platform.ts';
 import {
   constraintsOf,
   replicasOf,
@@ -41,12 +41,12 @@ export const stackServiceUpdateSchema = z.strictObject({
 export interface StackServiceUpdate extends z.infer<typeof stackServiceUpdateSchema> {}
 
 /** Constraint that matches no node, with which a run stops a global service. */
-const nobody = 'node.id==nobody';
+const noNodeConstraint = 'node.id==nobody';
 /** Label that makes a spec differ from the current one, because Swarm ignores an update to an identical spec. */
-const nudge = 'svc-updater.nudge';
+const nudgeLabel = 'svc-updater.nudge';
 
 /** Values of a spec that may change during a run. */
-export interface Amounts {
+export interface SpecAmounts {
   /** Number of replicas that the owner currently wants; null for a global service. */
   replicas: number | null;
   /** Counter that each forced update increments. */
@@ -57,7 +57,7 @@ export interface Amounts {
   nodesWithout: readonly string[];
 }
 
-export const amountsOf = (spec: Json): Amounts => ({
+export const specAmountsOf = (spec: Json): SpecAmounts => ({
   replicas: replicasOf(spec),
   forced: Number(toObject(spec.TaskTemplate).ForceUpdate ?? 0),
   held: 0,
@@ -65,7 +65,7 @@ export const amountsOf = (spec: Json): Amounts => ({
 });
 
 /** Changes only the fields that the form requires (docs/contract.md 11.2). */
-export function specOf(move: StackServiceUpdate, form: SpecForm, amounts: Amounts): Json {
+export function buildServiceSpec(move: StackServiceUpdate, form: SpecForm, amounts: SpecAmounts): Json {
   const { before } = move;
   switch (form) {
     case 'before': {
@@ -76,22 +76,25 @@ export function specOf(move: StackServiceUpdate, form: SpecForm, amounts: Amount
     case 'after':
       return withAmounts(withImage(move), amounts);
     case 'moving':
-      return withAmounts(paused(withImage(move), { stopFirst: takesOneTask(move.wanted) }), amounts);
+      return withAmounts(
+        withPauseOnFailure(withImage(move), { stopFirst: isOneTaskPerNode(move.wanted) }),
+        amounts,
+      );
     case 'nudged': {
-      const moving = specOf(move, 'moving', amounts);
-      return { ...moving, Labels: { ...serviceLabelsOf(moving), [nudge]: '1' } };
+      const moving = buildServiceSpec(move, 'moving', amounts);
+      return { ...moving, Labels: { ...serviceLabelsOf(moving), [nudgeLabel]: '1' } };
     }
     case 'stopped':
       return amounts.replicas === null
-        ? withConstraints(paused(before), [nobody])
-        : withAmounts(paused(before), { ...amounts, replicas: 0 });
+        ? withConstraints(withPauseOnFailure(before), [noNodeConstraint])
+        : withAmounts(withPauseOnFailure(before), { ...amounts, replicas: 0 });
     case 'held':
       return amounts.replicas === null
         ? withConstraints(
-            paused(before),
+            withPauseOnFailure(before),
             amounts.nodesWithout.map((id) => `node.id!=${id}`),
           )
-        : withAmounts(paused(before), { ...amounts, replicas: amounts.held });
+        : withAmounts(withPauseOnFailure(before), { ...amounts, replicas: amounts.held });
   }
 }
 
@@ -99,10 +102,12 @@ export function specOf(move: StackServiceUpdate, form: SpecForm, amounts: Amount
  * Returns whether a spec has the old or the new image; null if another process has set a third image or changed other
  * parts of the spec, which this run must not overwrite.
  */
-export function imageSideOf(move: StackServiceUpdate, spec: Json): 'old' | 'new' | null {
+export function classifySpecImage(move: StackServiceUpdate, spec: Json): 'old' | 'new' | null {
   const image = serviceImageOf(spec);
   const side = image === move.image ? 'new' : image === serviceImageOf(move.before) ? 'old' : null;
-  return [move.wanted, move.before].some((each) => isDeepEqual(common(each), common(spec))) ? side : null;
+  return [move.wanted, move.before].some((each) => isDeepEqual(constantPartOf(each), constantPartOf(spec)))
+    ? side
+    : null;
 }
 
 /**
@@ -112,22 +117,22 @@ export function imageSideOf(move: StackServiceUpdate, spec: Json): 'old' | 'new'
 export const hadNewImage = ({ before, image }: StackServiceUpdate): boolean =>
   serviceImageOf(before) === image;
 
-export const isStopped = (spec: Json): boolean =>
-  replicasOf(spec) === 0 || constraintsOf(spec).includes(nobody);
+export const isStoppedSpec = (spec: Json): boolean =>
+  replicasOf(spec) === 0 || constraintsOf(spec).includes(noNodeConstraint);
 
 /** Checks whether a node can run only one task of the service, because of a host port or a limit per node. */
-export function takesOneTask(spec: Json): boolean {
+export function isOneTaskPerNode(spec: Json): boolean {
   const ports = toList<Json>(toObject(spec.EndpointSpec).Ports);
   const { MaxReplicas } = toObject(toObject(toObject(spec.TaskTemplate).Placement));
   return ports.some(({ PublishMode }) => PublishMode === 'host') || Number(MaxReplicas ?? 0) > 0;
 }
 
 /** Describes the `update_config` settings that are overridden during the update. */
-export function findOverriddenSettings(spec: Json): string[] {
+export function describeOverriddenSettings(spec: Json): string[] {
   const { FailureAction, Order } = toObject(spec.UpdateConfig);
   return [
     ...(FailureAction === 'rollback' ? ['failure_action will be "pause" instead of "rollback"'] : []),
-    ...(Order === 'start-first' && takesOneTask(spec)
+    ...(Order === 'start-first' && isOneTaskPerNode(spec)
       ? ['order will be "stop-first" instead of "start-first", because no node can run a second task']
       : []),
   ];
@@ -137,12 +142,13 @@ export function findOverriddenSettings(spec: Json): string[] {
  * Checks whether old and new tasks run at the same time during the update. With several replicas, an old task that
  * stops slowly may still run when another replica's new task starts.
  */
-export const isSideBySide = (spec: Json): boolean =>
+export const hasOverlappingTasks = (spec: Json): boolean =>
   (replicasOf(spec) ?? 2) > 1 ||
-  (toObject(spec.UpdateConfig).Order === 'start-first' && replicasOf(spec) === 1 && !takesOneTask(spec));
+  (toObject(spec.UpdateConfig).Order === 'start-first' && replicasOf(spec) === 1 && !isOneTaskPerNode(spec));
 
 /** Ignores the order of keys, and empty fields of objects. */
-export const isDeepEqual = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
+export const isDeepEqual = (a: unknown, b: unknown): boolean =>
+  serializeCanonically(a) === serializeCanonically(b);
 
 function withImage({ wanted, image, label, platforms }: StackServiceUpdate): Json {
   const template = toObject(wanted.TaskTemplate);
@@ -164,7 +170,7 @@ function withImage({ wanted, image, label, platforms }: StackServiceUpdate): Jso
  * Replaces the failure action `rollback`, with which Swarm would start the old version on migrated data. `stopFirst`
  * also replaces the order `start-first`.
  */
-function paused(spec: Json, { stopFirst = false }: { stopFirst?: boolean } = {}): Json {
+function withPauseOnFailure(spec: Json, { stopFirst = false }: { stopFirst?: boolean } = {}): Json {
   const config = toObject(spec.UpdateConfig);
   const changed = {
     ...(config.FailureAction === 'rollback' && { FailureAction: 'pause' }),
@@ -173,7 +179,7 @@ function paused(spec: Json, { stopFirst = false }: { stopFirst?: boolean } = {})
   return Object.keys(changed).length === 0 ? spec : { ...spec, UpdateConfig: { ...config, ...changed } };
 }
 
-function withAmounts(spec: Json, { replicas, forced }: Pick<Amounts, 'replicas' | 'forced'>): Json {
+function withAmounts(spec: Json, { replicas, forced }: Pick<SpecAmounts, 'replicas' | 'forced'>): Json {
   const template = toObject(spec.TaskTemplate);
   return {
     ...spec,
@@ -198,12 +204,12 @@ function withConstraints(spec: Json, more: readonly string[]): Json {
  * Returns the parts of a spec that must not change during an update. Omits fields that a run writes or that the owner
  * may change (replicas, forced updates).
  */
-function common(spec: Json): Json {
+function constantPartOf(spec: Json): Json {
   const template = toObject(spec.TaskTemplate);
   const { Platforms, Constraints, ...placement } = toObject(template.Placement);
   const labels = serviceLabelsOf(spec);
   delete labels[swarmLabels.image];
-  delete labels[nudge];
+  delete labels[nudgeLabel];
   const ours = /^node\.id(?:==nobody$|!=)/;
   const { FailureAction, Order, ...config } = toObject(spec.UpdateConfig);
   return {
@@ -221,7 +227,7 @@ function common(spec: Json): Json {
 }
 
 /** Omits empty fields, because the engine treats absent and empty fields alike. */
-function canonical(value: unknown): string {
+function serializeCanonically(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
     if (typeof each !== 'object' || each === null || Array.isArray(each)) return each;
     const entries = Object.entries(each).filter(([, one]) => !isEmptyObject(one));
@@ -238,31 +244,32 @@ export function isEligibleNode(spec: Json, node: SwarmNode): boolean {
   const platforms = toList<Json>(placement.Platforms);
   const fits = ({ OS, Architecture }: Json) =>
     (!OS || OS === node.os) &&
-    (!Architecture || parsePlatform(String(Architecture)) === parsePlatform(node.arch));
+    (!Architecture || normalizePlatform(String(Architecture)) === normalizePlatform(node.arch));
   return (
     // Ignores the constraint with which a run stops a global service.
-    constraintsOf(spec).every((each) => each === nobody || fulfils(each, node)) &&
+    constraintsOf(spec).every((each) => each === noNodeConstraint || isConstraintMet(each, node)) &&
     (platforms.length === 0 || platforms.some(fits))
   );
 }
 
 /** Checks whether Swarm assigns tasks to the node. */
-export const isActive = ({ state, availability }: SwarmNode): boolean =>
+export const isActiveNode = ({ state, availability }: SwarmNode): boolean =>
   state === 'ready' && availability === 'active';
 
 /** The managers cannot reach the node, but its tasks may still be running. */
-export const isUnreachable = ({ state }: SwarmNode): boolean => state === 'down' || state === 'disconnected';
+export const isUnreachableNode = ({ state }: SwarmNode): boolean =>
+  state === 'down' || state === 'disconnected';
 
 /** Evaluates a placement constraint such as `node.labels.disk == ssd`. An unsupported constraint counts as met. */
-function fulfils(constraint: string, node: SwarmNode): boolean {
+function isConstraintMet(constraint: string, node: SwarmNode): boolean {
   const [, key = '', operator = '', wanted = ''] =
     /^\s*([\w.-]+)\s*(==|!=)\s*(.*?)\s*$/.exec(constraint) ?? [];
-  const value = toldOf(key, node);
+  const value = constraintValueOf(key, node);
   if (value === null) return true;
   return (value.toLowerCase() === wanted.toLowerCase()) === (operator === '==');
 }
 
-function toldOf(key: string, node: SwarmNode): string | null {
+function constraintValueOf(key: string, node: SwarmNode): string | null {
   const label = /^(node|engine)\.labels\.(.+)$/.exec(key);
   if (label) return (label[1] === 'node' ? node.labels : node.engineLabels)[label[2] ?? ''] ?? '';
   const values: Record<string, string> = {

@@ -5,10 +5,16 @@ import {
   type SwarmService,
   type SwarmTask,
 } from '../../../engine/swarm/swarm-service.ts';
-import { hadNewImage, isActive, isEligibleNode, isUnreachable, type StackServiceUpdate } from './specs.ts';
+import {
+  hadNewImage,
+  isActiveNode,
+  isEligibleNode,
+  isUnreachableNode,
+  type StackServiceUpdate,
+} from './specs.ts';
 
 /** Observations of a service's new tasks from all polls. One poll is not enough, because Swarm deletes ended tasks. */
-export interface ObservedTasks {
+export interface TaskObservations {
   /** Ids of the tasks that existed before the update. */
   readonly earlier: ReadonlySet<string>;
   /** Last observed state of each new task, keyed by task id. `at` is the time of the request in ms. */
@@ -34,7 +40,7 @@ export interface ObservedTasks {
   steady: { ids: string; since: number } | null;
 }
 
-export const createObservedTasks = (earlier: Iterable<string>, started = false): ObservedTasks => ({
+export const createTaskObservations = (earlier: Iterable<string>, started = false): TaskObservations => ({
   earlier: new Set(earlier),
   states: new Map(),
   failed: new Map(),
@@ -89,13 +95,13 @@ const steadyMs = 5_000;
  * Longest gap in ms between two polls in which a task cannot start and stop unseen. After a longer gap, a new task that
  * has been shut down counts as started.
  */
-const betweenLooksMs = 400;
+const maxUnseenTaskMs = 400;
 
-const ended = ['complete', 'failed', 'rejected', 'shutdown', 'orphaned', 'remove'];
-const before = ['new', 'pending', 'assigned', 'accepted', 'preparing', 'ready'];
+const endedStates = ['complete', 'failed', 'rejected', 'shutdown', 'orphaned', 'remove'];
+const unstartedStates = ['new', 'pending', 'assigned', 'accepted', 'preparing', 'ready'];
 
-export const isAlive = ({ state }: SwarmTask): boolean => !ended.includes(state);
-const runs = ({ state, wanted }: SwarmTask): boolean => state === 'running' && wanted === 'running';
+export const isTaskAlive = ({ state }: SwarmTask): boolean => !endedStates.includes(state);
+const isRunningTask = ({ state, wanted }: SwarmTask): boolean => state === 'running' && wanted === 'running';
 /** If the container could not be started, no process of the image has run. */
 const couldNotStart = ({ state, error }: SwarmTask): boolean =>
   state === 'rejected' || (state === 'failed' && error.startsWith('starting container failed'));
@@ -105,19 +111,19 @@ const couldNotStart = ({ state, error }: SwarmTask): boolean =>
  * @param askedAt time of the requests in ms
  */
 export function recordObservation(
-  seen: ObservedTasks,
+  seen: TaskObservations,
   move: StackServiceUpdate,
   { tasks, nodes }: { tasks: readonly SwarmTask[]; nodes: readonly SwarmNode[] },
   at: number,
   askedAt = at,
 ): void {
-  const down = new Set(nodes.filter(isUnreachable).map(({ id }) => id));
+  const down = new Set(nodes.filter(isUnreachableNode).map(({ id }) => id));
   const own = tasks.filter(({ id, image }) => image === move.image && !seen.earlier.has(id));
   for (const task of own) {
     const { id, state, node } = task;
     const last = seen.states.get(id);
     // The state of a task on an unreachable node is unknown, so the task counts as started.
-    if (hasStarted(task, last, at) || (down.has(node) && isAlive(task))) seen.started.add(id);
+    if (hasStarted(task, last, at) || (down.has(node) && isTaskAlive(task))) seen.started.add(id);
     if (state === 'starting') seen.starting.add(id);
     else seen.starting.delete(id);
     // `complete` also counts as a failure, because an unhealthy task is stopped and may exit with 0. A task that Swarm
@@ -131,8 +137,8 @@ export function recordObservation(
   for (const [id, { state, node, at: lastAt }] of seen.states) {
     if (there.has(id)) continue;
     // Swarm deleted the task before its end was seen. If the task was assigned to a node, it may have started.
-    const isLate = node !== '' && at - lastAt > betweenLooksMs;
-    if (state === 'starting' || (before.includes(state) && isLate)) seen.started.add(id);
+    const isLate = node !== '' && at - lastAt > maxUnseenTaskMs;
+    if (state === 'starting' || (unstartedStates.includes(state) && isLate)) seen.started.add(id);
     seen.starting.delete(id);
     seen.states.delete(id);
   }
@@ -143,17 +149,18 @@ export function recordObservation(
  */
 function hasStarted(task: SwarmTask, last: { state: string; at: number } | undefined, at: number): boolean {
   const { state, node } = task;
-  if (before.includes(state) || state === 'starting' || couldNotStart(task) || node === '') return false;
+  if (unstartedStates.includes(state) || state === 'starting' || couldNotStart(task) || node === '')
+    return false;
   if (state !== 'shutdown' && state !== 'remove') return true;
   // An end seen in an earlier poll has already been evaluated.
-  if (last !== undefined && ended.includes(last.state)) return false;
-  return last === undefined || !before.includes(last.state) || at - last.at > betweenLooksMs;
+  if (last !== undefined && endedStates.includes(last.state)) return false;
+  return last === undefined || !unstartedStates.includes(last.state) || at - last.at > maxUnseenTaskMs;
 }
 
 /**
  * Recognizes tasks that stay pending: Swarm creates tasks of a global service even for nodes with the wrong platform.
  */
-const idleOf =
+const createIdleTaskFilter =
   (spec: Json, nodes: readonly SwarmNode[]) =>
   ({ state, node }: SwarmTask): boolean =>
     replicasOf(spec) === null &&
@@ -164,27 +171,27 @@ const idleOf =
  * Must be called after `recordObservation` has recorded the poll.
  * @param spec spec that the service must have when the run is complete
  */
-export function summariseTasks(
-  seen: ObservedTasks,
+export function summarizeTasks(
+  seen: TaskObservations,
   move: StackServiceUpdate,
   { spec, tasks, nodes }: { spec: Json; tasks: readonly SwarmTask[]; nodes: readonly SwarmNode[] },
   at: number,
 ): TaskSummary {
   const isNew = ({ image }: SwarmTask) => image === move.image;
-  const down = new Set(nodes.filter(isUnreachable).map(({ id }) => id));
+  const down = new Set(nodes.filter(isUnreachableNode).map(({ id }) => id));
   const isLost = ({ node, wanted }: SwarmTask) => down.has(node) && wanted !== 'running';
   const replicas = replicasOf(spec);
   const eligible = nodes.filter((node) => isEligibleNode(spec, node));
-  const isIdle = idleOf(spec, nodes);
-  const alive = tasks.filter((task) => isAlive(task) && !isIdle(task));
+  const isIdle = createIdleTaskFilter(spec, nodes);
+  const alive = tasks.filter((task) => isTaskAlive(task) && !isIdle(task));
   const old = alive.filter((task) => !isNew(task));
   const lostNew = alive.filter((task) => isNew(task) && isLost(task));
   const all = alive.filter((task) => isNew(task) && !isLost(task));
-  const canWait = seen.started.size > 0 && all.some(runs) ? alive.filter(isLost).length : 0;
+  const canWait = seen.started.size > 0 && all.some(isRunningTask) ? alive.filter(isLost).length : 0;
   const waiting = all.filter(({ state }) => state === 'pending').slice(0, canWait);
   const stuck = [...lostNew, ...waiting];
   const fresh = all.filter((task) => !waiting.includes(task));
-  const needs = (replicas ?? eligible.filter(isActive).length) - waiting.length;
+  const needs = (replicas ?? eligible.filter(isActiveNode).length) - waiting.length;
   const isOnce = move.role === 'once';
   const done = tasks.filter((task) => isNew(task) && task.state === 'complete');
   for (const { slot, node } of done) seen.done.add(slot > 0 ? String(slot) : node);
@@ -192,7 +199,7 @@ export function summariseTasks(
   const isNowhere = replicas === null && needs === 0 && eligible.length > 0;
   const hasStartedOne = seen.started.size > 0;
   const lost = hasStartedOne ? old.filter(isLost) : [];
-  const [oldRunning, newRunning] = [old.filter(runs), fresh.filter(runs)];
+  const [oldRunning, newRunning] = [old.filter(isRunningTask), fresh.filter(isRunningTask)];
   const ids = [...oldRunning, ...newRunning].map(({ id }) => id).sort();
   const key = `${needs} ${ids.join(' ')}`;
   if (seen.steady?.ids !== key) seen.steady = { ids: key, since: at };
@@ -205,7 +212,7 @@ export function summariseTasks(
     newAlive: fresh,
     oldRunning,
     newRunning,
-    held: replicas === null ? oldRunning.length : heldOf(alive, isNew),
+    held: replicas === null ? oldRunning.length : countRetainableReplicas(alive, isNew),
     needs,
     steadyMs: sameFor,
     failures: [...seen.failed.values()].filter(({ state }) => !isOnce || state !== 'complete').length,
@@ -219,7 +226,7 @@ export function summariseTasks(
       ? fresh.length === 0
       : isSteady &&
         (fresh.length === 0 || hadNewImage(move)) &&
-        [...old, ...fresh].every((task) => runs(task) || isLost(task)),
+        [...old, ...fresh].every((task) => isRunningTask(task) || isLost(task)),
     lost,
     lostNew,
     stuck,
@@ -234,17 +241,19 @@ export function summariseTasks(
  * ones come first. With a wrong number, Swarm could stop an old task and start another in a new task's slot. That old
  * task would run on data that the new task may have migrated unseen.
  */
-function heldOf(alive: readonly SwarmTask[], isNew: (task: SwarmTask) => boolean): number {
+function countRetainableReplicas(alive: readonly SwarmTask[], isNew: (task: SwarmTask) => boolean): number {
   const wanted = alive.filter((task) => task.wanted === 'running');
   const slots = [...Map.groupBy(wanted, ({ slot }) => slot).values()];
   const onNode = new Map<string, number>();
   const ranks = { old: [0], other: [Number.POSITIVE_INFINITY] };
-  for (const slot of slots.toSorted((a, b) => Number(b.some(runs)) - Number(a.some(runs)))) {
+  for (const slot of slots.toSorted(
+    (a, b) => Number(b.some(isRunningTask)) - Number(a.some(isRunningTask)),
+  )) {
     const { node } = slot[0] as SwarmTask;
     const count = (onNode.get(node) ?? 0) + 1;
     const isCounted = slot.length === 1 && node !== '';
     if (isCounted) onNode.set(node, count);
-    const isOld = slot.some((task) => runs(task) && !isNew(task));
+    const isOld = slot.some((task) => isRunningTask(task) && !isNew(task));
     ranks[isOld ? 'old' : 'other'].push(isCounted ? count : Number.POSITIVE_INFINITY);
   }
   const [last, first] = [Math.max(...ranks.old), Math.min(...ranks.other)];
@@ -256,14 +265,14 @@ function heldOf(alive: readonly SwarmTask[], isNew: (task: SwarmTask) => boolean
  * Checks whether Swarm may have deleted new tasks unseen, because a slot has as many ended new tasks as Swarm retains.
  * @param history number of ended tasks that Swarm retains per slot
  */
-export function mayHaveMissedTasks(
-  seen: ObservedTasks,
+export function canHaveMissedTasks(
+  seen: TaskObservations,
   move: StackServiceUpdate,
   tasks: readonly SwarmTask[],
   history: number,
 ): boolean {
   const own = tasks.filter(
-    (task) => task.image === move.image && !seen.earlier.has(task.id) && !isAlive(task),
+    (task) => task.image === move.image && !seen.earlier.has(task.id) && !isTaskAlive(task),
   );
   const slots = Map.groupBy(own, ({ slot, node }) => (slot > 0 ? String(slot) : node));
   return history === 0 || [...slots.values()].some((each) => each.length >= history);
@@ -281,7 +290,7 @@ export function isRunOnceService(
   const { Condition } = toObject(toObject(spec.TaskTemplate).RestartPolicy);
   const own = tasks.filter(({ service }) => service === id);
   const isDone = own.some(({ state, tookMs }) => state === 'complete' && tookMs <= withinMs);
-  return ['none', 'on-failure'].includes(String(Condition)) && isDone && !own.some(isAlive);
+  return ['none', 'on-failure'].includes(String(Condition)) && isDone && !own.some(isTaskAlive);
 }
 
 /**
@@ -293,13 +302,13 @@ export function isHealthyService(
   tasks: readonly SwarmTask[],
   nodes: readonly SwarmNode[],
 ): boolean {
-  const isIdle = idleOf(move.before, nodes);
-  const own = tasks.filter((task) => task.service === move.id && isAlive(task) && !isIdle(task));
+  const isIdle = createIdleTaskFilter(move.before, nodes);
+  const own = tasks.filter((task) => task.service === move.id && isTaskAlive(task) && !isIdle(task));
   const hasSucceeded = ({ service, image, state }: SwarmTask) =>
     service === move.id && image === move.image && state === 'complete';
   if (move.role === 'once') return own.length === 0 && tasks.some(hasSucceeded);
   const needs =
     replicasOf(move.before) ??
-    nodes.filter((node) => isActive(node) && isEligibleNode(move.before, node)).length;
-  return own.length === needs && own.every((task) => runs(task) && task.image === move.image);
+    nodes.filter((node) => isActiveNode(node) && isEligibleNode(move.before, node)).length;
+  return own.length === needs && own.every((task) => isRunningTask(task) && task.image === move.image);
 }

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { formatReference, parseReference } from '../../../../src/core/compose/pins/image-reference.ts';
+import {
+  formatImageReference,
+  parseImageReference,
+} from '../../../../src/core/compose/pins/image-reference.ts';
 
 const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;
 
@@ -16,7 +19,7 @@ describe('parseReference', () => {
     [`registry:5000/a/b__c.d-e/svc:v1@${digest}`, 'registry:5000/a/b__c.d-e/svc', 'v1', digest],
     [`svc:${'t'.repeat(128)}`, 'svc', 't'.repeat(128), null],
   ])('parses %s', (text, repository, tag, wantedDigest) => {
-    const found = parseReference(text);
+    const found = parseImageReference(text);
     if (!found) throw new Error('none found');
     expect([found.repository, found.tag, found.digest]).toEqual([repository, tag, wantedDigest]);
     expect(text.slice(found.tagStart, found.tagStart + (tag ?? '').length)).toBe(tag ?? '');
@@ -46,18 +49,19 @@ describe('parseReference', () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: an unresolved variable
     'svc:${V}',
   ])('rejects "%s"', (text) => {
-    expect(parseReference(text)).toBeNull();
+    expect(parseImageReference(text)).toBeNull();
   });
 
   it('rejects long invalid texts quickly', () => {
-    for (const piece of ['a-', 'a.', 'a/']) expect(parseReference(`${piece.repeat(50_000)}!`)).toBeNull();
+    for (const piece of ['a-', 'a.', 'a/'])
+      expect(parseImageReference(`${piece.repeat(50_000)}!`)).toBeNull();
   });
 
   it.each(['svc', 'HOST/svc:v1', `localhost:5000/a/b-c:v1@${digest}`])(
     'returns a reference that is formatted to the same text: %s',
     (text) => {
-      const found = parseReference(text);
-      expect(found && formatReference(found)).toBe(text);
+      const found = parseImageReference(text);
+      expect(found && formatImageReference(found)).toBe(text);
     },
   );
 });

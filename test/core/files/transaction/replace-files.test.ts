@@ -17,10 +17,10 @@ import { runAsRootAdvice } from '../../../../src/core/errors/advice.ts';
 import { diskFileSystem } from '../../../../src/core/files/file-system.ts';
 import {
   type FileRecord,
-  removeTemporaries,
+  readFileState,
+  removeTemporaryFiles,
   replaceFiles,
   restoreFiles,
-  stateOf,
 } from '../../../../src/core/files/transaction/replace-files.ts';
 
 let root = '';
@@ -265,7 +265,7 @@ describe('restoreFiles', () => {
   });
 });
 
-describe('stateOf', () => {
+describe('readFileState', () => {
   it('distinguishes old, new and other content', async () => {
     const [env, compose, made] = await replaceFiles(
       [
@@ -275,25 +275,28 @@ describe('stateOf', () => {
       { run, backup: null },
     );
     if (!env || !compose || !made) throw new Error('three records');
-    expect(await Promise.all([env, compose, made].map((each) => stateOf(each)))).toEqual([
+    expect(await Promise.all([env, compose, made].map((each) => readFileState(each)))).toEqual([
       'before',
       'after',
       'after',
     ]);
     await writeFile(at('compose.yaml'), 'new');
     await rm(at('new.env'));
-    expect(await Promise.all([compose, made].map((each) => stateOf(each)))).toEqual(['other', 'before']);
+    expect(await Promise.all([compose, made].map((each) => readFileState(each)))).toEqual([
+      'other',
+      'before',
+    ]);
   });
 });
 
-describe('removeTemporaries', () => {
+describe('removeTemporaryFiles', () => {
   it('removes temporary files as far as possible', async () => {
     const records = await replaceFiles(both(), { run, backup: null });
     const [first, second] = records;
     await writeFile(first?.temporary ?? '', 'torn');
     await mkdir(second?.temporary ?? '');
     await writeFile(join(second?.temporary ?? '', 'full'), '');
-    await removeTemporaries(records);
+    await removeTemporaryFiles(records);
     expect((await readdir(root)).sort()).toEqual([
       `.compose.yaml.svc-updater-${run}`,
       '.env',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { findLostStoreReason } from '../../../../src/server/run/request/observation-cache.ts';
+import { findUnmountedStoreReason } from '../../../../src/server/run/request/observation-cache.ts';
 import { homeOf } from '../../deployment/deployment-of.ts';
 
 it.each([
@@ -8,7 +8,7 @@ it.each([
   ['beside it', '/database', true],
   ['somewhere that is not said', undefined, false],
 ])('reports a store that would be lost with the container: %s', (_, directory, isLost) => {
-  const reason = findLostStoreReason(homeOf({ mounted: ['/var/run/docker.sock', '/data'] }), directory);
+  const reason = findUnmountedStoreReason(homeOf({ mounted: ['/var/run/docker.sock', '/data'] }), directory);
   expect(reason?.code ?? null).toBe(isLost ? 'store-unavailable' : null);
   if (isLost) expect(reason?.message).toContain(directory);
 });

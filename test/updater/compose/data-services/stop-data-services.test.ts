@@ -4,8 +4,8 @@ import { composeLabels } from '../../../../src/engine/objects/labels.ts';
 import { startDataServices } from '../../../../src/updater/compose/data-services/start-data-services.ts';
 import {
   type JournaledRestorePoint,
-  listCoveredContainers,
-  stopInOrder,
+  listContainersInStopOrder,
+  stopContainerGroups,
 } from '../../../../src/updater/compose/data-services/stop-data-services.ts';
 import { Journal } from '../../../../src/updater/run/state/journal.ts';
 import { changeover, container, journalData, project, record } from '../../../build.ts';
@@ -59,7 +59,7 @@ const groupsOf = (...containers: Container[]) => containers.map((each) => [each]
 
 it('lists workers, the app, then data services, each service before its dependencies', async () => {
   const { engine } = await running(['app', 'cache', 'db', 'proxy', 'worker']);
-  const groups = await listCoveredContainers(engine, { ...saving, changeover: changeover() });
+  const groups = await listContainersInStopOrder(engine, { ...saving, changeover: changeover() });
   expect(groups.map((group) => group.map(({ id }) => id))).toEqual([
     ['worker-1'],
     ['app-1'],
@@ -75,21 +75,21 @@ it('gives a container with mounts at least one minute to stop', async () => {
     container('worker-1', { stopTimeout: 10, storage: [] }),
     container('db-1', { stopTimeout: 90, storage: [volume] }),
   );
-  expect(await stopInOrder({ engine, log }, groups)).toEqual([]);
+  expect(await stopContainerGroups({ engine, log }, groups)).toEqual([]);
   expect(asked).toEqual(['app-1/stop?t=60', 'worker-1/stop', 'db-1/stop']);
 });
 
 it('returns the containers that had to be killed', async () => {
   const { engine, log } = await running(['app', 'db'], { app: 143, db: 137 });
-  expect(await stopInOrder({ engine, log }, groupsOf(container('app-1'), container('db-1')))).toEqual([
-    'svc-db-1',
-  ]);
+  expect(await stopContainerGroups({ engine, log }, groupsOf(container('app-1'), container('db-1')))).toEqual(
+    ['svc-db-1'],
+  );
 });
 
 it('restarts data services that were running, dependencies first', async () => {
   const { engine, log, asked } = await running(['app', 'cache', 'db']);
   const containers = [container('app-1'), container('cache-1'), container('db-1')];
-  await stopInOrder({ engine, log }, [containers]);
+  await stopContainerGroups({ engine, log }, [containers]);
   const stops = asked.length;
   await startDataServices({
     ...runContext(engine).context,

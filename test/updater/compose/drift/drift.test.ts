@@ -1,17 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import type { Json } from '../../../../src/engine/objects/json.ts';
 import {
-  type EngineAdditions,
+  buildPlannedDefinition,
+  type DefinitionSources,
   parseRunningDefinition,
-  plannedDefinition,
 } from '../../../../src/updater/compose/drift/build-definitions.ts';
 import type { EngineDefaults } from '../../../../src/updater/compose/drift/engine-defaults.ts';
 import {
-  adviceFor,
   type DriftFinding,
   evaluateDifference,
+  formatDriftAdvice,
 } from '../../../../src/updater/compose/drift/evaluate-changes.ts';
-import { type Definition, findDifferences } from '../../../../src/updater/compose/drift/find-differences.ts';
+import {
+  type DriftDefinition,
+  findDefinitionDifferences,
+} from '../../../../src/updater/compose/drift/find-differences.ts';
 
 // Compares a container with the request that compose would send for it, for each key of the compose specification.
 // test/e2e/drift.test.ts verifies this form of the data with a real compose and engine; it also has a row for each key.
@@ -118,11 +121,15 @@ const defaults: EngineDefaults = {
   isPodman: false,
 };
 
-function findings(has: Parts, would: Parts, given: Partial<EngineAdditions> = {}): DriftFinding[] {
-  const running: Definition = parseRunningDefinition(inspected(has), ['app', 'svc-app-1']);
+function findings(has: Parts, would: Parts, given: Partial<DefinitionSources> = {}): DriftFinding[] {
+  const running: DriftDefinition = parseRunningDefinition(inspected(has), ['app', 'svc-app-1']);
   const besides = { image: imageOfRelease, moreNetworks: [], defaults, ...given };
-  const planned = plannedDefinition({ name: would.name ?? 'svc-app-1', body: sent(would) }, running, besides);
-  const differences = findDifferences(running, planned);
+  const planned = buildPlannedDefinition(
+    { name: would.name ?? 'svc-app-1', body: sent(would) },
+    running,
+    besides,
+  );
+  const differences = findDefinitionDifferences(running, planned);
   return differences.map((difference) => evaluateDifference('app', difference, nothingUnset));
 }
 
@@ -328,13 +335,13 @@ describe('the advice for a loss', () => {
     const finding = evaluateDifference('app', given, known);
     const remedy = finding.isLoss ? finding.remedy : null;
     if (remedy === null) throw new Error('it is no loss');
-    expect(adviceFor([remedy], envFile)).toContain(advice);
-    expect(adviceFor([remedy], envFile)).toContain('To update anyway, use --accept-drift.');
+    expect(formatDriftAdvice([remedy], envFile)).toContain(advice);
+    expect(formatDriftAdvice([remedy], envFile)).toContain('To update anyway, use --accept-drift.');
   });
 
   it('lists each variable once', () => {
     const remedy = { kind: 'set', variables: ['A', 'B'], hasDefault: false } as const;
-    const advice = adviceFor([remedy, { ...remedy, variables: ['B'] }], envFile);
+    const advice = formatDriftAdvice([remedy, { ...remedy, variables: ['B'] }], envFile);
     expect(advice).toContain('Add A=…, B=… to /opt/svc/.env');
     expect(advice).not.toContain('up -d');
   });

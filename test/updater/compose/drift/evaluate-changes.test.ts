@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import type { DriftChange } from '../../../../src/updater/compose/drift/changes.ts';
 import {
-  evaluateChanges,
+  evaluateDriftChanges,
   formatEditWarnings,
 } from '../../../../src/updater/compose/drift/evaluate-changes.ts';
 
@@ -68,7 +68,10 @@ it.each<[what: string, changes: [DriftChange, string[]][], losses: string[], war
     [],
   ],
 ])('evaluateChanges: %s', (_, changes, losses, warnings) => {
-  const found = evaluateChanges(changes, { setTo: (name) => (name === 'SET' ? 'x' : null), home: '/root' });
+  const found = evaluateDriftChanges(changes, {
+    setTo: (name) => (name === 'SET' ? 'x' : null),
+    home: '/root',
+  });
   expect(found.flatMap((each) => (each.isLoss ? [each.sentence] : []))).toEqual(losses);
   expect(found.flatMap((each) => (each.isLoss ? [] : [`${each.service}: ${each.key}`]))).toEqual(warnings);
 });

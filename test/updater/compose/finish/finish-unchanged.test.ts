@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/objects/container.ts';
-import { isUnchanged } from '../../../../src/updater/compose/finish/finish-unchanged.ts';
+import { hasNothingToUpdate } from '../../../../src/updater/compose/finish/finish-unchanged.ts';
 import type { Installation } from '../../../../src/updater/compose/inspect/installation.ts';
 import type { PreparedPlan } from '../../../../src/updater/compose/plan/prepared-plan.ts';
 import { container, image } from '../../../build.ts';
@@ -30,7 +30,7 @@ it.each<[string, readonly Container[], readonly Container[], boolean]>([
     true,
   ],
 ])('isUnchanged compares containers with the pulled image: %s', (_, app, worker, expected) => {
-  expect(isUnchanged(plan(installed(texts, { services: { app, worker } })))).toBe(expected);
+  expect(hasNothingToUpdate(plan(installed(texts, { services: { app, worker } })))).toBe(expected);
 });
 
 it('isUnchanged is true if the tag was published again with the same content and compose would keep the container', () => {
@@ -41,7 +41,9 @@ it('isUnchanged is true if the tag was published again with the same content and
     return { ...rest, labels: { ...labels, 'com.docker.compose.image': by } };
   };
   const unchanged = (each: Container) =>
-    isUnchanged(plan(installed(texts, { services: { app: [each], worker: [worker] } }), { images: pulled }));
+    hasNothingToUpdate(
+      plan(installed(texts, { services: { app: [each], worker: [worker] } }), { images: pulled }),
+    );
   expect(unchanged(app('sha256:amd64'))).toBe(true);
   expect(unchanged(app('sha256:amd64', 'sha256:other'))).toBe(false);
   // Compose up to 5.2 stored the image ID in the label, so `up` of any version would replace the container.
@@ -53,12 +55,12 @@ it('isUnchanged is false if a container that should be running is stopped', () =
   const [worker] = from.workers;
   if (worker === undefined) throw new Error('it has a worker');
   const down = { ...worker, containers: [container('worker-1', { status: 'exited' })], running: 1 };
-  expect(isUnchanged(plan({ ...from, workers: [down] }))).toBe(false);
+  expect(hasNothingToUpdate(plan({ ...from, workers: [down] }))).toBe(false);
 });
 
 it('isUnchanged is false if a file must be written or an image is not on this machine', () => {
   const from = installed(texts);
-  expect(isUnchanged(plan(from, { changes: [change] }))).toBe(false);
-  expect(isUnchanged(plan(from, { images: new Map() }))).toBe(false);
-  expect(isUnchanged(plan(from, { references: new Map() }))).toBe(false);
+  expect(hasNothingToUpdate(plan(from, { changes: [change] }))).toBe(false);
+  expect(hasNothingToUpdate(plan(from, { images: new Map() }))).toBe(false);
+  expect(hasNothingToUpdate(plan(from, { references: new Map() }))).toBe(false);
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import {
   findUnusedImages,
-  formatRemovalAdvice,
+  formatImageRemovalAdvice,
 } from '../../../../src/updater/compose/finish/finish-updated.ts';
 import { changeover, container, movedService, record } from '../../../build.ts';
 import { engineThat } from '../../../build-plan.ts';
@@ -39,7 +39,7 @@ const images = {
 
 it('lists each old image of the updated services once', async () => {
   const found = await findUnusedImages(await engineWithImages(images), changeover({ moved, containers }));
-  expect(found && formatRemovalAdvice(found)).toBe(
+  expect(found && formatImageRemovalAdvice(found)).toBe(
     'to free up to 5 MB, run docker image rm acme/svc:v1.0.0 acme/learning:v1.0.0',
   );
 });
@@ -50,5 +50,7 @@ it('omits images that are in use, and lists an image whose tag has moved by its 
     await engineWithImages(after, ['sha256:one']),
     changeover({ moved, containers }),
   );
-  expect(found && formatRemovalAdvice(found)).toBe('to free up to 3 MB, run docker image rm sha256:three');
+  expect(found && formatImageRemovalAdvice(found)).toBe(
+    'to free up to 3 MB, run docker image rm sha256:three',
+  );
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createProduct } from '../../../../src/core/names/product.ts';
 import type { ComposeModel } from '../../../../src/engine/cli/compose.ts';
 import { composeLabels } from '../../../../src/engine/objects/labels.ts';
-import { addWorkers, workersOf } from '../../../../src/updater/compose/inspect/choose-workers.ts';
+import { addLabeledWorkers, workersOf } from '../../../../src/updater/compose/inspect/choose-workers.ts';
 import type { RunContext } from '../../../../src/updater/run/run-context.ts';
 import { engineWith, updateOptions } from '../../../build-plan.ts';
 
@@ -25,7 +25,7 @@ async function found(listed: Record<string, 'own' | 'image'>, ...argv: string[])
     ...Object.fromEntries(containers),
   });
   const context = { engine, options: updateOptions(...argv) } as RunContext;
-  return (await addWorkers(context, 'svc')).options.workers;
+  return (await addLabeledWorkers(context, 'svc')).options.workers;
 }
 
 describe('the workers found by container labels', () => {

@@ -1,11 +1,11 @@
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Recorder, startRecorder } from '../../../../src/updater/compose/inspect/recorder.ts';
+import { startWriteRecorder, type WriteRecorder } from '../../../../src/updater/compose/inspect/recorder.ts';
 import { engineThat } from '../../../engine/http-engine.ts';
 
 /** A recorder in front of an engine that stores all requests. */
-async function recorderWith(): Promise<{ recorder: Recorder; seen: string[]; events: () => void }> {
+async function recorderWith(): Promise<{ recorder: WriteRecorder; seen: string[]; events: () => void }> {
   const seen: string[] = [];
   let events = () => {};
   const engine = await engineThat((from, to) => {
@@ -18,15 +18,15 @@ async function recorderWith(): Promise<{ recorder: Recorder; seen: string[]; eve
     to.flushHeaders();
     events = () => to.write('an event\n');
   });
-  const recorder = await startRecorder(engine);
+  const recorder = await startWriteRecorder(engine);
   onTestFinished(() => recorder.close());
   return { recorder, seen, events: () => events() };
 }
 
-const pathOf = (recorder: Recorder) => recorder.host.replace('unix://', '');
+const pathOf = (recorder: WriteRecorder) => recorder.host.replace('unix://', '');
 
 async function ask(
-  recorder: Recorder,
+  recorder: WriteRecorder,
   method: string,
   path: string,
   { body, headers = {} }: { body?: unknown; headers?: Record<string, string> } = {},

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Engine } from '../../../../src/engine/cli/engine.ts';
 import { ComposeRun } from '../../../../src/updater/compose/loop/compose-run.ts';
-import { ComposeWork } from '../../../../src/updater/compose/loop/compose-work.ts';
+import { ComposeStepContext } from '../../../../src/updater/compose/loop/compose-step-context.ts';
 import { Journal } from '../../../../src/updater/run/state/journal.ts';
 import { changeover, ending, journalData } from '../../../build.ts';
 import { runContext } from '../../../build-plan.ts';
@@ -38,7 +38,7 @@ it('does not report a rollback as finished if the containers cannot be inspected
 
 it('starts, awaits and compares a recreated container again', async () => {
   const { context, journal } = await prepared();
-  const work = new ComposeWork(context, journal);
+  const work = new ComposeStepContext(context, journal);
   const kept = ['restore-files', 'rebuild app-1', 'start worker-1'];
   for (const name of [...kept, 'start app-1', 'stop-old app-1', 'connect app-1', 'await-old', 'compare'])
     work.memory.done.add(name);

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { UpdateError } from '../../../../src/core/errors/update-error.ts';
 import type { Container } from '../../../../src/engine/objects/container.ts';
 import {
+  type ComposeRunView,
   type ComposeStep,
-  type ComposeView,
-  type Knowledge,
-  nextStep,
-  stepName,
+  type ProcessFacts,
+  planNextStep,
+  stepNameOf,
 } from '../../../../src/updater/compose/loop/next-step.ts';
-import type { Goal } from '../../../../src/updater/run/run-steps.ts';
+import type { RunGoal } from '../../../../src/updater/run/run-steps.ts';
 import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
 import {
   blueprint,
@@ -31,10 +31,10 @@ const point: NonNullable<JournalData['point']> = {
 interface Given {
   data?: Partial<JournalData>;
   now?: readonly Container[];
-  known?: Partial<Knowledge>;
+  known?: Partial<ProcessFacts>;
 }
 
-function view({ data, now = old, known }: Given): ComposeView {
+function view({ data, now = old, known }: Given): ComposeRunView {
   return {
     data: journalData({ changeover: planned, ...data }),
     now: { containers: now, leftovers: [] },
@@ -47,7 +47,7 @@ function view({ data, now = old, known }: Given): ComposeView {
 
 /** All steps in order, if each step succeeds and nothing else happens. */
 function story(
-  goal: Goal,
+  goal: RunGoal,
   given: Given,
   after: (step: ComposeStep, given: Given) => void = () => {},
 ): string[] {
@@ -55,11 +55,11 @@ function story(
   const done = new Set(given.known?.done);
   const at: Given = { ...given, known: { ...given.known, done } };
   for (let count = 0; count < 40; count++) {
-    const step = nextStep(view(at), goal);
+    const step = planNextStep(view(at), goal);
     if (step.kind === 'done') return names;
     if (step.kind === 'blocked') return [...names, `blocked: ${(step.why as UpdateError).message}`];
-    names.push(stepName(step));
-    done.add(stepName(step));
+    names.push(stepNameOf(step));
+    done.add(stepNameOf(step));
     after(step, at);
   }
   throw new Error(`no end: ${names.join(', ')}`);
@@ -76,7 +76,7 @@ describe('an update', () => {
     expect(story('update', { known: { done: new Set(['pull']), found: 'no change' } })).toEqual([]);
   });
 
-  it.each<[Knowledge['found'], string[]]>([
+  it.each<[ProcessFacts['found'], string[]]>([
     ['changes', ['pull', 'record-containers', 'write']],
     ['changes, with data to save', ['pull', 'copy-warm', 'record-containers', 'copy-cold', 'write']],
   ])('continues from its journal if the pull finds %s', (found, before) => {
@@ -122,7 +122,7 @@ describe('a rollback', () => {
     const data = { ...restoring, point: { ...point, state: 'restored' } } as const;
     const now = containers('app-1+ worker-1!');
     const next = (done: string[]) =>
-      nextStep(view({ data, now, known: { done: new Set(done) } }), 'rollback');
+      planNextStep(view({ data, now, known: { done: new Set(done) } }), 'rollback');
     expect(next([])).toEqual({ kind: 'restore-files' });
     // The restore starts again after any later step.
     expect(next(['restore-files'])).toEqual({ kind: 'restore-again' });
@@ -178,7 +178,10 @@ describe('a rollback', () => {
     const known = { failures, before: new Set(['app-1', 'worker-1']) };
     const data = { ...rollingBack, blueprints: old.map(({ id }) => blueprint(id)) };
     const done = new Set(['restore-files', 'start-data-services', 'end-stops']);
-    const next = nextStep(view({ data, now: containers('app-1'), known: { ...known, done } }), 'rollback');
+    const next = planNextStep(
+      view({ data, now: containers('app-1'), known: { ...known, done } }),
+      'rollback',
+    );
     expect(next).toMatchObject({ kind: 'restore-removed', names: ['svc-worker-1'] });
   });
 
@@ -187,7 +190,7 @@ describe('a rollback', () => {
     const data = { ...restoring, point: { ...point, state: 'restored' } } as const;
     const done = new Set(['restore-files', 'start-data-services', 'end-stops']);
     expect(
-      nextStep(view({ data, now: containers('app-1! worker-1'), known: { failures, done } }), 'rollback'),
+      planNextStep(view({ data, now: containers('app-1! worker-1'), known: { failures, done } }), 'rollback'),
     ).toMatchObject({
       kind: 'blocked',
       why: {
@@ -201,8 +204,8 @@ describe('a rollback', () => {
 it('gives steps for different containers different names', () => {
   const moved = [movedService('app'), movedService('worker')];
   const [app, worker] = moved.map(({ name }) => name);
-  expect(stepName({ kind: 'await-healthy', service: app ?? '', dependent: worker ?? '' })).toBe(
+  expect(stepNameOf({ kind: 'await-healthy', service: app ?? '', dependent: worker ?? '' })).toBe(
     'await-healthy app worker',
   );
-  expect(stepName({ kind: 'remove-leftovers', containers: old })).toBe('remove-leftovers app-1 worker-1');
+  expect(stepNameOf({ kind: 'remove-leftovers', containers: old })).toBe('remove-leftovers app-1 worker-1');
 });

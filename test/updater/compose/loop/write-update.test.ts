@@ -6,7 +6,7 @@ import { readTextFile } from '../../../../src/core/files/text-file.ts';
 import { HostPaths } from '../../../../src/core/mounts/host-paths.ts';
 import { writeUpdate } from '../../../../src/updater/compose/loop/write-update.ts';
 import { Journal } from '../../../../src/updater/run/state/journal.ts';
-import { writeFiles } from '../../../../src/updater/swarm/rollout/write-stack-files.ts';
+import { writeStackFiles } from '../../../../src/updater/swarm/rollout/write-stack-files.ts';
 import { changeover, journalData, project } from '../../../build.ts';
 import { composeText, engineWith, installed, planTo, preparedPlan, runContext } from '../../../build-plan.ts';
 
@@ -44,7 +44,7 @@ async function ofProject({ directory, files, changes, paths, context }: Place): 
 }
 
 const ofStack = ({ directory, files, changes, paths, context }: Place): Promise<void> =>
-  writeFiles(
+  writeStackFiles(
     context,
     { directory, project: files, draft: { changes, files }, paths: [], withEnv: false, reader: 'stack' },
     { paths, run },

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/objects/container.ts';
-import { findMissingImages } from '../../../../src/updater/compose/plan/missing-images.ts';
+import { findMissingImageWarnings } from '../../../../src/updater/compose/plan/missing-images.ts';
 import { container, image } from '../../../build.ts';
 import { composeText, installed } from '../../../build-plan.ts';
 
@@ -15,7 +15,7 @@ function sentences(app: Container, worker: Container, here: string[], tail?: Con
   const services = { app: [app], worker: [worker] };
   const followers = tail === undefined ? {} : { tail: [tail] };
   const imagesInUse = new Map(here.map((each) => [each, image(each)] as const));
-  return findMissingImages(installed(texts, { services, followers, imagesInUse }));
+  return findMissingImageWarnings(installed(texts, { services, followers, imagesInUse }));
 }
 
 it('returns no warning if all running images are on this machine', () => {

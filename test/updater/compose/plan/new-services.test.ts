@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { UpdateError } from '../../../../src/core/errors/update-error.ts';
 import type { ModelService } from '../../../../src/engine/cli/compose.ts';
 import {
-  describeAdded,
-  findMissingServices,
+  describeNewService,
+  findMissingDependencies,
   requireExistingDependencies,
 } from '../../../../src/updater/compose/plan/new-services.ts';
 import { container } from '../../../build.ts';
@@ -48,7 +48,7 @@ describe('findMissingServices', () => {
     ],
   ])('lists the services without containers if the app %s', (_, needs, services, exclude, names) => {
     const from = installed({ 'compose.yaml': generated(images) }, { ...started, exclude });
-    expect(findMissingServices(from, model(needs, services))).toEqual(names);
+    expect(findMissingDependencies(from, model(needs, services))).toEqual(names);
   });
 });
 
@@ -68,7 +68,7 @@ describe('describeAdded', () => {
   ])('returns the replicas and whether the start can be undone, for %s', (_, cache, added) => {
     const from = installed({ 'compose.yaml': generated(images) }, { ...started, model: model({}) });
     const plan = { installation: from, model: model({ cache: {} }, { cache }) };
-    expect(describeAdded('cache', plan)).toEqual(added);
+    expect(describeNewService('cache', plan)).toEqual(added);
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelService } from '../../../../src/engine/cli/compose.ts';
 import { planRollout } from '../../../../src/updater/compose/plan/plan-rollout.ts';
-import type { ContainerRecord, MovedService } from '../../../../src/updater/run/state/rollout.ts';
+import type { ContainerRecord, UpdatedService } from '../../../../src/updater/run/state/rollout.ts';
 import { container, record } from '../../../build.ts';
 import { composeText, imageOf, installed, planTo, preparedPlan } from '../../../build-plan.ts';
 
@@ -38,9 +38,9 @@ function changeoverOf(
 const goals = { app: 'acme/svc:v1.1.0', worker: 'acme/worker:v1.1.0' };
 const moved = (
   name: string,
-  image: MovedService['image'],
-  changes: Partial<MovedService> = {},
-): MovedService => ({ name, isApp: false, follows: false, image, awaits: [], ...changes });
+  image: UpdatedService['image'],
+  changes: Partial<UpdatedService> = {},
+): UpdatedService => ({ name, isApp: false, follows: false, image, awaits: [], ...changes });
 const app = moved('app', { reference: 'acme/svc:v1.1.0', id: 'sha256:app' }, { isApp: true });
 const worker = moved('worker', { reference: 'acme/worker:v1.1.0', id: 'sha256:worker' });
 const tail = moved('tail', null, { follows: true });
@@ -158,7 +158,7 @@ describe('planRollout', () => {
     });
   });
 
-  it.each<[string, Record<string, string>, MovedService['image']]>([
+  it.each<[string, Record<string, string>, UpdatedService['image']]>([
     ['that shares the pin', { tail: 'busybox:2' }, { reference: 'busybox:2', id: 'sha256:tail' }],
     ['whose new image is not here', { tail: 'busybox:3' }, null],
   ])('sets the image of a follower %s', (_, more, image) => {

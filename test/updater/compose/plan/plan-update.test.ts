@@ -7,7 +7,7 @@ import {
   findVersionPrefix,
   newestRunningVersionOf,
 } from '../../../../src/updater/compose/inspect/running-version.ts';
-import { describePlan } from '../../../../src/updater/compose/plan/describe-plan.ts';
+import { logPlan } from '../../../../src/updater/compose/plan/log-plan.ts';
 import { container } from '../../../build.ts';
 import { composeText, installed, planTo, rememberingLog } from '../../../build-plan.ts';
 
@@ -33,7 +33,7 @@ function product(
 /** The log of the plan, without log levels. */
 function line(from: Installation, to: string | null): string {
   const { log, lines } = rememberingLog();
-  describePlan(planTo(to, from), log);
+  logPlan(planTo(to, from), log);
   return lines.join('\n').replaceAll('info: ', '');
 }
 
@@ -60,7 +60,7 @@ describe('planUpdate with versions in the format of the product', () => {
     const secrets = ['4.0.15.2941', '4.0.16.2944'].map((value) => ({ key: 'HOME_VERSION', value }));
     log.addMaskRules(() => ({ secrets }));
     describeInstallation(from, log);
-    describePlan(planTo('4.0.16.2944', from), log);
+    logPlan(planTo('4.0.16.2944', from), log);
     expect(lines.map((text) => text.replace(/(?:, pinned|: change).*/, ''))).toEqual([
       'info: app runs 4.0.15.2941',
       'info: 4.0.15.2941 → 4.0.16.2944',

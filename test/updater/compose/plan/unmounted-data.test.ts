@@ -5,7 +5,7 @@ import { composeLabels } from '../../../../src/engine/objects/labels.ts';
 import {
   describeUnmountedData,
   findUnmountedData,
-  mountLinesFor,
+  formatMountLines,
   type UnmountedData,
 } from '../../../../src/updater/compose/plan/unmounted-data.ts';
 import { container, image } from '../../../build.ts';
@@ -167,7 +167,7 @@ it.each<[what: string, given: Case]>([
 
 it('mountLinesFor mounts the data at the old and the new path', () => {
   const lines = (given: Case, existing: readonly string[] = []) =>
-    mountLinesFor(find(given), new Set(existing.map((path) => `app:${path}`)), {
+    formatMountLines(find(given), new Set(existing.map((path) => `app:${path}`)), {
       ...model(),
       volumes: { db: { name: 'svc_db' } },
     }).join('\n');

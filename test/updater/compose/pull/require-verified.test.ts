@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { UpdateError } from '../../../../src/core/errors/update-error.ts';
 import type { Image } from '../../../../src/engine/objects/container.ts';
-import { requireVerified } from '../../../../src/updater/compose/pull/require-verified.ts';
+import { requireVerifiedImages } from '../../../../src/updater/compose/pull/require-verified.ts';
 
 const digest = (digit: string) => `sha256:${digit.repeat(64)}`;
 const [index, manifest, config, other] = ['a', 'b', 'c', 'f'].map(digest) as [string, string, string, string];
@@ -21,7 +21,7 @@ const image = (more: Partial<Image>): Image =>
   }) as Image;
 
 const held = (found: Image | null, expected: Record<string, string[]>) => () =>
-  requireVerified(new Map([['app', to]]), new Map(found ? [[to, found]] : []), {
+  requireVerifiedImages(new Map([['app', to]]), new Map(found ? [[to, found]] : []), {
     images: new Map(Object.entries(expected).map(([name, digests]) => [name, new Set(digests)])),
     ...{ files: new Map(), layers: new Map() },
   });
@@ -71,7 +71,7 @@ describe('an image', () => {
 
   it('that a service mounts is reported with the name of the service', () => {
     const none = { images: new Map(), files: new Map(), layers: new Map() };
-    expect(() => requireVerified(new Map([['app.volume0', to]]), new Map(), none)).toThrow(
+    expect(() => requireVerifiedImages(new Map([['app.volume0', to]]), new Map(), none)).toThrow(
       'used by app is not',
     );
   });

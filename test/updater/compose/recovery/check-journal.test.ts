@@ -3,9 +3,9 @@ import { HostPaths } from '../../../../src/core/mounts/host-paths.ts';
 import type { ListedContainer } from '../../../../src/engine/objects/container.ts';
 import { composeLabels } from '../../../../src/engine/objects/labels.ts';
 import {
-  checkFiles,
-  checkProject,
-  checkRestorePoints,
+  checkJournalFiles,
+  checkJournalProject,
+  checkJournalRestorePoint,
 } from '../../../../src/updater/compose/recovery/check-journal.ts';
 import { gatherPreviousRunFacts } from '../../../../src/updater/compose/recovery/gather-previous-run.ts';
 import { emptyRestorePoint } from '../../../../src/updater/compose/save/save-data.ts';
@@ -42,7 +42,7 @@ describe('checkProject', () => {
     more: Parameters<typeof foundInstance>[0] = {},
     listedNow: readonly ListedContainer[] = composed,
   ) =>
-    checkProject(
+    checkJournalProject(
       journalData({ project: { ...project, ...changes } }),
       foundInstance({ paths, ...more }),
       listedNow,
@@ -112,12 +112,14 @@ describe('checkFiles', () => {
   });
 
   it('accepts the files of the project', () => {
-    expect(() => checkFiles({ files: [file('/opt/svc/.env')] }, ['/opt/svc/.env'], '/opt/svc')).not.toThrow();
+    expect(() =>
+      checkJournalFiles({ files: [file('/opt/svc/.env')] }, ['/opt/svc/.env'], '/opt/svc'),
+    ).not.toThrow();
   });
 
   it('refuses any other file', () => {
     const files = [file('/opt/svc/.env'), file('/etc/cron.d/x')];
-    expect(() => checkFiles({ files }, ['/opt/svc/.env'], '/opt/svc')).toThrow(
+    expect(() => checkJournalFiles({ files }, ['/opt/svc/.env'], '/opt/svc')).toThrow(
       expect.objectContaining({
         code: 'unexpected-file',
         message: 'the journal lists /etc/cron.d/x, which is not a project file',
@@ -130,7 +132,7 @@ describe('checkFiles', () => {
 describe('checkRestorePoints', () => {
   const run = '20261121T104207Z';
   const check = (directory: string, asked = '/opt/svc/.svc-updater/restore') =>
-    checkRestorePoints(
+    checkJournalRestorePoint(
       { project, point: { ...emptyRestorePoint, directory, inMemory: [] } },
       asked,
       '/opt/svc',
@@ -146,7 +148,7 @@ describe('checkRestorePoints', () => {
   it('accepts a run without a restore point', () => {
     for (const point of [null, undefined])
       expect(() =>
-        checkRestorePoints({ project, ...(point === null && { point }) }, '/mnt', '/opt/svc'),
+        checkJournalRestorePoint({ project, ...(point === null && { point }) }, '/mnt', '/opt/svc'),
       ).not.toThrow();
   });
 

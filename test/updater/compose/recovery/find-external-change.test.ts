@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { FileState } from '../../../../src/core/files/transaction/file-record.ts';
 import type { Container } from '../../../../src/engine/objects/container.ts';
 import {
-  findLaterChange,
-  type Remains,
+  type CurrentProjectState,
+  findExternalChange,
 } from '../../../../src/updater/compose/recovery/find-external-change.ts';
 import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
-import type { Changeover } from '../../../../src/updater/run/state/rollout.ts';
+import type { Rollout } from '../../../../src/updater/run/state/rollout.ts';
 import { changeover, container, ending, journalData, movedService, record } from '../../../build.ts';
 
 const app = container('app-1');
@@ -41,12 +41,12 @@ function laterChange(
   { files = ['after'], now = before, image = 'sha256:new' }: Found,
 ) {
   const data = journalData({ containers: before.map((each) => record(each)), ...changes });
-  const remains: Remains = {
+  const remains: CurrentProjectState = {
     files: files.map((state, at) => ({ path: ['/opt/svc/.env', '/opt/svc/compose.yaml'][at] ?? '', state })),
     containers: now,
     images: new Map(image === null ? [] : [['acme/svc:v1.1.0', { id: image }]]),
   };
-  return findLaterChange(data, remains);
+  return findExternalChange(data, remains);
 }
 
 type Row = [situation: string, Found, laterChange: string | null];
@@ -138,12 +138,12 @@ describe('findLaterChange, after a run that was killed', () => {
     const moved = [movedService('app', { image })];
     const data = journalData({
       state: { at: 'verifying' },
-      changeover: { ...replacing, moved } satisfies Changeover,
+      changeover: { ...replacing, moved } satisfies Rollout,
     });
     const found = (id: string, digest: string) => {
       const app = container('app-1-made', { imageId: id, imageManifest: digest });
       const images = new Map([[image.reference, { id, manifests: [digest] }]]);
-      return findLaterChange(data, { files: [], containers: [app], images });
+      return findExternalChange(data, { files: [], containers: [app], images });
     };
     expect(found('sha256:index-2', 'sha256:amd64')).toBeNull();
     expect(found('sha256:index-2', 'sha256:other')).toBe('svc-app-1 was created by another process');
@@ -157,7 +157,7 @@ describe('findLaterChange, after a run that was killed', () => {
     ];
     const data = journalData({
       state: { at: 'verifying' },
-      changeover: { ...replacing, moved } satisfies Changeover,
+      changeover: { ...replacing, moved } satisfies Rollout,
     });
     const images = (worker: string) =>
       new Map([
@@ -165,8 +165,8 @@ describe('findLaterChange, after a run that was killed', () => {
         ['acme/worker:v1.1.0', { id: worker }],
       ]);
     const remains = { files: [], containers: before };
-    expect(findLaterChange(data, { ...remains, images: images('sha256:new-worker') })).toBeNull();
-    expect(findLaterChange(data, { ...remains, images: images('sha256:newer') })).toBe(
+    expect(findExternalChange(data, { ...remains, images: images('sha256:new-worker') })).toBeNull();
+    expect(findExternalChange(data, { ...remains, images: images('sha256:newer') })).toBe(
       'acme/worker:v1.1.0 now points to a different image',
     );
   });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import {
-  maxAttempts,
+  maxUpdaterStarts,
   type PreviousRunFacts,
   planRecovery,
   type RecoveryStep,
 } from '../../../../src/updater/compose/recovery/plan-recovery.ts';
 import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
-import type { OpenState } from '../../../../src/updater/run/state/run-state.ts';
+import type { UnfinishedState } from '../../../../src/updater/run/state/run-state.ts';
 import { changeover, ending, journalData } from '../../../build.ts';
 
 /** All values of every input of the plan. Some combinations never occur, but are tested as well. */
@@ -22,7 +22,7 @@ const domains = {
   started: [false, true],
   newHasStarted: [false, true],
   sameRequest: [false, true],
-  attempt: [1, maxAttempts, maxAttempts + 1],
+  attempt: [1, maxUpdaterStarts, maxUpdaterStarts + 1],
   isOwn: [false, true],
   mayRollBack: [false, true],
 } as const;
@@ -51,7 +51,7 @@ const restorePoint: NonNullable<JournalData['point']> = {
 function step(situation: Situation): RecoveryStep {
   const { ended, stage, goingBack, hasPoint, started, ...facts } = situation;
   const afterwards = goingBack === 'end' ? theEnding : null;
-  const open: OpenState =
+  const open: UnfinishedState =
     stage === 'restoring'
       ? { at: stage, ending: afterwards }
       : goingBack === 'no'
@@ -84,8 +84,8 @@ const another: Given = { ...replaced, sameRequest: [false] };
 const toAnEnd: Given = { ...ours, goingBack: ['end'], stage: [...notReplacing, ...replacing] };
 const restoring: Given = { ...ours, goingBack: ['end'], stage: ['restoring'] };
 const toBeginAnew: Given = { ...ours, goingBack: ['begin anew'] };
-const inTime: Given = { attempt: [1, maxAttempts] };
-const tooOften: Given = { attempt: [maxAttempts + 1] };
+const inTime: Given = { attempt: [1, maxUpdaterStarts] };
+const tooOften: Given = { attempt: [maxUpdaterStarts + 1] };
 const noneStarted: Given = { started: [false], newHasStarted: [false] };
 const journalSaysStarted: Given = { started: [true] };
 const engineSaysStarted: Given = { started: [false], newHasStarted: [true] };
@@ -188,7 +188,7 @@ describe('planRecovery', () => {
   });
 
   it('allows four starts of one container, as many as the launcher configures in the engine', () => {
-    expect(maxAttempts).toBe(4);
+    expect(maxUpdaterStarts).toBe(4);
     const now: PreviousRunFacts = {
       isOwn: true,
       attempt: 4,

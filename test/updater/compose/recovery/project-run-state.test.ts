@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import {
-  emptyProjectRunState,
+  createProjectRunState,
   projectOutcomeFactsOf,
 } from '../../../../src/updater/compose/recovery/project-run-state.ts';
 import { container } from '../../../build.ts';
@@ -17,7 +17,7 @@ it.each([
   const services = { app: [container('app-1')] };
   const containers = [container('app-1'), db];
   const installation = installed(files, { services, containers });
-  expect(projectOutcomeFactsOf({ ...emptyProjectRunState(), installation }).safeServices).toEqual(
+  expect(projectOutcomeFactsOf({ ...createProjectRunState(), installation }).safeServices).toEqual(
     safeServices,
   );
 });
@@ -29,5 +29,5 @@ it.each([
 ])('reports whether an app that %s was unhealthy before the update', (_, changes, isUnwell) => {
   const app = changes.map((each, at) => container(`app-${at + 1}`, each));
   const installation = installed(texts, { services: { app } });
-  expect(projectOutcomeFactsOf({ ...emptyProjectRunState(), installation }).isUnwell).toBe(isUnwell);
+  expect(projectOutcomeFactsOf({ ...createProjectRunState(), installation }).isUnwell).toBe(isUnwell);
 });

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/objects/container.ts';
 import { listReplaceSteps } from '../../../../src/updater/compose/replace/replace-steps.ts';
-import type { MovedService } from '../../../../src/updater/run/state/rollout.ts';
+import type { UpdatedService } from '../../../../src/updater/run/state/rollout.ts';
 import { changeover, container, containers, movedService, record } from '../../../build.ts';
 
 const fresh = (id: string, changes: Partial<Container> = {}): Container =>
   container(`${id}+`, { imageId: 'sha256:new', ...changes });
 
 function steps(
-  moved: MovedService[],
+  moved: UpdatedService[],
   old: Container[],
   now: readonly Container[] = old,
   leftovers: readonly Container[] = [],

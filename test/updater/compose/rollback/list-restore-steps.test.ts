@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/objects/container.ts';
 import { listRestoreSteps } from '../../../../src/updater/compose/rollback/list-restore-steps.ts';
-import type { ContainerRecord, MovedService } from '../../../../src/updater/run/state/rollout.ts';
+import type { ContainerRecord, UpdatedService } from '../../../../src/updater/run/state/rollout.ts';
 import { blueprint, changeover, container, movedService, record } from '../../../build.ts';
 
 const inside = (place: string, changes: Partial<Container> = {}): Container =>
@@ -11,7 +11,7 @@ const down = (place: string, changes: Partial<Container> = {}) =>
   inside(place, { status: 'exited', ...changes });
 
 interface Case {
-  moved?: MovedService[];
+  moved?: UpdatedService[];
   before?: ContainerRecord[];
   now: Container[];
   /** Ids of containers without a snapshot. */

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ComposeModel } from '../../../../src/engine/cli/compose.ts';
 import {
-  compareModels,
+  compareComposeModels,
   substitutionsOf,
 } from '../../../../src/updater/compose/verify-edit/compare-models.ts';
 
@@ -30,7 +30,7 @@ const moved = { app: { image: 'svc:v1.1.0' }, worker: { image: 'svc:v1.1.0' }, d
 
 describe('compareModels', () => {
   it('accepts exactly the planned images', () => {
-    expect(compareModels(before, model(moved), planned)).toEqual(nothing);
+    expect(compareComposeModels(before, model(moved), planned)).toEqual(nothing);
   });
 
   it.each<[string, ComposeModel, string]>([
@@ -46,7 +46,7 @@ describe('compareModels', () => {
     ],
     ['a network', model(moved, { networks: { a: { name: 'a' } } }), 'networks: nothing → {"a":{"name":"a"}}'],
   ])('does not accept %s', (_, after, expected) => {
-    expect(compareModels(before, after, planned).unexpected).toEqual([expected]);
+    expect(compareComposeModels(before, after, planned).unexpected).toEqual([expected]);
   });
 
   const v = (to: string) => ({
@@ -67,7 +67,7 @@ describe('compareModels', () => {
   });
 
   it('accepts changes that come from the version variable', () => {
-    expect(compareModels(model(v('v1.0.0')), model(v('v1.1.0')), plan('v1.1.0'))).toEqual(nothing);
+    expect(compareComposeModels(model(v('v1.0.0')), model(v('v1.1.0')), plan('v1.1.0'))).toEqual(nothing);
   });
 
   const with_ = (to: string, more: object) => model({ ...v(to), ...more });
@@ -76,12 +76,12 @@ describe('compareModels', () => {
     const [from, to] = ['acme/proxy:v1.0.0-slim', 'acme/proxy:v1.1.0-slim'];
     const before = with_('v1.0.0', { other: { image: from } });
     const after = with_('v1.1.0', { other: { image: to } });
-    expect(compareModels(before, after, plan('v1.1.0'))).toEqual({ ...nothing, alsoMoved: ['other'] });
+    expect(compareComposeModels(before, after, plan('v1.1.0'))).toEqual({ ...nothing, alsoMoved: ['other'] });
     const alone = { app: { image: 'ghcr.io/acme/svc:v1.0.0' }, other: { image: from } };
     const then = { app: { image: 'ghcr.io/acme/svc:v1.1.0' }, other: { image: to } };
-    const shared = compareModels(model(alone), model(then), plan('v1.1.0', [], true));
+    const shared = compareComposeModels(model(alone), model(then), plan('v1.1.0', [], true));
     expect(shared).toEqual({ ...nothing, alsoMoved: ['other'] });
-    const written = compareModels(model(alone), model(then), plan('v1.1.0', []));
+    const written = compareComposeModels(model(alone), model(then), plan('v1.1.0', []));
     expect(written).toEqual({
       ...nothing,
       unexpected: [`services.other.image: ${JSON.stringify(from)} → ${JSON.stringify(to)}`],
@@ -94,7 +94,7 @@ describe('compareModels', () => {
   ])('decides whether an image belongs to the release: %s', (_, app, web, isOne) => {
     const at = (tag: string) => model({ app: { image: `${app}:${tag}` }, web: { image: `${web}:${tag}` } });
     const images = new Map([['app', `${app}:v1.1.0`]]);
-    const proof = compareModels(at('v1.0.0'), at('v1.1.0'), { ...plan('v1.1.0'), images });
+    const proof = compareComposeModels(at('v1.0.0'), at('v1.1.0'), { ...plan('v1.1.0'), images });
     expect(proof.alsoMoved).toEqual(isOne ? ['web'] : []);
     expect(proof.otherMeanings).toHaveLength(isOne ? 0 : 1);
   });
@@ -125,7 +125,7 @@ describe('compareModels', () => {
       'services.db.volumes.0.source: "/srv/v1.0.0" → "/srv/v1.1.0"',
     ],
   ])('reports other uses of the version variable: %s', (_, from, to, expected) => {
-    const proof = compareModels(with_('v1.0.0', from), with_('v1.1.0', to), plan('v1.1.0'));
+    const proof = compareComposeModels(with_('v1.0.0', from), with_('v1.1.0', to), plan('v1.1.0'));
     expect(proof).toEqual({ ...nothing, otherMeanings: [expect.stringContaining(expected)] });
   });
 
@@ -151,13 +151,13 @@ describe('compareModels', () => {
       const own = JSON.parse(JSON.stringify(mounted).replace('v1.0.0', to));
       return model(name === 'app' ? { app: { ...app, ...own } } : { app, web: { image: 'nginx:1', ...own } });
     };
-    expect(compareModels(at('v1.0.0'), at('v1.1.0'), plan('v1.1.0'))).toEqual(expected);
+    expect(compareComposeModels(at('v1.0.0'), at('v1.1.0'), plan('v1.1.0'))).toEqual(expected);
   });
 
   it('reports a volume whose name contains the version', () => {
     const before = model(v('v1.0.0'), { volumes: { data: { name: 'data-v1.0.0' } } });
     const after = model(v('v1.1.0'), { volumes: { data: { name: 'data-v1.1.0' } } });
-    expect(compareModels(before, after, plan('v1.1.0')).otherMeanings).toEqual([
+    expect(compareComposeModels(before, after, plan('v1.1.0')).otherMeanings).toEqual([
       'volumes.data.name: "data-v1.0.0" → "data-v1.1.0"',
     ]);
   });
@@ -166,14 +166,14 @@ describe('compareModels', () => {
     const configs = (content: string) =>
       model(v(content.slice(-6)), { configs: { about: { name: 'about', content } } });
     const after = configs('this is v1.1.0');
-    expect(compareModels(configs('this is v1.0.0'), after, plan('v1.1.0'))).toEqual(nothing);
-    expect(compareModels(configs('that is v1.0.0'), after, plan('v1.1.0')).unexpected).toHaveLength(1);
+    expect(compareComposeModels(configs('this is v1.0.0'), after, plan('v1.1.0'))).toEqual(nothing);
+    expect(compareComposeModels(configs('that is v1.0.0'), after, plan('v1.1.0')).unexpected).toHaveLength(1);
   });
 
   it('reports a config whose file name contains the version, because the config would be another file', () => {
     const configs = (to: string) =>
       model(v(to), { configs: { about: { name: 'about', file: `/srv/svc/${to}.ini` } } });
-    expect(compareModels(configs('v1.0.0'), configs('v1.1.0'), plan('v1.1.0'))).toEqual({
+    expect(compareComposeModels(configs('v1.0.0'), configs('v1.1.0'), plan('v1.1.0'))).toEqual({
       ...nothing,
       otherMeanings: ['configs.about.file: "/srv/svc/v1.0.0.ini" → "/srv/svc/v1.1.0.ini"'],
     });
@@ -182,7 +182,7 @@ describe('compareModels', () => {
   it('accepts changes from a variable that was not set before, but no other change that contains its value', () => {
     const says = (image: string, a: string) => model({ app: { image, labels: { a } } });
     const set = (from: string, to: string) =>
-      compareModels(says('svc:latest', from), says('svc:v1.1.0', to), {
+      compareComposeModels(says('svc:latest', from), says('svc:v1.1.0', to), {
         images: new Map([['app', 'svc:v1.1.0']]),
         substitutions: [{ from: '', to: 'v1.1.0' }],
         places: [],
@@ -196,7 +196,7 @@ describe('compareModels', () => {
     const held = (image: string) => ({ ...moved, app: { image }, worker: { image } });
     const before = model(held('svc:v1.0.0'), { 'x-app': { image: 'svc:v1.0.0' }, 'x-b': 'svc:v1.0.0' });
     const after = model(held('svc:v1.1.0'), { 'x-app': { image: 'svc:v1.1.0' }, 'x-b': 'svc:v1.0.0-x' });
-    expect(compareModels(before, after, planned)).toEqual({
+    expect(compareComposeModels(before, after, planned)).toEqual({
       ...nothing,
       unexpected: ['x-b: "svc:v1.0.0" → "svc:v1.0.0-x"'],
     });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { separateLeftovers } from '../../../../src/engine/containers/project-containers.ts';
 import type { Container } from '../../../../src/engine/objects/container.ts';
-import { findInterruptedStarts } from '../../../../src/updater/compose/verify/start-interrupted.ts';
+import { findInterruptedContainers } from '../../../../src/updater/compose/verify/start-interrupted.ts';
 import { changeover, container, record } from '../../../build.ts';
 
 const app = container('app-1', { id: 'fedcba9876543210' });
@@ -11,7 +11,7 @@ const made = (changes: Partial<Container> = {}): Container =>
 const exited: Container = { ...db, status: 'exited' };
 
 const left = (now: Container[], before: Container[] = [app, db]): string[] =>
-  findInterruptedStarts(
+  findInterruptedContainers(
     changeover({ containers: before.map((each) => record(each)) }),
     separateLeftovers(now),
   ).map(({ id }) => id);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
   bytesToReadOf,
-  estimateDuration,
+  estimateDowntime,
   listInspectionErrors,
   removeAliasedMounts,
-  requireSpace,
+  requireSpaceToSave,
 } from '../../../../src/updater/data/copies/survey-restore-point.ts';
 import type { MountInspection } from '../../../../src/updater/data/helper-program/helper-result.ts';
 import type { SavedMount } from '../../../../src/updater/data/restore-point.ts';
@@ -65,8 +65,8 @@ it('counts holes as bytes to read, unless an older restore point has not recorde
 describe('requireSpace', () => {
   it('rejects a restore point that would leave less than 5 % of the disk free', () => {
     const disk = { size: 100e9, free: 10e9, freeFiles: 2_000 };
-    expect(() => requireSpace({ bytes: 5e9, files: 1_000 }, disk, '/backup')).not.toThrow();
-    expect(() => requireSpace({ bytes: 5.1e9, files: 1_000 }, disk, '/backup')).toThrow(
+    expect(() => requireSpaceToSave({ bytes: 5e9, files: 1_000 }, disk, '/backup')).not.toThrow();
+    expect(() => requireSpaceToSave({ bytes: 5.1e9, files: 1_000 }, disk, '/backup')).toThrow(
       expect.objectContaining({
         code: 'no-space',
         message:
@@ -77,7 +77,7 @@ describe('requireSpace', () => {
 
   it('requires a free inode for each file, and a reserve for the update itself', () => {
     const disk = { size: 100e9, free: 10e9, freeFiles: 2_000 };
-    expect(() => requireSpace({ bytes: 5e9, files: 1_001 }, disk, '/backup')).toThrow(
+    expect(() => requireSpaceToSave({ bytes: 5e9, files: 1_001 }, disk, '/backup')).toThrow(
       expect.objectContaining({
         code: 'no-space',
         message: 'a restore point in /backup needs 2001 free inodes, but only 2000 are free',
@@ -93,7 +93,7 @@ it.each<[bytes: number, last: { bytes: number; seconds: number } | null, least: 
   [1e6, { bytes: 1e6, seconds: 4 }, 4, 4],
   [3e9, null, 2.5, 34],
 ])('estimates the duration for %d bytes from the last copy %o: %d to %d s', (bytes, last, least, most) => {
-  expect(estimateDuration(bytes, last)).toEqual([least, most]);
+  expect(estimateDowntime(bytes, last)).toEqual([least, most]);
 });
 
 it.each([

@@ -3,11 +3,11 @@ import { type Container, type StorageMount, toContainer } from '../../../../src/
 import { composeLabels } from '../../../../src/engine/objects/labels.ts';
 import type { DataDeclaration } from '../../../../src/updater/data/data-context.ts';
 import {
-  chooseMounts,
-  isHostDirectory,
+  chooseMountsToSave,
+  findRunningWriters,
+  isSharedHostDirectory,
   type MountContext,
   type UncheckedMount,
-  writersOf,
 } from '../../../../src/updater/data/selection/choose-mounts.ts';
 import { container } from '../../../build.ts';
 
@@ -46,7 +46,7 @@ const covering = (
   excluded: excluded.map(([service, path]) => ({ service, path })),
 });
 const choose = (mounts: StorageMount[], changes: Partial<MountContext> = {}) =>
-  chooseMounts([holder('app', mounts)], covering(['app']), around(changes));
+  chooseMountsToSave([holder('app', mounts)], covering(['app']), around(changes));
 
 describe('saved mounts', () => {
   it.each<[string, StorageMount[], string[]]>([
@@ -73,7 +73,7 @@ describe('saved mounts', () => {
       holder('app', [volume('run', '/run')], { [composeLabels.oneOff]: 'True' }),
       holder('app', [volume('b', '/b')], { [composeLabels.project]: 'another' }),
     ];
-    const { mounts } = chooseMounts(holders, covering(['db', 'app']), around());
+    const { mounts } = chooseMountsToSave(holders, covering(['db', 'app']), around());
     expect(mounts.map(({ where }) => where)).toEqual(['db:/d', 'db:/s', 'app:/a']);
   });
 
@@ -100,27 +100,35 @@ describe('an excluded mount', () => {
   const mounts = [bind('/srv/a', '/a'), bind('/srv/a/library', '/library')];
 
   it('is omitted from the saved mount that contains it', () => {
-    const found = chooseMounts([holder('app', mounts)], covering(['app'], ['app', '/library']), around());
+    const found = chooseMountsToSave(
+      [holder('app', mounts)],
+      covering(['app'], ['app', '/library']),
+      around(),
+    );
     expect(found).toMatchObject({ mounts: [{ where: 'app:/a', excluded: ['library'] }], refusals: [] });
   });
 
   it('can belong to an excluded service if that service can write to the mount', () => {
     const other = (changes: Partial<StorageMount>) => holder('other', [bind('/srv/a/x', '/x', changes)]);
     const found = (changes: Partial<StorageMount>) =>
-      chooseMounts([holder('app', mounts), other(changes)], covering(['app'], ['other', null]), around());
+      chooseMountsToSave(
+        [holder('app', mounts), other(changes)],
+        covering(['app'], ['other', null]),
+        around(),
+      );
     expect(found({}).mounts).toMatchObject([{ excluded: ['x'] }]);
     expect(found({ writable: false }).mounts).toMatchObject([{ excluded: [] }]);
   });
 
   it('does not exclude a saved mount inside it', () => {
     const holders = [holder('app', [...mounts, bind('/srv/a/library/db', '/db')])];
-    const found = chooseMounts(holders, covering(['app'], ['app', '/library']), around());
+    const found = chooseMountsToSave(holders, covering(['app'], ['app', '/library']), around());
     expect(found.mounts.map(({ where }) => where)).toEqual(['app:/a', 'app:/db']);
   });
 
   it('is rejected if another service saves the same source', () => {
     const holders = [holder('app', mounts), holder('worker', [bind('/srv/a/library', '/l')])];
-    const found = chooseMounts(holders, covering(['app', 'worker'], ['app', '/library']), around());
+    const found = chooseMountsToSave(holders, covering(['app', 'worker'], ['app', '/library']), around());
     expect(found.refusals).toEqual([
       'app:/library is excluded, but worker:/l, which is saved, has the same source ("/srv/a/library"): in .svc-updater.yaml, set both mounts to "none", or remove the exclusion of app:/library',
     ]);
@@ -180,7 +188,7 @@ it.each<[path: string, expected: boolean]>([
     '/opt/site',
   ].map((path) => [path, false] as [string, boolean]),
 ])('detects if %j contains more than the data of one app: %s', (path, expected) =>
-  expect(isHostDirectory(path, '/opt/sites/svc')).toBe(expected),
+  expect(isSharedHostDirectory(path, '/opt/sites/svc')).toBe(expected),
 );
 
 it.each<[string, StorageMount, Partial<MountContext>, RegExp]>([
@@ -222,7 +230,12 @@ describe('a running container with a writable mount', () => {
     unseen({}),
   ];
   const writers = (mount: StorageMount, changes: Partial<Container> = {}, isStopped = false) =>
-    writersOf(saved, [{ ...holder('other', [mount]), labels: {}, ...changes }], around(), () => isStopped);
+    findRunningWriters(
+      saved,
+      [{ ...holder('other', [mount]), labels: {}, ...changes }],
+      around(),
+      () => isStopped,
+    );
 
   it.each<[string, StorageMount, string | null]>([
     ['the same volume', volume('v', '/x'), 'app:/v'],
@@ -245,7 +258,7 @@ describe('a running container with a writable mount', () => {
   it.each(['/', '/opt/svc', '/var/lib/docker'])('causes only a warning if it mounts %s', (path) => {
     const saves = [unseen({ path: '/opt/svc/data' }), ...saved];
     const others = [holder('other', [bind(path, '/x')])];
-    const { refusals, warnings } = writersOf(saves, others, around(), () => false);
+    const { refusals, warnings } = findRunningWriters(saves, others, around(), () => false);
     expect([refusals, warnings.length]).toEqual([[], 1]);
   });
 
@@ -255,7 +268,12 @@ describe('a running container with a writable mount', () => {
   });
 
   it('can also be set to "save" if it belongs to the project', () => {
-    const [own] = writersOf(saved, [holder('other', [volume('v', '/x')])], around(), () => false).refusals;
+    const [own] = findRunningWriters(
+      saved,
+      [holder('other', [volume('v', '/x')])],
+      around(),
+      () => false,
+    ).refusals;
     expect(own).toContain('or set "other: save" under data in .svc-updater.yaml');
     expect(writers(volume('v', '/x')).refusals[0]).not.toContain('save under data');
   });

@@ -6,8 +6,8 @@ import type { ModelService } from '../../../../src/engine/cli/compose.ts';
 
 import {
   type DataFacts,
-  evaluateData,
-  formatProposalLine,
+  evaluateDataSettings,
+  formatDataSettingProposal,
   requireDataDeclaration,
 } from '../../../../src/updater/data/selection/evaluate-data.ts';
 import { container } from '../../../build.ts';
@@ -69,7 +69,8 @@ const mount = (source: string, destination: string): Mount => ({
 
 /** The evaluation in one line, for example `app db; -cache; ~files:/data; memory mq; db? save`. */
 function judged(given: DataFacts): string {
-  const { covered, excluded, uncovered, inMemory, outside, undecided, mistakes } = evaluateData(given);
+  const { covered, excluded, uncovered, inMemory, outside, undecided, mistakes } =
+    evaluateDataSettings(given);
   return [
     covered.join(' '),
     ...excluded.map(({ service: name, path }) => `-${name}${path === null ? '' : `:${path}`}`),
@@ -265,7 +266,7 @@ describe('the line of plan about restore points', () => {
       'to use restore points (--restore-point), set data: {db: save, log: none} in .svc-updater.yaml; restore points then do not contain the data of log',
     ],
   ])('proposes the missing settings for %j', (services, line) => {
-    expect(formatProposalLine(evaluateData(facts(services)))).toBe(line);
+    expect(formatDataSettingProposal(evaluateDataSettings(facts(services)))).toBe(line);
   });
 
   it.each([
@@ -274,9 +275,13 @@ describe('the line of plan about restore points', () => {
     ['AUTH_DB_HOST', 'data: {"<host in AUTH_DB_HOST>": none}'],
   ])('proposes a setting for the database host in the variable %s', (variable, line) => {
     const containers = [container('app-1', { env: new Map([[variable, 'db.internal']]) })];
-    expect(evaluateData(facts({ app: 'a:1' }, { containers })).line).toBe(line);
+    expect(evaluateDataSettings(facts({ app: 'a:1' }, { containers })).line).toBe(line);
     const after = facts({ app: 'a:1' }, { containers, said: [said('db.internal', 'none')] });
-    expect(evaluateData(after)).toMatchObject({ undecided: [], mistakes: [], outside: ['db.internal'] });
+    expect(evaluateDataSettings(after)).toMatchObject({
+      undecided: [],
+      mistakes: [],
+      outside: ['db.internal'],
+    });
   });
 });
 

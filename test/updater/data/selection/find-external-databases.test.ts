@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/objects/container.ts';
 import {
+  databaseHostsOf,
   findExternalDatabases,
-  hostsIn,
 } from '../../../../src/updater/data/selection/find-external-databases.ts';
 import { container } from '../../../build.ts';
 
@@ -26,7 +26,7 @@ describe('hosts of databases in a variable', () => {
     ['DB_HOST_PASSWORD', 'hunter2', []],
     ['MYSQL_ROOT_HOST', '%', []],
     ['HOST_DB', 'h', []],
-  ])('are parsed from %s=%s', (name, value, hosts) => expect(hostsIn(name, value)).toEqual(hosts));
+  ])('are parsed from %s=%s', (name, value, hosts) => expect(databaseHostsOf(name, value)).toEqual(hosts));
 });
 
 describe('a database outside the project', () => {

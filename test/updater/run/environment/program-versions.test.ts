@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import {
-  readPrograms,
-  readProgramVersions,
+  readVersionsFile,
+  requireCompatiblePrograms,
 } from '../../../../src/updater/run/environment/program-versions.ts';
 import { engine as engineAt } from '../../../build.ts';
 import { startEngine } from '../../../engine/http-engine.ts';
@@ -48,7 +48,7 @@ it.each<
 it('reads the versions that the build stored', async () => {
   const file = join(directory, 'programs.json');
   await writeFile(file, '{"cli":"29.7.2","api":"1.55","compose":"v5.4.0"}\n');
-  expect(await readPrograms(file)).toEqual({ ...noted, compose: 'v5.4.0' });
+  expect(await readVersionsFile(file)).toEqual({ ...noted, compose: 'v5.4.0' });
 });
 
 async function found(
@@ -64,5 +64,5 @@ async function found(
     to.end(JSON.stringify(said));
   });
   const engine = engineAt(host);
-  return readProgramVersions(engine, engine.getFacts(), file);
+  return requireCompatiblePrograms(engine, engine.getFacts(), file);
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { countRepeatedLines, joinWithAnd } from '../../../../src/updater/run/log/format-values.ts';
+import { collapseRepeatedLines, joinWithAnd } from '../../../../src/updater/run/log/format-values.ts';
 
 it.each<[string[], string]>([
   [['app'], 'app'],
@@ -10,9 +10,9 @@ it.each<[string[], string]>([
 
 it('lists each log line that a container repeats at every start once, with the count', () => {
   const start = ['migrations run', 'lost the database'];
-  expect(countRepeatedLines([...start, ...start, ...start, 'migrations run'])).toEqual([
+  expect(collapseRepeatedLines([...start, ...start, ...start, 'migrations run'])).toEqual([
     'migrations run (4 times)',
     'lost the database (3 times)',
   ]);
-  expect(countRepeatedLines(start)).toEqual(start);
+  expect(collapseRepeatedLines(start)).toEqual(start);
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { withHeartbeat } from '../../../../src/updater/run/log/heartbeat.ts';
+import { awaitWithHeartbeat } from '../../../../src/updater/run/log/heartbeat.ts';
 import { Log } from '../../../../src/updater/run/log/run-log.ts';
 
 beforeEach(() => {
@@ -15,7 +15,7 @@ it('logs a heartbeat after 9 s without a log line, also across waits, and not ea
   const zero = performance.now();
   const at = (seconds: number) => zero / 1000 + seconds;
   const wait = (seconds: number) =>
-    withHeartbeat(log, 'waiting', new Promise((end) => setTimeout(end, seconds * 1000)));
+    awaitWithHeartbeat(log, 'waiting', new Promise((end) => setTimeout(end, seconds * 1000)));
   log.info('first');
   const first = wait(8);
   await vi.advanceTimersByTimeAsync(8_000);

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parseJsonLine, parseLine } from '../../../../src/core/progress/log-line.ts';
+import { parseEventLine, parseJsonEventLine } from '../../../../src/core/progress/log-line.ts';
 import { rememberingLog } from '../../../build-plan.ts';
 
 describe('Log', () => {
@@ -70,7 +70,9 @@ describe('stdoutSink', () => {
     const options = { encoding: 'utf8' } as const;
     const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', script], options);
     expect(printed).toMatch(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\ufffd]+\n$/u);
-    expect((format === 'json' ? parseJsonLine(printed)?.event : parseLine(printed))?.message).toBe(message);
+    expect((format === 'json' ? parseJsonEventLine(printed)?.event : parseEventLine(printed))?.message).toBe(
+      message,
+    );
   });
 });
 
@@ -89,7 +91,7 @@ describe('copyTo', () => {
     (await readFile(file, 'utf8'))
       .split('\n')
       .slice(0, -1)
-      .map((line) => parseLine(line)?.message ?? `unreadable: ${line}`);
+      .map((line) => parseEventLine(line)?.message ?? `unreadable: ${line}`);
 
   it('writes the log from its first line, masked, to a file that only the owner can access', async () => {
     const { log } = rememberingLog();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Cancelled } from '../../../../src/core/cancellation/cancelled.ts';
+import { CancelledError } from '../../../../src/core/cancellation/cancelled.ts';
 import { type ErrorCode, errorCodes, UpdateError } from '../../../../src/core/errors/update-error.ts';
 import { createProduct } from '../../../../src/core/names/product.ts';
 import { createRun, RunRecord } from '../../../../src/server/run/run-record.ts';
@@ -143,7 +143,7 @@ it.each<[string, unknown]>([
   ['upgrade-step', new UpdateError('upgrade-step', 'x', { requiredRelease: 'v1.5.0' })],
   ['logged', new UpdateError('rolled-back', 'x', { isLogged: true, state: 'v1.4.2 runs' })],
   ['crashed', new TypeError('a bug')],
-  ['cancelled', new Cancelled()],
+  ['cancelled', new CancelledError()],
 ])('a server of an earlier release reads the same result from the last line: %s', (_, error) => {
   const origin = { id: '1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:18.140Z' };
   const [now, earlier] = [new RunRecord(createRun(origin)), new RunRecord(createRun(origin))];
@@ -272,7 +272,7 @@ it('reports an interrupted previous run that could not be recovered', () => {
 
 it('advises to repeat the rollback, not the update, after a failed rollback', () => {
   const rollback = { ...touched, isRollback: true };
-  expect(ending(new Cancelled(), rollback).last).toMatch(
+  expect(ending(new CancelledError(), rollback).last).toMatch(
     /Next: Run rollback --yes again when you are ready\.$/,
   );
   expect(ending(new UpdateError('containers-not-restored', 'no'), rollback).last).toContain(
@@ -320,7 +320,7 @@ describe('advice', () => {
     expect(maskedLast(error, ['another value'])).toBe(advice);
   });
 
-  it.each([new Cancelled(), new Error('a bug')])('for %s contains no ***', (error) => {
+  it.each([new CancelledError(), new Error('a bug')])('for %s contains no ***', (error) => {
     expect(maskedLast(error, ['the update', 'Please report', 'the lines above'])).toMatch(
       /^(Run the update again when you are ready|Please report the lines above)\.$/,
     );

@@ -2,13 +2,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { planRun } from '../../../../src/updater/compose/begin-update.ts';
-import { prepareFiles } from '../../../../src/updater/compose/prepare/prepare-files.ts';
-import { emptyProjectRunState } from '../../../../src/updater/compose/recovery/project-run-state.ts';
+import { inspectAndPlan } from '../../../../src/updater/compose/begin-update.ts';
+import { preparePlan } from '../../../../src/updater/compose/prepare/prepare-plan.ts';
+import { createProjectRunState } from '../../../../src/updater/compose/recovery/project-run-state.ts';
 import { readRecalls } from '../../../../src/updater/run/release/recalls.ts';
-import { requireStackOptions } from '../../../../src/updater/swarm/plan/inspect-stack.ts';
+import { requireSupportedStackOptions } from '../../../../src/updater/swarm/plan/inspect-stack.ts';
 import { planServiceUpdates } from '../../../../src/updater/swarm/plan/plan-service-updates.ts';
-import { planStack } from '../../../../src/updater/swarm/plan/plan-stack.ts';
+import { planStackUpdate } from '../../../../src/updater/swarm/plan/plan-stack.ts';
 import { foundInstance } from '../../../build.ts';
 import {
   composeText,
@@ -127,20 +127,22 @@ describe('an update to a recalled release', () => {
   it('of a compose project is rejected before the project is read', async () => {
     const { context } = await contextWith([...(await given({}, anna)), ...trusting(), '--target', 'v1.4.0']);
     const before = { containers: [], leftovers: [], earlier: null };
-    const planned = planRun(context, foundInstance(), emptyProjectRunState(), before);
+    const planned = inspectAndPlan(context, foundInstance(), createProjectRunState(), before);
     await expect(planned).rejects.toMatchObject({ code: 'recalled', message });
   });
 
   it('of a stack is rejected before a registry is queried', async () => {
     const args = [...(await given({}, anna)), ...trusting(), '--target', 'v1.4.0'];
     const { context } = await contextWith(args);
-    requireStackOptions(context);
+    requireSupportedStackOptions(context);
     const app = serviceWith(specWith({ image: 'acme/svc:v1.3.0' }));
     const chosen = { name: 'svc', app, workers: [], services: [app] };
     const { target, product } = context.options;
     const plan = planServiceUpdates(chosen, [], { target, product });
     const found = { context, chosen, tasks: [], nodes: [], directory: null };
-    await expect(planStack(found, null, { plan, inherits: 'nothing' })).rejects.toMatchObject({ message });
+    await expect(planStackUpdate(found, null, { plan, inherits: 'nothing' })).rejects.toMatchObject({
+      message,
+    });
   });
 
   it.each([
@@ -151,7 +153,7 @@ describe('an update to a recalled release', () => {
     const from = installed({ 'compose.yaml': composeText({ app: image }) });
     const plan = { ...planTo(null, from), recalls: { recalled: channel.recalled, accepted } };
     const { context } = await contextWith([]);
-    const prepared = prepareFiles(context.engine, plan, {
+    const prepared = preparePlan(context.engine, plan, {
       images: new Map([[image, imageOf('new', version)]]),
       skipLag: true,
       backup: 'backup',
@@ -165,5 +167,5 @@ describe('an update to a recalled release', () => {
 
 it('an update of a stack rejects a trust file for a release', async () => {
   const { context } = await contextWith(['--release', folder, ...trusting()]);
-  expect(() => requireStackOptions(context)).toThrow('stack images cannot be verified');
+  expect(() => requireSupportedStackOptions(context)).toThrow('stack images cannot be verified');
 });

@@ -18,11 +18,11 @@ import type { Outcome } from '../../../../src/core/progress/outcome.ts';
 import { describeSchemaMistake } from '../../../../src/core/text/json-text.ts';
 import type { OutcomeFacts } from '../../../../src/updater/run/log/outcome-details.ts';
 import {
-  countStart,
+  attemptFieldsOf,
   createPendingError,
   emptyJournal,
   formatPendingMessage,
-  isHalfDone,
+  hasMixedVersions,
   isPending,
   Journal,
   type JournalData,
@@ -32,7 +32,7 @@ import {
   readPendingJournal,
 } from '../../../../src/updater/run/state/journal.ts';
 import { journalSchema } from '../../../../src/updater/run/state/journal-schema.ts';
-import type { OpenState } from '../../../../src/updater/run/state/run-state.ts';
+import type { UnfinishedState } from '../../../../src/updater/run/state/run-state.ts';
 import {
   blueprint,
   changeover,
@@ -69,7 +69,7 @@ function open(changes: Partial<JournalData> = {}): Journal {
   return new Journal({ state, restore }, { ...data, ...changes });
 }
 
-const backTo = (outcome: Outcome | null): OpenState => ({
+const backTo = (outcome: Outcome | null): UnfinishedState => ({
   at: 'rolling-back',
   from: 'replacing',
   ending: outcome && ended(outcome),
@@ -161,14 +161,16 @@ describe('Journal.note', () => {
 describe('Journal.end', () => {
   const goingBack = { state: backTo('failed'), blueprints } as const;
   const started = { started: true, state: { at: 'verifying' }, blueprints } as const;
-  it.each<[Outcome, situation: string, Partial<JournalData>, left: OpenState | null, secrets: boolean]>([
-    ['updated', 'once the new version runs', started, null, false],
-    ['unchanged', 'after the pull', {}, null, false],
-    ['failed', 'once all is back', goingBack, null, false],
-    ['cancelled', 'once all is back', goingBack, null, false],
-    ['broken', 'where not all is back', goingBack, backTo('failed'), true],
-    ['broken', 'once the new version has started', started, { at: 'verifying' }, false],
-  ])('stores the outcome and the remaining state: %s, %s', async (outcome, _, changes, left, secrets) => {
+  it.each<[Outcome, situation: string, Partial<JournalData>, left: UnfinishedState | null, secrets: boolean]>(
+    [
+      ['updated', 'once the new version runs', started, null, false],
+      ['unchanged', 'after the pull', {}, null, false],
+      ['failed', 'once all is back', goingBack, null, false],
+      ['cancelled', 'once all is back', goingBack, null, false],
+      ['broken', 'where not all is back', goingBack, backTo('failed'), true],
+      ['broken', 'once the new version has started', started, { at: 'verifying' }, false],
+    ],
+  )('stores the outcome and the remaining state: %s, %s', async (outcome, _, changes, left, secrets) => {
     await open(changes).end(ended(outcome));
     const ending = { at: 'ended', ending: ended(outcome), left } as const;
     const kept = secrets ? blueprints : [];
@@ -242,7 +244,7 @@ describe('countStart', () => {
     ['a crash', { attempt: 3, interruptedIn: 'verifying', state: crashed }, 4, 'verifying'],
     ['of an earlier version of the updater', { attempt: 3, state: { at: 'verifying' } }, 4, 'verifying'],
   ])('counts the attempts after: %s', (_, changes, attempt, interruptedIn) => {
-    expect(countStart({ ...data, ...changes })).toEqual({ attempt, interruptedIn });
+    expect(attemptFieldsOf({ ...data, ...changes })).toEqual({ attempt, interruptedIn });
   });
 });
 
@@ -251,11 +253,13 @@ describe('Journal.closeForLaterRun', () => {
   const crashed = { at: 'ended', ending: ended('crashed'), left: backTo(null) } as const;
   const started = { started: true, state: { at: 'verifying' }, blueprints } as const;
   const message = 'another update came first';
-  it.each<[Outcome, situation: string, Partial<JournalData>, left: OpenState | null, pending: boolean]>([
-    ['cancelled', 'once all is back', goingBack, null, false],
-    ['cancelled', 'of one that crashed', { ...goingBack, state: crashed }, null, false],
-    ['broken', 'once the new version has started', started, { at: 'verifying' }, true],
-  ])('stores an outcome that belongs to no container: %s, %s', async (outcome, _, changes, left, pending) => {
+  it.each<[Outcome, situation: string, Partial<JournalData>, left: UnfinishedState | null, pending: boolean]>(
+    [
+      ['cancelled', 'once all is back', goingBack, null, false],
+      ['cancelled', 'of one that crashed', { ...goingBack, state: crashed }, null, false],
+      ['broken', 'once the new version has started', started, { at: 'verifying' }, true],
+    ],
+  )('stores an outcome that belongs to no container: %s, %s', async (outcome, _, changes, left, pending) => {
     await open(changes).closeForLaterRun(outcome, message);
     const ending = { outcome, exitCode: 0, message: `${outcome}: ${message}` };
     const closed: JournalData = {
@@ -263,7 +267,7 @@ describe('Journal.closeForLaterRun', () => {
       state: { at: 'ended', ending, left },
     };
     expect(await readJournal(state)).toEqual(closed);
-    expect([isPending(closed), isHalfDone(closed)]).toEqual([pending, false]);
+    expect([isPending(closed), hasMixedVersions(closed)]).toEqual([pending, false]);
   });
 });
 
@@ -462,7 +466,7 @@ describe('moveJournalToBackup', () => {
 });
 
 describe('the pending state of a journal', () => {
-  const over = (outcome: Outcome, left: OpenState | null): Partial<JournalData> => ({
+  const over = (outcome: Outcome, left: UnfinishedState | null): Partial<JournalData> => ({
     state: { at: 'ended', ending: ended(outcome), left },
   });
   it.each<[string, Partial<JournalData>, pending: boolean, halfDone: boolean, says: string]>([
@@ -500,13 +504,13 @@ describe('the pending state of a journal', () => {
     ['updated', over('updated', null), false, false, 'did not succeed (updated)'],
   ])('is derived from the run state: %s', (_, changes, pending, halfDone, says) => {
     const journal = { ...data, ...changes };
-    expect([isPending(journal), isHalfDone(journal)]).toEqual([pending, halfDone]);
+    expect([isPending(journal), hasMixedVersions(journal)]).toEqual([pending, halfDone]);
     expect(formatPendingMessage(journal)).toContain(
       `the update to v1.5.0 started at 2026-11-21 10:42:07 UTC ${says}`,
     );
   });
 
-  it.each<[string, OpenState, string]>([
+  it.each<[string, UnfinishedState, string]>([
     ['restored', { at: 'restoring', ending: ended('failed') }, 'rollback --yes to complete the rollback.'],
     [
       'not touched',

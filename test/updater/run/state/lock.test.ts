@@ -6,10 +6,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/objects/container.ts';
 import { Log } from '../../../../src/updater/run/log/run-log.ts';
 import {
-  dropLock,
   findLockHolder,
-  type LinkCall,
+  type LinkFunction,
   type Lock,
+  removeOwnLock,
   takeLock,
 } from '../../../../src/updater/run/state/lock.ts';
 import { container, engine } from '../../../build.ts';
@@ -51,17 +51,21 @@ const asks = (answers: Answers): Promise<string> =>
   });
 
 /** Takes the lock of the directory, by default for the container `own`. */
-async function take(answers: Answers = () => null, by: Container = own, makeLink?: LinkCall): Promise<Lock> {
+async function take(
+  answers: Answers = () => null,
+  by: Container = own,
+  makeLink?: LinkFunction,
+): Promise<Lock> {
   const log = new Log(({ message }) => lines.push(message));
   const doors = { engine: engine(await asks(answers)), log, ...(makeLink && { link: makeLink }) };
   return takeLock(doors, by, directory);
 }
 
 /** The link call of a file system without hard links. */
-const linkless: LinkCall = async () => {
+const linkless: LinkFunction = async () => {
   throw Object.assign(new Error('EPERM: operation not permitted, link'), { code: 'EPERM', syscall: 'link' });
 };
-const links: [string, LinkCall | undefined][] = [
+const links: [string, LinkFunction | undefined][] = [
   ['with hard links', undefined],
   ['without hard links', linkless],
 ];
@@ -282,7 +286,7 @@ describe('dropLock', () => {
     ['a torn one', '{', true],
   ])('keeps a lock file that is not its own (%s): %j', async (_, content, isKept) => {
     await put('lock', content);
-    await dropLock(directory, own);
+    await removeOwnLock(directory, own);
     expect(await files()).toEqual(isKept ? ['lock'] : []);
   });
 });

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/objects/container.ts';
 import {
-  type Changeover,
   type ContainerRecord,
+  containerRecordOf,
   hasNewVersionStarted,
-  isAlreadyReached,
-  isDone,
   isNewContainer,
-  type MovedService,
-  recordOf,
+  isServiceUpdated,
+  isTargetReached,
+  type Rollout,
   requiredContainerIdsOf,
   shouldRunContainer,
+  type UpdatedService,
 } from '../../../../src/updater/run/state/rollout.ts';
 import { began, changeover, container, containers, movedService, never, record } from '../../../build.ts';
 
@@ -21,8 +21,8 @@ const keepsImage = { follows: true, image: null };
 
 const about = (
   before: readonly Container[],
-  moved: readonly MovedService[] = [movedService('app'), movedService('worker')],
-): Changeover => changeover({ moved, containers: before.map((each) => record(each)) });
+  moved: readonly UpdatedService[] = [movedService('app'), movedService('worker')],
+): Rollout => changeover({ moved, containers: before.map((each) => record(each)) });
 
 describe('recordOf', () => {
   it.each<
@@ -38,7 +38,7 @@ describe('recordOf', () => {
     [{ status: 'exited' }, true, { runs: true, down: true, well: true }],
     [{ status: 'created' }, false, { runs: false, down: true, well: false }],
   ])('records %j, interrupted: %j, as %j', (found, wasInterrupted, is) => {
-    expect(recordOf(container('app-1', found), () => wasInterrupted)).toMatchObject(is);
+    expect(containerRecordOf(container('app-1', found), () => wasInterrupted)).toMatchObject(is);
   });
 
   it.each<[found: Partial<Container>, upForMs: number, well: boolean]>([
@@ -48,11 +48,17 @@ describe('recordOf', () => {
     [{ restartCount: 0 }, 1_000, true],
   ])('records whether %j, running for %d ms, was healthy: %j', (found, upForMs, well) => {
     const time = Date.parse(began) + upForMs;
-    expect(recordOf(container('app-1', found), () => false, time)).toMatchObject({ runs: true, well });
+    expect(containerRecordOf(container('app-1', found), () => false, time)).toMatchObject({
+      runs: true,
+      well,
+    });
   });
 
   it('stores the fields that identify a container', () => {
-    const { runs, down, well, ...rest } = recordOf(container('worker-12', { id: 'w12' }), () => false);
+    const { runs, down, well, ...rest } = containerRecordOf(
+      container('worker-12', { id: 'w12' }),
+      () => false,
+    );
     const place = { id: 'w12', name: 'svc-worker-12', service: 'worker', number: 12 };
     expect(rest).toEqual({ ...place, imageId: 'sha256:old', reference: 'acme/svc:v1.0.0', startedAt: began });
   });
@@ -94,9 +100,9 @@ it('compares image contents if a tag was published again, and only ids for journ
   const image = { reference: 'acme/svc:latest', id: 'sha256:index-3', manifests: ['sha256:amd64'] };
   const app = movedService('app', { image });
   const before = about([container('app-1', content)], [app]);
-  expect([isNewContainer(before, again), isDone(before, app, [again])]).toEqual([false, true]);
+  expect([isNewContainer(before, again), isServiceUpdated(before, app, [again])]).toEqual([false, true]);
   const another = { ...again, imageManifest: 'sha256:new' };
-  expect([isNewContainer(before, another), isDone(before, app, [another])]).toEqual([true, false]);
+  expect([isNewContainer(before, another), isServiceUpdated(before, app, [another])]).toEqual([true, false]);
   const older = about([container('app-1', { imageId: 'sha256:index-1' })], [app]);
   expect(isNewContainer(older, again)).toBe(true);
 });
@@ -122,7 +128,7 @@ describe('a service that runs once', () => {
     ['still runs', {}, false],
     ['has ended with another image', { status: 'exited', exitCode: 0, imageId: 'sha256:other' }, false],
   ])('is evaluated as done or not if the new container %s', (_, now, expected) => {
-    expect(isDone(before, migrate, [made('migrate-1', now)])).toBe(expected);
+    expect(isServiceUpdated(before, migrate, [made('migrate-1', now)])).toBe(expected);
   });
 
   it('is not started again, even if it ran before', () => {
@@ -145,7 +151,7 @@ describe('isAlreadyReached', () => {
     ['the app of it was never started', now({ status: 'created', startedAt: never }), false],
     ['a worker is older', now({}, { imageId: 'sha256:old' }), false],
   ])('evaluates the containers if %s', (_, containers, is) => {
-    expect(isAlreadyReached(about([]), containers)).toBe(is);
+    expect(isTargetReached(about([]), containers)).toBe(is);
   });
 });
 
@@ -166,7 +172,7 @@ describe('isDone', () => {
   const unnamed = made('app-1', { name: '0123456789ab_svc-app-1' });
   const sameImage = container('app-1', { imageId: 'sha256:new' });
 
-  it.each<[situation: string, MovedService, before: string, now: string | Container, isDone: boolean]>([
+  it.each<[situation: string, UpdatedService, before: string, now: string | Container, isDone: boolean]>([
     ['the old one runs', app, 'app-1', 'app-1', false],
     ['the new one runs', app, 'app-1', 'app-1+', true],
     ['the new one was never started', app, 'app-1', 'app-1+_', false],
@@ -189,7 +195,7 @@ describe('isDone', () => {
     ['a follower is new, and stays stopped', sidecar, 'sidecar-1!', 'sidecar-1+_', true],
   ])('evaluates the containers of a service if %s', (_, moved, before, now, expected) => {
     const found = typeof now === 'string' ? containers(now) : [now];
-    expect(isDone(about(containers(before), [moved]), moved, found)).toBe(expected);
+    expect(isServiceUpdated(about(containers(before), [moved]), moved, found)).toBe(expected);
   });
 });
 

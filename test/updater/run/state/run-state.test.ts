@@ -1,27 +1,31 @@
 import { describe, expect, it } from 'vitest';
 import {
+  allowedTransitions,
   canTransition,
   isBeforeReplacing,
   isReplacing,
   type JournalState,
   loggedPhaseOf,
-  type OpenState,
-  openOf,
+  openStateOf,
   rollbackOf,
   runStateSchema,
   stageOf,
-  transitions,
+  type UnfinishedState,
 } from '../../../../src/updater/run/state/run-state.ts';
 import { ending } from '../../../build.ts';
 
 const stages = ['pulling', 'saving', 'writing', 'replacing', 'verifying'] as const;
 const failed = ending('failed');
-const open: OpenState[] = [
+const open: UnfinishedState[] = [
   ...stages.map((at) => ({ at })),
   ...stages.map((from) => ({ at: 'rolling-back' as const, from, ending: failed })),
   { at: 'restoring', ending: null },
 ];
-const broken = (left: OpenState | null): JournalState => ({ at: 'ended', ending: ending('broken'), left });
+const broken = (left: UnfinishedState | null): JournalState => ({
+  at: 'ended',
+  ending: ending('broken'),
+  left,
+});
 
 describe('a run state', () => {
   it.each([...open, broken(null), ...open.map(broken)])(
@@ -32,14 +36,14 @@ describe('a run state', () => {
   );
 
   it.each(open)('%j is recognized in the outcome that contains it', (state) => {
-    for (const of of [openOf, stageOf, rollbackOf, isReplacing, isBeforeReplacing, loggedPhaseOf])
+    for (const of of [openStateOf, stageOf, rollbackOf, isReplacing, isBeforeReplacing, loggedPhaseOf])
       expect(of(broken(state))).toEqual(of(state));
     expect(canTransition(broken(state), state)).toBe(true);
   });
 
   it('has no remaining work if the outcome leaves no state', () => {
     const over = broken(null);
-    expect([openOf(over), stageOf(over), rollbackOf(over), loggedPhaseOf(over)]).toEqual([
+    expect([openStateOf(over), stageOf(over), rollbackOf(over), loggedPhaseOf(over)]).toEqual([
       null,
       null,
       null,
@@ -53,14 +57,14 @@ describe('a run state', () => {
       for (const to of [...open, broken(null)])
         expect([from.at, to.at, canTransition(from, to)]).toEqual([
           ...[from.at, to.at],
-          from.at === to.at || transitions[from.at].includes(to.at),
+          from.at === to.at || allowedTransitions[from.at].includes(to.at),
         ]);
   });
 
   it('can always end, and cannot lead from a rollback back to the update', () => {
-    for (const { at } of open) expect(transitions[at]).toContain('ended');
+    for (const { at } of open) expect(allowedTransitions[at]).toContain('ended');
     for (const at of ['rolling-back', 'restoring'] as const)
       for (const forward of ['pulling', 'saving', 'writing', 'verifying'] as const)
-        expect(transitions[at]).not.toContain(forward);
+        expect(allowedTransitions[at]).not.toContain(forward);
   });
 });

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { Container } from '../../../../src/engine/objects/container.ts';
 import { composeLabels } from '../../../../src/engine/objects/labels.ts';
 import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
-import { type ContainerRecord, recordOf } from '../../../../src/updater/run/state/rollout.ts';
+import { type ContainerRecord, containerRecordOf } from '../../../../src/updater/run/state/rollout.ts';
 import type { JournalState } from '../../../../src/updater/run/state/run-state.ts';
 import {
   createInterruptionTest,
-  createLeftDownTest,
+  createNotStartedTest,
 } from '../../../../src/updater/run/state/was-interrupted.ts';
 import { began, changeover, container, journalData, movedService, never } from '../../../build.ts';
 
@@ -26,9 +26,9 @@ function journal(record: ContainerRecord, changes: Partial<JournalData> = {}): J
 }
 
 describe('createInterruptionTest: a stopped container', () => {
-  const ran = recordOf(worker('1', 'running'), nobody);
-  const down = recordOf(worker('1', 'exited'), nobody);
-  const downByUs = recordOf(worker('1', 'exited'), () => true);
+  const ran = containerRecordOf(worker('1', 'running'), nobody);
+  const down = containerRecordOf(worker('1', 'exited'), nobody);
+  const downByUs = containerRecordOf(worker('1', 'exited'), () => true);
 
   it.each<[string, JournalData | null, Container, boolean]>([
     ['without a journal', null, worker('1', 'exited'), false],
@@ -79,7 +79,7 @@ describe('createInterruptionTest: a container stopped or created by a killed doc
   it('is detected by its label as a replacement, unless the updater has created it to replace a stopped container', () => {
     const made = worker('made', 'created', never);
     const instead = { ...made, labels: { ...made.labels, [composeLabels.replaces]: 'worker-1' } };
-    const [ran, down] = ['running', 'exited'].map((status) => recordOf(worker('1', status), nobody));
+    const [ran, down] = ['running', 'exited'].map((status) => containerRecordOf(worker('1', status), nobody));
     const of = (record = ran as ContainerRecord) =>
       journal(record, {
         changeover: changeover({ moved: [movedService('worker')], containers: [record] }),
@@ -95,8 +95,8 @@ describe('createInterruptionTest: a container stopped or created by a killed doc
 
 describe('createLeftDownTest: a container that was created but not started', () => {
   const made = worker('2', 'created', never, 'sha256:new');
-  const ran = recordOf(worker('1', 'running'), nobody);
-  const down = recordOf(worker('1', 'exited'), nobody);
+  const ran = containerRecordOf(worker('1', 'running'), nobody);
+  const down = containerRecordOf(worker('1', 'exited'), nobody);
   const moved = [movedService('worker')];
   const of = (record: ContainerRecord, changes: Partial<JournalData> = {}) =>
     journal(record, { changeover: changeover({ moved, containers: [record] }), ...changes });
@@ -107,6 +107,6 @@ describe('createLeftDownTest: a container that was created but not started', () 
     ['in place of one that ran', of(ran, { state: failed }), false],
     ['by a run that had replaced nothing', of(down, { changeover: null }), false],
   ])('is evaluated by the journal: %s', (_, data, expected) => {
-    expect(createLeftDownTest(data)(made)).toBe(expected);
+    expect(createNotStartedTest(data)(made)).toBe(expected);
   });
 });

@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../../src/core/progress/outcome.ts';
 import type { Json } from '../../../../src/engine/objects/json.ts';
-import type { OpenState } from '../../../../src/updater/run/state/run-state.ts';
+import type { UnfinishedState } from '../../../../src/updater/run/state/run-state.ts';
 import { planServiceUpdates } from '../../../../src/updater/swarm/plan/plan-service-updates.ts';
-import { planStack } from '../../../../src/updater/swarm/plan/plan-stack.ts';
+import { planStackUpdate } from '../../../../src/updater/swarm/plan/plan-stack.ts';
 import { planStackRecovery } from '../../../../src/updater/swarm/record/plan-stack-recovery.ts';
-import { type FoundRecord, rollingBackState } from '../../../../src/updater/swarm/record/stack-record.ts';
-import { type StackServiceUpdate, specOf } from '../../../../src/updater/swarm/services/specs.ts';
+import {
+  type FoundStackRecord,
+  stackRollbackState,
+} from '../../../../src/updater/swarm/record/stack-record.ts';
+import { buildServiceSpec, type StackServiceUpdate } from '../../../../src/updater/swarm/services/specs.ts';
 import { ending } from '../../../build.ts';
 import { engineWith, runContext, target as targetOf, updateOptions } from '../../../build-plan.ts';
 import { moveOf, serviceWith, specWith } from '../../../build-stack.ts';
@@ -25,9 +28,9 @@ const states = {
   pull: { at: 'pulling' },
   write: { at: 'writing' },
   recreate: { at: 'replacing' },
-  back: rollingBackState,
+  back: stackRollbackState,
   restore: { at: 'restoring', ending: null },
-} as const satisfies Record<string, OpenState>;
+} as const satisfies Record<string, UnfinishedState>;
 
 interface Given {
   outcome?: Outcome;
@@ -47,7 +50,7 @@ function earlier({
   started = false,
   holder = 'another',
   moves = plain,
-}: Given): FoundRecord {
+}: Given): FoundStackRecord {
   const open = states[phase];
   const left = outcome === 'broken' || outcome === 'crashed' ? open : null;
   return {
@@ -82,7 +85,12 @@ const words = (given: Given): string => {
 };
 
 const edited = specWith({ labels: { tier: 'web' } });
-const moving = specOf(moveOf('app'), 'moving', { replicas: 2, forced: 0, held: 0, nodesWithout: [] });
+const moving = buildServiceSpec(moveOf('app'), 'moving', {
+  replicas: 2,
+  forced: 0,
+  held: 0,
+  nodesWithout: [],
+});
 
 describe('planStackRecovery', () => {
   it('does nothing if there was no previous run', () => {
@@ -134,11 +142,11 @@ describe('planStackRecovery', () => {
 });
 
 describe('a run that is taken over by a later run', () => {
-  it.each<[situation: string, given: Given, state: OpenState]>([
+  it.each<[situation: string, given: Given, state: UnfinishedState]>([
     ['after a kill', {}, { at: 'replacing' }],
     ['also from its way back, which came too late', { phase: 'restore', started: true }, { at: 'replacing' }],
-    ['to be undone', { target: 'v1.6.0' }, rollingBackState],
-    ['while it was undone', { phase: 'back' }, rollingBackState],
+    ['to be undone', { target: 'v1.6.0' }, stackRollbackState],
+    ['while it was undone', { phase: 'back' }, stackRollbackState],
     ['when no new task was left', { phase: 'restore' }, states.restore],
   ])('%s continues from its state', (_, given, state) => expect(stepAfter(given)).toMatchObject({ state }));
 });
@@ -149,7 +157,7 @@ describe('planStack', () => {
     const { context } = runContext(await engineWith({}));
     const found = { context, chosen, tasks: [], nodes: [], directory: null };
     const plan = planServiceUpdates(chosen, [], { ...context.options, target: targetOf('v1.6.0') });
-    return planStack(found, earlier(given), { plan, inherits: 'nothing' }).then(
+    return planStackUpdate(found, earlier(given), { plan, inherits: 'nothing' }).then(
       () => 'planned',
       ({ code, message }) => `${code}: ${message}`,
     );

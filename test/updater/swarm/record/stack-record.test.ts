@@ -1,12 +1,12 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Outcome } from '../../../../src/core/progress/outcome.ts';
-import type { JournalState, OpenState } from '../../../../src/updater/run/state/run-state.ts';
+import type { JournalState, UnfinishedState } from '../../../../src/updater/run/state/run-state.ts';
 import {
-  phaseOf,
-  type RecordData,
-  readRecord,
-  rollingBackState,
+  readStackRecord,
+  recordedPhaseOf,
   StackRecord,
+  type StackRecordData,
+  stackRollbackState,
 } from '../../../../src/updater/swarm/record/stack-record.ts';
 import { ending } from '../../../build.ts';
 import { engineThat } from '../../../build-plan.ts';
@@ -14,7 +14,7 @@ import { moveOf } from '../../../build-stack.ts';
 import { brokenFields } from '../../run/state/broken-fields.ts';
 import { swarmDouble } from '../swarm-double.ts';
 
-const data: RecordData = {
+const data: StackRecordData = {
   ...{ format: 2, run: '20261125T100000Z', stack: 'svc', target: 'v1.5.0', from: 'v1.4.2', to: 'v1.5.0' },
   stopFirst: false,
   moves: [moveOf('app', { platforms: [{ OS: 'linux', Architecture: 'amd64' }] })],
@@ -34,7 +34,7 @@ async function read(found: unknown = data, said: Readonly<Record<string, string>
   const Data = Buffer.from(typeof found === 'string' ? found : JSON.stringify(found)).toString('base64');
   const config = { ID: 'config', Version: { Index: 1 }, Spec: { Name: 'svc-updater.svc', Labels, Data } };
   const engine = await engineThat((_, to) => to.end(JSON.stringify([config])));
-  return readRecord(engine, 'svc');
+  return readStackRecord(engine, 'svc');
 }
 
 const refused = (mistake: string) => ({
@@ -122,7 +122,7 @@ describe('StackRecord', () => {
     const engine = await engineThat(swarmDouble({}, []).answer);
     const record = await StackRecord.make(engine, data, who, null);
     onTestFinished(() => record.release());
-    return { engine, record, stored: async () => (await readRecord(engine, 'svc'))?.labels };
+    return { engine, record, stored: async () => (await readStackRecord(engine, 'svc'))?.labels };
   };
 
   it('stores the state of the run, and whether a task has started', async () => {
@@ -142,15 +142,15 @@ describe('StackRecord', () => {
     expect(await stored()).toMatchObject({ state: { at: 'replacing' } });
   });
 
-  it.each<[outcome: Outcome, left: OpenState | null]>([
+  it.each<[outcome: Outcome, left: UnfinishedState | null]>([
     ['updated', null],
     ['failed', null],
     ['cancelled', null],
-    ['broken', rollingBackState],
-    ['crashed', rollingBackState],
+    ['broken', stackRollbackState],
+    ['crashed', stackRollbackState],
   ])('with the outcome %s leaves the state %j to a later run', async (outcome, left) => {
     const { record, stored } = await begin();
-    await record.note({ state: rollingBackState });
+    await record.note({ state: stackRollbackState });
     await record.end(ending(outcome));
     expect((await stored())?.state).toEqual({ at: 'ended', ending: ending(outcome), left });
   });
@@ -159,7 +159,7 @@ describe('StackRecord', () => {
     const { engine, record, stored } = await begin();
     await record.note({ state: { at: 'restoring', ending: null }, started: true });
     await record.end(ending('broken'));
-    const found = await readRecord(engine, 'svc');
+    const found = await readStackRecord(engine, 'svc');
     if (found === null) throw new Error('there is none');
     const next = await StackRecord.takeOver(engine, found, { ...who, container: 'c2' }, { at: 'replacing' });
     onTestFinished(() => next.release());
@@ -172,7 +172,7 @@ describe('phaseOf', () => {
   it.each<[JournalState, string]>([
     [{ at: 'pulling' }, 'pull'],
     [{ at: 'replacing' }, 'recreate'],
-    [rollingBackState, 'back'],
+    [stackRollbackState, 'back'],
     [{ at: 'ended', ending: failed, left: { at: 'restoring', ending: null } }, 'restore'],
-  ])('of the state %j is %s', (state, phase) => expect(phaseOf({ state })).toBe(phase));
+  ])('of the state %j is %s', (state, phase) => expect(recordedPhaseOf({ state })).toBe(phase));
 });

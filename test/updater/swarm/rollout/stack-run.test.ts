@@ -3,13 +3,13 @@ import { UpdateError } from '../../../../src/core/errors/update-error.ts';
 import { HostPaths } from '../../../../src/core/mounts/host-paths.ts';
 import { type Json, toObject } from '../../../../src/engine/objects/json.ts';
 import { replicasOf, serviceImageOf, serviceLabelsOf } from '../../../../src/engine/swarm/swarm-service.ts';
-import { runSteps, runToGoal } from '../../../../src/updater/run/run-steps.ts';
+import { runSteps, updateOrRollBack } from '../../../../src/updater/run/run-steps.ts';
 import { planServiceUpdates } from '../../../../src/updater/swarm/plan/plan-service-updates.ts';
-import type { PlannedStack } from '../../../../src/updater/swarm/plan/plan-stack.ts';
+import type { StackUpdatePlan } from '../../../../src/updater/swarm/plan/plan-stack.ts';
 import {
-  type RecordData,
-  rollingBackState,
   StackRecord,
+  type StackRecordData,
+  stackRollbackState,
 } from '../../../../src/updater/swarm/record/stack-record.ts';
 import { StackRun } from '../../../../src/updater/swarm/rollout/stack-run.ts';
 import type { StackServiceUpdate } from '../../../../src/updater/swarm/services/specs.ts';
@@ -40,9 +40,9 @@ interface Stage {
   /** Ids of tasks that existed before the run. */
   tasks?: readonly string[];
   waitTimeoutMs?: number;
-  files?: RecordData['files'];
+  files?: StackRecordData['files'];
   /** The plan of a run that begins; null for a run that already replaces services. */
-  planned?: PlannedStack | null;
+  planned?: StackUpdatePlan | null;
 }
 
 const file = { path: '/opt/svc/stack.yaml', before: 'a'.repeat(64), after: 'b'.repeat(64) };
@@ -64,13 +64,13 @@ async function begin({
   const specs = moves.map(({ id, before }) => [id, now[id] ?? before] as const);
   const double = swarmDouble(Object.fromEntries(specs), nodes('n1', 'n2'));
   const engine = await engineThat(double.answer);
-  const data: RecordData = {
+  const data: StackRecordData = {
     ...{ format: 2, run: '20261125T100000Z', stack: 'svc', target: 'v1.5.0', from: 'v1.4.2', to: 'v1.5.0' },
     ...{ stopFirst: false, moves, tasks, files },
   };
   const record = await StackRecord.make(engine, data, { holder: 'h', container: 'c', node: 'n1' }, null);
   onTestFinished(() => record.release());
-  const earlier = started || wasHolding ? rollingBackState : ({ at: 'replacing' } as const);
+  const earlier = started || wasHolding ? stackRollbackState : ({ at: 'replacing' } as const);
   if (planned === null) await record.note({ state: earlier, started });
   const app = double.services.get('app-id');
   if (wasHolding && app) {
@@ -287,7 +287,7 @@ describe('StackRun', () => {
       waitTimeoutMs: 6_000,
     });
     double.tasks = () => withoutRoom(double);
-    await expect(runToGoal(run, log)).rejects.toMatchObject({
+    await expect(updateOrRollBack(run, log)).rejects.toMatchObject({
       code: 'recreate-failed',
       state: 'the files were restored, and v1.4.2 is running again',
     });
@@ -302,7 +302,7 @@ describe('StackRun', () => {
       files: [file],
     });
     double.tasks = () => withoutRoom(double);
-    await expect(runToGoal(run, log)).rejects.toMatchObject({ code: 'containers-not-restored' });
+    await expect(updateOrRollBack(run, log)).rejects.toMatchObject({ code: 'containers-not-restored' });
     expect(lines.join('\n')).toMatch(restored);
   });
 
@@ -315,7 +315,7 @@ describe('StackRun', () => {
       const isHeld = double.written.length === 2;
       return isHeld ? tasksOf(['new running', { id: 'new' }]) : withoutRoom(double);
     };
-    await expect(runToGoal(run, log)).rejects.toMatchObject({
+    await expect(updateOrRollBack(run, log)).rejects.toMatchObject({
       code: 'broken',
       state: expect.stringMatching(/^v1\.5\.0 has started but is not healthy; nothing was rolled back/),
     });
@@ -329,7 +329,7 @@ describe('StackRun', () => {
       moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
     });
     double.tasks = () => tasksOf([double.written.length === 0 ? 'old running' : 'new starting', { id: 'a' }]);
-    await expect(runToGoal(run, log)).rejects.toMatchObject({ code: 'broken' });
+    await expect(updateOrRollBack(run, log)).rejects.toMatchObject({ code: 'broken' });
     expect(record.hasStarted).toBe(true);
   });
 
@@ -338,7 +338,10 @@ describe('StackRun', () => {
     double.tasks = () => [];
     const error = new UpdateError('engine-unavailable', 'the Swarm has no leader that responds');
     run.execute = () => Promise.reject(error);
-    await expect(runToGoal(run, log)).rejects.toMatchObject({ code: 'engine-lost', message: error.message });
+    await expect(updateOrRollBack(run, log)).rejects.toMatchObject({
+      code: 'engine-lost',
+      message: error.message,
+    });
     expect(record.state).toEqual({ at: 'replacing' });
   });
 
@@ -350,13 +353,16 @@ describe('StackRun', () => {
     const confirm = record.confirm.bind(record);
     const lost = new UpdateError('engine-unavailable', 'the Swarm has no leader that responds');
     record.confirm = () => (record.state.at === 'rolling-back' ? Promise.reject(lost) : confirm());
-    await expect(runToGoal(run, log)).rejects.toMatchObject({ code: 'engine-lost', outcome: 'broken' });
+    await expect(updateOrRollBack(run, log)).rejects.toMatchObject({
+      code: 'engine-lost',
+      outcome: 'broken',
+    });
     expect(record.state.at).toBe('rolling-back');
   });
 });
 
 describe('a new StackRun', () => {
-  const planned: PlannedStack = {
+  const planned: StackUpdatePlan = {
     ...planServiceUpdates({ app: serviceWith(specWith({})), workers: [] }, [], {
       ...updateOptions(),
       target: target('v1.5.0'),
@@ -386,7 +392,7 @@ describe('a new StackRun', () => {
     });
     const error = new UpdateError('pull-failed', 'no space left');
     run.execute = () => Promise.reject(error);
-    await expect(runToGoal(run, log)).rejects.toBe(error);
+    await expect(updateOrRollBack(run, log)).rejects.toBe(error);
     expect([record.state.at, double.written, lines]).toEqual(['pulling', [], []]);
   });
 

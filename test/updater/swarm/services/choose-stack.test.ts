@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { UpdateError } from '../../../../src/core/errors/update-error.ts';
 import type { SwarmNode, SwarmService, SwarmTask } from '../../../../src/engine/swarm/swarm-service.ts';
 import {
-  checkServices,
   chooseStack,
+  listEligibleNodes,
   listStacksWithApp,
-  nodesFor,
-  writtenImageOf,
+  requireUpdatableServices,
+  stackFileImageOf,
 } from '../../../../src/updater/swarm/services/choose-stack.ts';
-import { amountsOf, specOf } from '../../../../src/updater/swarm/services/specs.ts';
+import { buildServiceSpec, specAmountsOf } from '../../../../src/updater/swarm/services/specs.ts';
 import { updateOptions } from '../../../build-plan.ts';
 import { moveOf, nodes, nodeWith, serviceWith, specWith, tasksOf, whole } from '../../../build-stack.ts';
 
@@ -103,7 +103,7 @@ describe('checkServices', () => {
   }: Given): string =>
     refused(() => {
       const found = { ...service('svc_app', app), id: 'app-id', updateState };
-      checkServices(
+      requireUpdatableServices(
         { name: 'svc', app: found, workers: [], services: [found] },
         { tasks, nodes: there },
         { isOurs },
@@ -145,7 +145,10 @@ describe('checkServices', () => {
   it('rejects a job', () => {
     const job = { ...service('svc_app'), spec: { ...specWith(), Mode: { ReplicatedJob: {} } } };
     const said = refused(() => {
-      checkServices({ name: 'svc', app: job, workers: [], services: [job] }, { tasks: [], nodes: [] });
+      requireUpdatableServices(
+        { name: 'svc', app: job, workers: [], services: [job] },
+        { tasks: [], nodes: [] },
+      );
       return 'fit';
     });
     expect(said).toBe('stack-unsupported: svc_app is a job, and jobs cannot be updated');
@@ -161,19 +164,19 @@ describe('the selected stack', () => {
     ];
     const app = service('svc_app', { constraints: ['node.labels.a==1'] });
     const workers = [service('svc_worker', { constraints: ['node.labels.a==2'] })];
-    expect(nodesFor({ app, workers }, there).map(({ id }) => id)).toEqual(['n1', 'n2']);
+    expect(listEligibleNodes({ app, workers }, there).map(({ id }) => id)).toEqual(['n1', 'n2']);
   });
 
   it('can use the nodes of a global service that the previous run stopped', () => {
     const move = moveOf('app', { before: specWith({ replicas: null }) });
-    const app = serviceWith(specOf(move, 'stopped', amountsOf(move.before)));
-    expect(nodesFor({ app, workers: [] }, nodes('n1', 'n2'))).toHaveLength(2);
+    const app = serviceWith(buildServiceSpec(move, 'stopped', specAmountsOf(move.before)));
+    expect(listEligibleNodes({ app, workers: [] }, nodes('n1', 'n2'))).toHaveLength(2);
   });
 
   it.each<[Parts, string]>([
     [{ image: 'acme/svc:v1@sha256:a', label: 'acme/svc:v1@sha256:a' }, 'acme/svc:v1@sha256:a'],
     [{ image: 'acme/svc:v1@sha256:a', label: null }, 'acme/svc:v1'],
   ])('has the image of the stack file: for %j, %s', (parts, text) =>
-    expect(writtenImageOf(service('svc_app', parts))).toBe(whole(text)),
+    expect(stackFileImageOf(service('svc_app', parts))).toBe(whole(text)),
   );
 });

@@ -2,26 +2,26 @@ import { describe, expect, it } from 'vitest';
 import type { Json } from '../../../../src/engine/objects/json.ts';
 import type { SwarmNode } from '../../../../src/engine/swarm/swarm-service.ts';
 import {
-  type Amounts,
-  amountsOf,
-  findOverriddenSettings,
-  imageSideOf,
-  isActive,
+  buildServiceSpec,
+  classifySpecImage,
+  describeOverriddenSettings,
+  hasOverlappingTasks,
+  isActiveNode,
   isDeepEqual,
   isEligibleNode,
-  isSideBySide,
-  isStopped,
+  isOneTaskPerNode,
+  isStoppedSpec,
+  type SpecAmounts,
   type SpecForm,
   type StackServiceUpdate,
-  specOf,
-  takesOneTask,
+  specAmountsOf,
 } from '../../../../src/updater/swarm/services/specs.ts';
 import { moveOf, newImage, nodeWith, oldImage, specWith } from '../../../build-stack.ts';
 
 const rollback = { FailureAction: 'rollback', Order: 'stop-first', Parallelism: 1 };
 const startFirst = { FailureAction: 'pause', Order: 'start-first' };
 const hostPort = [{ PublishMode: 'host', PublishedPort: 80 }];
-const amounts = (changes: Partial<Amounts> = {}): Amounts => ({
+const amounts = (changes: Partial<SpecAmounts> = {}): SpecAmounts => ({
   replicas: 2,
   forced: 0,
   held: 2,
@@ -34,7 +34,7 @@ const newParts: Parts = { image: newImage };
 
 describe('specOf', () => {
   /** Changes of a found spec in each form; all other fields are unchanged. */
-  it.each<[what: string, form: SpecForm, found: Parts, changes: Partial<Amounts>, becomes: Parts]>([
+  it.each<[what: string, form: SpecForm, found: Parts, changes: Partial<SpecAmounts>, becomes: Parts]>([
     ['as it was', 'before', {}, {}, {}],
     ['the new image and its label', 'after', {}, {}, newParts],
     ['no label where there was none', 'after', { label: null }, {}, { ...newParts, label: null }],
@@ -102,7 +102,7 @@ describe('specOf', () => {
   ])('changes a spec: %s (form %s)', (_, form, found, changes, becomes) => {
     const of = (parts: Parts) => ({ ...specWith(parts) });
     const label = becomes.image === undefined || becomes.label === null ? {} : { label: 'acme/svc:v1.5.0' };
-    const made = specOf(moveOf('app', { before: of(found) }), form, amounts(changes));
+    const made = buildServiceSpec(moveOf('app', { before: of(found) }), form, amounts(changes));
     expect(isDeepEqual(made, of({ ...becomes, ...label }))).toBe(true);
     expect(JSON.parse(JSON.stringify(made))).toMatchObject(of({ ...becomes, ...label }));
   });
@@ -116,22 +116,23 @@ describe('specOf', () => {
     [[], [{ OS: 'linux', Architecture: 'arm64' }], []],
   ])('changes platforms %j, if the image has %j, to %j', (had, platforms, has) => {
     const move = moveOf('app', { before: specWith({ platforms: had }), platforms });
-    const { TaskTemplate } = specOf(move, 'after', amounts());
+    const { TaskTemplate } = buildServiceSpec(move, 'after', amounts());
     expect(TaskTemplate).toMatchObject({ Placement: { Platforms: has } });
   });
 
   it('updates a service that the previous run stopped, or restores the definition that was found', () => {
     const move = moveOf('worker', { before: specWith({ replicas: 0 }), wanted: specWith({ replicas: 3 }) });
-    const given = amountsOf(move.wanted);
-    expect(specOf(move, 'after', given)).toMatchObject({ Mode: { Replicated: { Replicas: 3 } } });
-    expect(specOf(move, 'before', given)).toMatchObject({ Mode: { Replicated: { Replicas: 0 } } });
+    const given = specAmountsOf(move.wanted);
+    expect(buildServiceSpec(move, 'after', given)).toMatchObject({ Mode: { Replicated: { Replicas: 3 } } });
+    expect(buildServiceSpec(move, 'before', given)).toMatchObject({ Mode: { Replicated: { Replicas: 0 } } });
   });
 
   it('does not modify its input', () => {
     const before = specWith({ update: rollback, ports: hostPort });
     const copy = structuredClone(before);
     const forms: SpecForm[] = ['before', 'after', 'moving', 'nudged', 'stopped', 'held'];
-    for (const form of forms) specOf(moveOf('app', { before }), form, amounts({ replicas: 7, forced: 9 }));
+    for (const form of forms)
+      buildServiceSpec(moveOf('app', { before }), form, amounts({ replicas: 7, forced: 9 }));
     expect(before).toEqual(copy);
   });
 });
@@ -149,10 +150,10 @@ describe('imageSideOf', () => {
   ];
 
   it.each(forms)('detects that the form %s is %s, for a replicated and a global service', (form, side) => {
-    expect(imageSideOf(move, specOf(move, form, amounts()))).toBe(side);
+    expect(classifySpecImage(move, buildServiceSpec(move, form, amounts()))).toBe(side);
     const global = moveOf('app', { before: specWith({ replicas: null, update: rollback }) });
     const given = amounts({ replicas: null, nodesWithout: ['n1'] });
-    expect(imageSideOf(global, specOf(global, form, given))).toBe(side);
+    expect(classifySpecImage(global, buildServiceSpec(global, form, given))).toBe(side);
   });
 
   const template = (change: Json): Json => ({
@@ -177,17 +178,19 @@ describe('imageSideOf', () => {
       specWith({ update: rollback, constraints: ['node.role==worker'], maxReplicas: 2 }),
       null,
     ],
-  ])('detects the side of an edited spec: %s', (_, spec, side) => expect(imageSideOf(move, spec)).toBe(side));
+  ])('detects the side of an edited spec: %s', (_, spec, side) =>
+    expect(classifySpecImage(move, spec)).toBe(side),
+  );
 
   it('recognizes the found definition and the definition that the owner wants', () => {
     const earlier: StackServiceUpdate = { ...move, wanted: specWith({ container: { Env: ['DB=new'] } }) };
-    expect(imageSideOf(earlier, before)).toBe('old');
-    expect(imageSideOf(earlier, specOf(earlier, 'moving', amounts()))).toBe('new');
+    expect(classifySpecImage(earlier, before)).toBe('old');
+    expect(classifySpecImage(earlier, buildServiceSpec(earlier, 'moving', amounts()))).toBe('new');
   });
 
   it('is "new" if both images are the same', () => {
     const same = moveOf('worker', { before: specWith({ image: newImage }) });
-    expect(imageSideOf(same, same.before)).toBe('new');
+    expect(classifySpecImage(same, same.before)).toBe('new');
   });
 });
 
@@ -197,7 +200,9 @@ describe('isStopped', () => {
     [{ replicas: 1 }, false],
     [{ replicas: null, constraints: ['node.id==nobody'] }, true],
     [{ replicas: null, constraints: ['node.id!=n1'] }, false],
-  ])('detects if %j is stopped: %s', (parts, stopped) => expect(isStopped(specWith(parts))).toBe(stopped));
+  ])('detects if %j is stopped: %s', (parts, stopped) =>
+    expect(isStoppedSpec(specWith(parts))).toBe(stopped),
+  );
 });
 
 describe('update settings of a service', () => {
@@ -205,7 +210,7 @@ describe('update settings of a service', () => {
     [{}, false],
     [{ ports: hostPort }, true],
     [{ maxReplicas: 1 }, true],
-  ])('takesOneTask %j: %s', (parts, one) => expect(takesOneTask(specWith(parts))).toBe(one));
+  ])('takesOneTask %j: %s', (parts, one) => expect(isOneTaskPerNode(specWith(parts))).toBe(one));
 
   it.each<[Parts, boolean]>([
     [{ replicas: 2 }, true],
@@ -214,7 +219,7 @@ describe('update settings of a service', () => {
     [{ replicas: 1, update: startFirst, ports: hostPort }, false],
     [{ replicas: null }, true],
     [{ replicas: 0 }, false],
-  ])('isSideBySide %j: %s', (parts, together) => expect(isSideBySide(specWith(parts))).toBe(together));
+  ])('isSideBySide %j: %s', (parts, together) => expect(hasOverlappingTasks(specWith(parts))).toBe(together));
 
   it.each<[Parts, string[]]>([
     [{}, []],
@@ -227,7 +232,7 @@ describe('update settings of a service', () => {
       ],
     ],
   ])('findOverriddenSettings %j: %j', (parts, aside) =>
-    expect(findOverriddenSettings(specWith(parts))).toEqual(aside),
+    expect(describeOverriddenSettings(specWith(parts))).toEqual(aside),
   );
 });
 
@@ -288,5 +293,5 @@ describe('isEligibleNode and isActive', () => {
     [{ state: 'down' }, false],
     [{ state: 'unknown' }, false],
     [{ availability: 'pause' }, false],
-  ])('isActive %j: %s', (changes, active) => expect(isActive(nodeWith('n1', changes))).toBe(active));
+  ])('isActive %j: %s', (changes, active) => expect(isActiveNode(nodeWith('n1', changes))).toBe(active));
 });

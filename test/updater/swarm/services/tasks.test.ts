@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { type Json, toObject } from '../../../../src/engine/objects/json.ts';
 import type { SwarmNode, SwarmTask } from '../../../../src/engine/swarm/swarm-service.ts';
-import { specOf } from '../../../../src/updater/swarm/services/specs.ts';
+import { buildServiceSpec } from '../../../../src/updater/swarm/services/specs.ts';
 import {
-  createObservedTasks,
+  canHaveMissedTasks,
+  createTaskObservations,
   isHealthyService,
   isRunOnceService,
-  mayHaveMissedTasks,
-  type ObservedTasks,
   recordObservation,
-  summariseTasks,
+  summarizeTasks,
+  type TaskObservations,
   type TaskSummary,
 } from '../../../../src/updater/swarm/services/tasks.ts';
 import {
@@ -24,7 +24,7 @@ import {
 } from '../../../build-stack.ts';
 
 const move = moveOf('app');
-const after = specOf(move, 'after', { replicas: 2, forced: 0, held: 0, nodesWithout: [] });
+const after = buildServiceSpec(move, 'after', { replicas: 2, forced: 0, held: 0, nodesWithout: [] });
 const allNodes = nodes('n1', 'n2', 'n3');
 const unstarted = 'starting container failed: error mounting "/x"';
 
@@ -39,8 +39,8 @@ interface Look {
 /** Polls one task every 100 ms, or at the specified time. */
 function seenIn(
   looks: readonly (Told | [Told, Look])[],
-  seen: ObservedTasks = createObservedTasks([]),
-): ObservedTasks {
+  seen: TaskObservations = createTaskObservations([]),
+): TaskObservations {
   const isLook = (each: Told | [Told, Look]): each is [Told, Look] =>
     Array.isArray(each) && typeof each[1] === 'object' && ('at' in each[1] || 'nodes' in each[1]);
   let now = 0;
@@ -97,11 +97,11 @@ describe('recordObservation', () => {
   );
 
   it('does not count tasks that existed before', () => {
-    expect(seenIn(['new running', 'new failed', ''], createObservedTasks(['t1'])).started.size).toBe(0);
+    expect(seenIn(['new running', 'new failed', ''], createTaskObservations(['t1'])).started.size).toBe(0);
   });
 
   it('counts a new task recorded by a previous run as started', () => {
-    expect(seenIn([''], createObservedTasks([], true)).started.size).toBe(1);
+    expect(seenIn([''], createTaskObservations([], true)).started.size).toBe(1);
   });
 
   it.each<[word: Told, failures: number]>([
@@ -133,7 +133,7 @@ describe('summariseTasks', () => {
     tasks: readonly SwarmTask[];
     spec?: Json;
     nodes?: readonly SwarmNode[];
-    seen?: ObservedTasks;
+    seen?: TaskObservations;
     /** Time for which the same tasks have been running. */
     forMs?: number;
   }
@@ -142,14 +142,14 @@ describe('summariseTasks', () => {
     tasks,
     spec = after,
     nodes: there = allNodes,
-    seen = createObservedTasks([]),
+    seen = createTaskObservations([]),
     forMs = 5_000,
   }: Given): TaskSummary {
     const look = { spec, tasks, nodes: there };
     recordObservation(seen, move, look, 0);
-    summariseTasks(seen, move, look, 0);
+    summarizeTasks(seen, move, look, 0);
     recordObservation(seen, move, look, forMs);
-    return summariseTasks(seen, move, look, forMs);
+    return summarizeTasks(seen, move, look, forMs);
   }
   const judged = (given: Given): string => {
     const { isWell: well, isBack } = summary(given);
@@ -212,7 +212,7 @@ describe('summariseTasks', () => {
 
   it('reports new tasks on a node that is down until Swarm no longer waits for them', () => {
     const tasks = tasksOf('new running n2', 'old running n3', ['new starting n1', { wanted: 'shutdown' }]);
-    const seen = createObservedTasks([]);
+    const seen = createTaskObservations([]);
     const { lostNew, isStuck } = summary({ tasks, nodes: down, seen });
     expect([lostNew.map(({ id }) => id), isStuck]).toEqual([['t3'], true]);
     seen.passed.add('t3');
@@ -242,10 +242,10 @@ describe('summariseTasks', () => {
     ['the old one had succeeded', tasksOf('old complete'), false, 0],
   ])('evaluates a service that runs once: %s', (_, tasks, well, failures) => {
     const once = moveOf('app', { role: 'once' });
-    const seen = createObservedTasks([]);
+    const seen = createTaskObservations([]);
     const look = { spec: scaled(1), tasks, nodes: allNodes };
     recordObservation(seen, once, look, 0);
-    const found = summariseTasks(seen, once, look, 0);
+    const found = summarizeTasks(seen, once, look, 0);
     expect([found.isWell, found.failures]).toEqual([well, failures]);
   });
 
@@ -260,9 +260,9 @@ describe('summariseTasks', () => {
   });
 
   it('measures the time since the same tasks have been running', () => {
-    const seen = createObservedTasks([]);
+    const seen = createTaskObservations([]);
     const look = (at: number, ...words: string[]) =>
-      summariseTasks(seen, move, { spec: after, tasks: tasksOf(...words), nodes: allNodes }, at);
+      summarizeTasks(seen, move, { spec: after, tasks: tasksOf(...words), nodes: allNodes }, at);
     expect(look(0, 'new running', 'new running').isWell).toBe(false);
     expect(look(4_900, 'new running', 'new starting').steadyMs).toBe(0);
     expect(look(5_000, 'new running', 'new running').steadyMs).toBe(0);
@@ -286,16 +286,16 @@ describe('summariseTasks', () => {
   it('reports a service that keeps its image as restored if its tasks are running', () => {
     const same = moveOf('worker', { before: specWith({ name: 'svc_worker', image: newImage }) });
     const tasks = tasksOf('new running', 'new running');
-    const seen = createObservedTasks(tasks.map(({ id }) => id));
+    const seen = createTaskObservations(tasks.map(({ id }) => id));
     const look = { spec: same.before, tasks, nodes: allNodes };
-    summariseTasks(seen, same, look, 0);
-    expect(summariseTasks(seen, same, look, 5_000).isBack).toBe(true);
+    summarizeTasks(seen, same, look, 0);
+    expect(summarizeTasks(seen, same, look, 5_000).isBack).toBe(true);
   });
 });
 
 describe('mayHaveMissedTasks', () => {
   const forgotten = (history: number, tasks: readonly SwarmTask[], earlier: string[] = []) =>
-    mayHaveMissedTasks(createObservedTasks(earlier), move, tasks, history);
+    canHaveMissedTasks(createTaskObservations(earlier), move, tasks, history);
   const ended = (...slots: number[]) =>
     slots.flatMap((slot, at) => tasksOf(['new rejected', { id: `e${at}`, slot, node: 'n1' }]));
 
@@ -365,8 +365,8 @@ describe('isHealthyService', () => {
     expect(isHealthyService(global, tasksOf('new running n1', 'new pending n2'), there)).toBe(true);
     expect(isHealthyService(global, tasksOf('new pending n1', 'new pending n2'), there)).toBe(false);
     const told = { spec: before, tasks: tasksOf('new running n1', 'new pending n2'), nodes: there };
-    const seen = createObservedTasks([]);
-    summariseTasks(seen, global, told, 0);
-    expect(summariseTasks(seen, global, told, 6_000).isWell).toBe(true);
+    const seen = createTaskObservations([]);
+    summarizeTasks(seen, global, told, 0);
+    expect(summarizeTasks(seen, global, told, 6_000).isWell).toBe(true);
   });
 });

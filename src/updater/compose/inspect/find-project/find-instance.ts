@@ -3,25 +3,25 @@ import { HostPaths } from '../../../../core/mounts/host-paths.ts';
 import type { Engine } from '../../../../engine/cli/engine.ts';
 import {
   composeOriginOf,
-  expectedComposeOriginFor,
-  findForeignContainers,
-} from '../../../../engine/comparison/find-foreign-containers.ts';
+  expectedComposeOriginOf,
+  findUnrelatedContainers,
+} from '../../../../engine/comparison/find-unrelated-containers.ts';
 import type { Container, ListedContainer } from '../../../../engine/objects/container.ts';
-import { readOwnTraces } from '../../../../engine/self/find-own-container.ts';
-import { readProgramVersions, version } from '../../../run/environment/program-versions.ts';
+import { readOwnContainerClues } from '../../../../engine/self/find-own-container.ts';
+import { deferRejection } from '../../../run/defer-rejection.ts';
+import { requireCompatiblePrograms, updaterVersion } from '../../../run/environment/program-versions.ts';
 import { requireEngine } from '../../../run/environment/require-engine.ts';
 import type { UpdateOptions } from '../../../run/options/update-options.ts';
 import type { RunContext } from '../../../run/run-context.ts';
-import { startEarly } from '../../../run/start-early.ts';
 import { isPending, type JournalData, readJournals } from '../../../run/state/journal.ts';
-import { createHostInspection } from './host-inspection.ts';
+import { createHostInspector } from './host-inspector.ts';
 import {
   groupKnownProjects,
   type KnownProject,
-  listComposed,
+  listComposeContainers,
   type ProjectLocation,
 } from './labelled-project.ts';
-import { directoriesOf, locateProject, projectOfJournal } from './locate-project.ts';
+import { journalDirectoriesOf, locateProject, projectOfJournal } from './locate-project.ts';
 import {
   explainMissingProject,
   requireComposeContainers,
@@ -49,13 +49,13 @@ export interface FoundInstance {
  * @throws UpdateError read-only if the compose directory is mounted read-only
  */
 export async function findInstance({ engine, options, log }: RunContext): Promise<FoundInstance> {
-  const facts = startEarly(requireEngine(engine));
+  const facts = deferRejection(requireEngine(engine));
   // The other requests wait for `facts`, because this response determines their API version.
   const [own, { version: engineVersion, platform }, composed, programs] = await Promise.all([
     facts.then(() => requireOwnContainer(engine)),
     facts,
-    facts.then(() => listComposed(engine)),
-    readProgramVersions(engine, facts),
+    facts.then(() => listComposeContainers(engine)),
+    requireCompatiblePrograms(engine, facts),
   ]);
   requireTestedPodman(engine);
   const paths = new HostPaths(own.mounts);
@@ -64,7 +64,7 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
   const known = isGone
     ? [await projectOf(own, paths, options)]
     : groupKnownProjects(told ? [told] : composed);
-  const place = await locateProject(known, paths, options, createHostInspection(engine, own.imageId)).catch(
+  const place = await locateProject(known, paths, options, createHostInspector(engine, own.imageId)).catch(
     async (error) => {
       throw await explainMissingProject(engine, error);
     },
@@ -72,7 +72,7 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
   const { cli, compose } = programs;
   const { name: project, directory } = place;
   log.info(
-    `${options.product.name}-updater ${version}, engine ${engineVersion}, docker CLI ${cli}, compose ${compose}; project ${project} in ${directory}`,
+    `${options.product.name}-updater ${updaterVersion}, engine ${engineVersion}, docker CLI ${cli}, compose ${compose}; project ${project} in ${directory}`,
     { engine: engineVersion, cli, compose, project, directory },
   );
   if (!paths.isWritable(place.mountedAt)) {
@@ -98,13 +98,13 @@ export function requireNoUnrelatedContainers(
   // env file.
   const run = journal !== null && (isPending(journal) || journal.containerId === own.id) ? journal : null;
   const before = new Set(run?.containers.map(({ id }) => id));
-  const foreign = findForeignContainers(containers, {
+  const foreign = findUnrelatedContainers(containers, {
     project: place.name,
     directory: place.directory,
     app,
     claims: new Set([
       ...(told === null ? [] : [composeOriginOf(told)]),
-      ...(run === null ? [] : [expectedComposeOriginFor(run.project)]),
+      ...(run === null ? [] : [expectedComposeOriginOf(run.project)]),
       ...containers.filter(({ id }) => before.has(id)).map(composeOriginOf),
     ]),
     serverId: container,
@@ -120,7 +120,7 @@ export function requireNoUnrelatedContainers(
  * @throws UpdateError no-app if there is no such journal
  */
 async function projectOf(own: Container, paths: HostPaths, options: UpdateOptions): Promise<KnownProject> {
-  const journals = await readJournals(directoriesOf(paths, options));
+  const journals = await readJournals(journalDirectoriesOf(paths, options));
   const ours = journals.find(({ containerId }) => containerId === own.id);
   if (ours) return projectOfJournal(ours);
   const message = `no compose project contains container ${options.container?.slice(0, 12)}`;
@@ -130,7 +130,7 @@ async function projectOf(own: Container, paths: HostPaths, options: UpdateOption
 
 /** Inspects the container that this process runs in. @throws UpdateError own-container */
 export async function requireOwnContainer(engine: Engine): Promise<Container> {
-  const traces = await readOwnTraces();
+  const traces = await readOwnContainerClues();
   const { id } = traces;
   const own = await engine.findOwnContainer(traces);
   if (own) return own;

@@ -2,7 +2,10 @@ import { isAbsolute } from 'node:path';
 import { UpdateError } from '../../../../core/errors/update-error.ts';
 import type { ComposeProject } from '../../../../engine/cli/compose.ts';
 import type { Engine } from '../../../../engine/cli/engine.ts';
-import { findServicesWithUnderscoreNames, isHook } from '../../../../engine/containers/project-containers.ts';
+import {
+  findServicesWithUnderscoreNames,
+  isHookContainer,
+} from '../../../../engine/containers/project-containers.ts';
 import type { Container, ListedContainer } from '../../../../engine/objects/container.ts';
 import { composeLabels } from '../../../../engine/objects/labels.ts';
 
@@ -35,8 +38,10 @@ export function listOtherProjects(composed: readonly ListedContainer[], name: st
  * Lists the containers of all compose projects, except hook containers.
  * @throws UpdateError engine-unavailable
  */
-export async function listComposed(engine: Engine): Promise<ListedContainer[]> {
-  return (await engine.listContainers({ label: [composeLabels.project] })).filter((each) => !isHook(each));
+export async function listComposeContainers(engine: Engine): Promise<ListedContainer[]> {
+  return (await engine.listContainers({ label: [composeLabels.project] })).filter(
+    (each) => !isHookContainer(each),
+  );
 }
 
 /**
@@ -87,7 +92,7 @@ export function parseProjectLabels(telling: Pick<Container, 'labels'>, of: Label
 }
 
 export function parseLabelPaths({ labels }: Pick<Container, 'labels'>, directory: string): LabelledPaths {
-  const list = (label: string) => splitPaths(labels[label] ?? '', directory);
+  const list = (label: string) => splitLabelPaths(labels[label] ?? '', directory);
   return { files: list(composeLabels.files), envFiles: list(composeLabels.envFiles) };
 }
 
@@ -105,7 +110,7 @@ function notFound(files: readonly string[]): UpdateError {
  * Splits a label into paths. Compose joins paths with commas, without escaping commas in a path. A comma is a separator
  * only if an absolute path or an address (`oci://…`) follows and the comma is not part of the project directory.
  */
-export function splitPaths(label: string, directory: string): string[] {
+export function splitLabelPaths(label: string, directory: string): string[] {
   const hidden = label.replaceAll(`${directory}/`, '/\0/');
   return hidden
     .split(/,(?=\/|[a-z]+:\/\/|-$)/)

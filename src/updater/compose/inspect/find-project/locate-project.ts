@@ -1,5 +1,5 @@
 import { basename, join, normalize } from 'node:path';
-import { mountAdviceFor, samePathMountsAdviceFor } from '../../../../core/errors/advice.ts';
+import { formatMountAdvice, formatSamePathMountAdvice } from '../../../../core/errors/advice.ts';
 import { UpdateError } from '../../../../core/errors/update-error.ts';
 import { isFile } from '../../../../core/files/file-system.ts';
 import { type HostPaths, isWithin } from '../../../../core/mounts/host-paths.ts';
@@ -9,16 +9,16 @@ import {
   aliasProjectDirectory,
   type DirectoryMatch,
   findMountAdvice,
-  type HostInspection,
-  hasComposeHere,
-} from './host-inspection.ts';
+  type HostInspector,
+  hasComposeFileHere,
+} from './host-inspector.ts';
 import type { KnownProject, ProjectLocation } from './labelled-project.ts';
 
 interface Search {
   projects: readonly KnownProject[];
   paths: HostPaths;
   options: UpdateOptions;
-  look: HostInspection;
+  look: HostInspector;
   /** With `--dir`, only its directory; otherwise, all mounted directories that contain a compose file. */
   candidates: readonly string[];
 }
@@ -32,9 +32,9 @@ export async function locateProject(
   known: readonly KnownProject[],
   paths: HostPaths,
   options: UpdateOptions,
-  look: HostInspection,
+  look: HostInspector,
 ): Promise<ProjectLocation> {
-  const pending = (await readJournals(directoriesOf(paths, options))).filter(isPending);
+  const pending = (await readJournals(journalDirectoriesOf(paths, options))).filter(isPending);
   const projects = withHalfReplaced(known, pending.map(projectOfJournal));
   const search = { projects, paths, options, look, candidates: await candidatesOf(paths, options) };
   if (options.project) return byName(search, options.project);
@@ -52,7 +52,7 @@ export async function locateProject(
   if (!(again instanceof UpdateError)) return again;
   const [only, ...others] = unseen;
   const hidden = only && others.length === 0 ? await findMountAdvice(only.directory, look) : null;
-  const advice = hidden ?? (await mountOfMoved(unseen, search));
+  const advice = hidden ?? (await findMovedMountAdvice(unseen, search));
   throw advice === null ? again : new UpdateError(again.code, again.message, { advice });
 }
 
@@ -60,7 +60,7 @@ export async function locateProject(
  * Advises mounting a project directory that was moved, or whose labeled path exists only inside the container that
  * started the project. Null unless exactly one project matches.
  */
-async function mountOfMoved(unseen: readonly KnownProject[], search: Search): Promise<string | null> {
+async function findMovedMountAdvice(unseen: readonly KnownProject[], search: Search): Promise<string | null> {
   const { candidates, paths, look } = search;
   const [here = '', ...more] = candidates;
   const host = paths.toHost(here);
@@ -76,7 +76,7 @@ async function mountOfMoved(unseen: readonly KnownProject[], search: Search): Pr
 }
 
 const underItsPath = (host: string, { name, directory }: KnownProject): string =>
-  `If ${host} is the directory of project ${name}, also mount it at the path that compose used. ${mountAdviceFor(host, directory)}`;
+  `If ${host} is the directory of project ${name}, also mount it at the path that compose used. ${formatMountAdvice(host, directory)}`;
 
 /**
  * Finds the project whose mounted directory has a compose file or is in `found`. Returns an error if there is none, and
@@ -110,7 +110,7 @@ function byDirectory(
 }
 
 /** Returns the directories in this container that may contain a journal. */
-export const directoriesOf = (paths: HostPaths, { dir }: UpdateOptions): readonly string[] =>
+export const journalDirectoriesOf = (paths: HostPaths, { dir }: UpdateOptions): readonly string[] =>
   dir ? [dir] : paths.destinations;
 
 export const projectOfJournal = ({ project, services }: JournalData): KnownProject => ({
@@ -134,13 +134,13 @@ function withHalfReplaced(
 async function candidatesOf(paths: HostPaths, { dir }: UpdateOptions): Promise<string[]> {
   if (dir) return [normalize(dir).replace(/(.)\/$/, '$1')];
   const found: string[] = [];
-  for (const here of paths.destinations) if (await hasComposeHere(here)) found.push(here);
+  for (const here of paths.destinations) if (await hasComposeFileHere(here)) found.push(here);
   return found;
 }
 
 async function byName(search: Search, name: string): Promise<ProjectLocation> {
   const { projects, paths, options, look, candidates } = search;
-  const row = likeliest(name, search);
+  const row = findLikeliestProject(name, search);
   if (!row) {
     const message = `compose project ${name} has no containers; ${list(projects)}`;
     throw new UpdateError('not-compose', message);
@@ -153,13 +153,13 @@ async function byName(search: Search, name: string): Promise<ProjectLocation> {
   const [mountedAt, ...others] = candidates;
   const host = mountedAt === undefined ? null : paths.toHost(mountedAt);
   if (mountedAt === undefined || others.length > 0 || host === null) {
-    const advice = (await findMountAdvice(directory, look)) ?? samePathMountsAdviceFor(directory);
+    const advice = (await findMountAdvice(directory, look)) ?? formatSamePathMountAdvice(directory);
     const message = `the directory ${directory} of project ${name} is not mounted`;
     throw new UpdateError('not-mounted', message, { advice });
   }
   // The labels may contain a different path to the mounted directory, such as a symbolic link.
   const likeness = await look.compare(directory, mountedAt, row.files);
-  if (likeness !== 'same') throw notThat(row, host, likeness, projects);
+  if (likeness !== 'same') throw createWrongDirectoryError(row, host, likeness, projects);
   paths.alias(directory, mountedAt);
   return { name, directory, mountedAt };
 }
@@ -169,7 +169,7 @@ async function byName(search: Search, name: string): Promise<ProjectLocation> {
  * takes precedence.
  * @throws UpdateError several-projects if the first two projects are equally likely
  */
-function likeliest(
+function findLikeliestProject(
   name: string,
   { projects, paths, options: { app }, candidates }: Search,
 ): KnownProject | undefined {
@@ -190,7 +190,7 @@ function likeliest(
 }
 
 /** Creates the error for a mounted directory that does not belong to the project. */
-function notThat(
+function createWrongDirectoryError(
   row: KnownProject,
   host: string,
   likeness: DirectoryMatch,
@@ -203,7 +203,7 @@ function notThat(
     : 'no project was started from that directory, so it may be an old copy';
   const message = `${host} is not the directory of project ${name} (${directory}); ${whose}`;
   if (likeness === 'another')
-    return new UpdateError('not-mounted', message, { advice: samePathMountsAdviceFor(directory) });
+    return new UpdateError('not-mounted', message, { advice: formatSamePathMountAdvice(directory) });
   const gone = `${message}; ${directory} no longer contains a compose file`;
   return new UpdateError('not-mounted', gone, {
     advice: `${underItsPath(host, row)} Otherwise, mount the directory of the project.`,
@@ -213,7 +213,7 @@ function notThat(
 function noMatch(directories: readonly string[], projects: readonly KnownProject[]): UpdateError {
   if (directories.length === 0) {
     const [only, ...others] = projects;
-    const advice = only && others.length === 0 ? { advice: samePathMountsAdviceFor(only.directory) } : {};
+    const advice = only && others.length === 0 ? { advice: formatSamePathMountAdvice(only.directory) } : {};
     return new UpdateError(
       'not-mounted',
       `no mounted directory contains a compose file; ${list(projects)}`,

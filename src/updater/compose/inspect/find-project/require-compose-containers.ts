@@ -22,7 +22,7 @@ export function requireTestedPodman(engine: Pick<Engine, 'isPodman'>, users = re
 export function requireComposeContainers(containers: readonly Pick<Container, 'name' | 'labels'>[]): void {
   for (const { name, labels } of containers) {
     const unit = labels[podmanLabels.unit];
-    if (unit) throw keptBySystemd(name, unit);
+    if (unit) throw createSystemdError(name, unit);
     if (labels[composeLabels.version]?.startsWith('1.')) {
       const project = labels[composeLabels.project];
       throw new UpdateError('not-compose', `${name} of project ${project} was created by docker-compose v1`, {
@@ -44,10 +44,10 @@ export async function explainMissingProject(engine: Engine, error: unknown): Pro
   if (!engine.isPodman || !(error instanceof UpdateError)) return error;
   if (error.code !== 'not-compose' && error.code !== 'not-mounted') return error;
   const [kept] = await engine.listContainers({ label: [podmanLabels.unit] });
-  return kept === undefined ? error : keptBySystemd(kept.name, kept.labels[podmanLabels.unit] ?? '');
+  return kept === undefined ? error : createSystemdError(kept.name, kept.labels[podmanLabels.unit] ?? '');
 }
 
-function keptBySystemd(name: string, unit: string): UpdateError {
+function createSystemdError(name: string, unit: string): UpdateError {
   const file = `/etc/containers/systemd/${unit.replace(/\.service$/, '')}.container`;
   return new UpdateError('not-compose', `${name} is managed by systemd (${unit}), not by docker compose`, {
     detail: [

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type LinkedFile, resolveIncludeTree } from '../../../../core/compose/include-tree.ts';
+import { type ReferencedFile, resolveIncludeTree } from '../../../../core/compose/include-tree.ts';
 import { listProjectFiles, type ProjectFiles } from '../../../../core/compose/project-files.ts';
 import { readTextFile, readTextFileIfExists, type TextFile } from '../../../../core/files/text-file.ts';
 
@@ -17,13 +17,13 @@ export async function readEnvFiles(named: readonly string[], directory: string):
  */
 export async function addLinkedFiles(
   files: ProjectFiles,
-  read: (linked: LinkedFile) => Promise<TextFile | null>,
+  read: (linked: ReferencedFile) => Promise<TextFile | null>,
   learn: (part: ProjectFiles) => Promise<void> = async () => {},
 ): Promise<ProjectFiles> {
   const asked = new Set(listProjectFiles(files).map(({ path }) => path));
   let linkedFiles: readonly TextFile[] = files.linkedFiles ?? [];
   let linkedEnvFiles: readonly TextFile[] = files.linkedEnvFiles ?? [];
-  const readOne = async (link: LinkedFile) => {
+  const readOne = async (link: ReferencedFile) => {
     const file = await read(link);
     const isCompose = link.as === 'include' || link.as === 'extends';
     const alone = { linkedFiles: [], linkedEnvFiles: [], composeFiles: [], envFiles: [] };
@@ -33,7 +33,7 @@ export async function addLinkedFiles(
   for (;;) {
     const { composeFiles, envFiles } = resolveIncludeTree({ ...files, linkedFiles, linkedEnvFiles });
     const known = asked.size;
-    const readNew = async (found: readonly LinkedFile[]) => {
+    const readNew = async (found: readonly ReferencedFile[]) => {
       const fresh = found.filter(({ path }) => !asked.has(path));
       for (const { path } of fresh) asked.add(path);
       return (await Promise.all(fresh.map(readOne))).filter((file) => file !== null);

@@ -20,7 +20,10 @@ const overrideNames = [
  * Returns the paths of the compose files that `docker compose` uses in a directory without `-f`. Empty if there are
  * none.
  */
-export async function findDefaultFiles(directory: string, envFiles: readonly TextFile[]): Promise<string[]> {
+export async function findDefaultComposeFiles(
+  directory: string,
+  envFiles: readonly TextFile[],
+): Promise<string[]> {
   const named = filesNamedBy(envFiles, directory);
   if (named.length > 0) return named;
   const found = await firstFile(directory, defaultComposeFileNames);
@@ -30,7 +33,7 @@ export async function findDefaultFiles(directory: string, envFiles: readonly Tex
 }
 
 /** Whether compose may have found the project's files by their default names, without `-f`. */
-export const hasDefaultFiles = (project: ComposeProject): boolean =>
+export const hasDefaultComposeFiles = (project: ComposeProject): boolean =>
   listFileFlags({ ...project, envFiles: [], profiles: [] }).length === 0;
 
 /** Returns the absolute paths of the compose files in `COMPOSE_FILE`; empty if the variable is not set. */

@@ -6,15 +6,15 @@ import {
   projectDirectoryOf,
 } from '../../../../core/compose/project-files.ts';
 import {
+  findEnvFileSecrets,
+  findProjectSecrets,
+  listPossibleSecretFiles,
   listUnmaskedTexts,
-  secretFilesOf,
-  secretsOfEnvFiles,
-  secretsOfProject,
 } from '../../../../core/compose/secrets/project-secrets.ts';
 import {
+  findContentSecrets,
   findKeyedSecrets,
-  secretsOfContent,
-  secretsOfRawEnvFile,
+  findRawEnvFileSecrets,
 } from '../../../../core/compose/secrets/secret-lines.ts';
 import type { TextFile } from '../../../../core/files/text-file.ts';
 import { imageNamesOf } from '../../../run/log/mask-rules.ts';
@@ -32,7 +32,7 @@ export async function maskFileSecrets(
   files: ProjectFiles,
   find: (path: string) => string | null = (path) => path,
 ): Promise<void> {
-  const { envFiles, secretFiles, configFiles } = secretFilesOf(files);
+  const { envFiles, secretFiles, configFiles } = listPossibleSecretFiles(files);
   const paths = [
     ...listProjectFiles(files).map(({ path }) => path),
     ...envFiles,
@@ -43,7 +43,7 @@ export async function maskFileSecrets(
     const { services, images } = listUnmaskedTexts(files);
     const places = [projectDirectoryOf(files), ...paths.flatMap((path) => [path, basename(path)])];
     return {
-      secrets: secretsOfProject(files),
+      secrets: findProjectSecrets(files),
       shown: [...places, ...services, ...images.flatMap(imageNamesOf)],
     };
   });
@@ -54,9 +54,9 @@ export async function maskFileSecrets(
     secrets: [
       // Env files are parsed together, because compose resolves their variables with those of the project and of
       // previous env files.
-      ...secretsOfEnvFiles([...files.envFiles, ...env]),
-      ...env.flatMap((file) => [...secretsOfEnvFiles([file]), ...secretsOfRawEnvFile(file.text)]),
-      ...secret.flatMap(({ text }) => secretsOfContent(text)),
+      ...findEnvFileSecrets([...files.envFiles, ...env]),
+      ...env.flatMap((file) => [...findEnvFileSecrets([file]), ...findRawEnvFileSecrets(file.text)]),
+      ...secret.flatMap(({ text }) => findContentSecrets(text)),
       // In config files, only values whose names look secret are masked. Most of a config is not secret and is needed
       // to understand container logs.
       ...config.flatMap(({ text }) => findKeyedSecrets(text)),

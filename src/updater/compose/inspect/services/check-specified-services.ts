@@ -1,5 +1,5 @@
 import { isPinShared as sharesText } from '../../../../core/compose/pins/find-pin.ts';
-import { isDatabase, parseReference } from '../../../../core/compose/pins/image-reference.ts';
+import { isDatabaseImage, parseImageReference } from '../../../../core/compose/pins/image-reference.ts';
 import type { ProjectFiles } from '../../../../core/compose/project-files.ts';
 import { type ErrorCode, UpdateError } from '../../../../core/errors/update-error.ts';
 import type { ComposeModel } from '../../../../engine/cli/compose.ts';
@@ -7,18 +7,18 @@ import { type Container, serviceOf } from '../../../../engine/objects/container.
 import { joinWithAnd } from '../../../run/log/format-values.ts';
 import type { UpdateOptions } from '../../../run/options/update-options.ts';
 import {
+  describeRelation,
   explainUnrelatedService,
+  formatRepeatedOption,
   formatWithoutDigest,
-  imagesOf,
-  relationOf,
-  repeatOption,
   type ServiceImage,
+  serviceImagesOf,
 } from './related-services.ts';
 
 /** Value of `--exclude` that excludes all services that belong with the app. */
-export const excludeAll = '*';
+export const excludeAllWildcard = '*';
 
-interface NamedIn {
+interface SpecifiedServicesInput {
   files: ProjectFiles;
   model: ComposeModel;
   kind: 'generated' | 'user-written';
@@ -39,9 +39,9 @@ interface NamedIn {
  */
 export function checkSpecifiedServices(
   { app: first, workers, exclude, servicesNamed }: UpdateOptions,
-  { files, model, kind, running, followers, migrations, orphans }: NamedIn,
+  { files, model, kind, running, followers, migrations, orphans }: SpecifiedServicesInput,
 ): string[] {
-  const images = imagesOf(files, model);
+  const images = serviceImagesOf(files, model);
   const app = images.find(({ name }) => name === first);
   if (app === undefined) return [];
   const moved = [first, ...workers.filter((name) => name in model.services)];
@@ -53,23 +53,23 @@ export function checkSpecifiedServices(
   const bound = images.flatMap((each) => {
     // The compose file of a generated installation is complete, so no service can have been forgotten.
     const isAsked = kind !== 'generated' && running.includes(each.name) && !moves(each.name);
-    const bond = isAsked ? relationOf(app, each) : null;
+    const bond = isAsked ? describeRelation(app, each) : null;
     return bond === null ? [] : [{ each, bond }];
   });
-  const isLeft = (name: string) => exclude.includes(name) || exclude.includes(excludeAll);
+  const isLeft = (name: string) => exclude.includes(name) || exclude.includes(excludeAllWildcard);
   const forgotten = bound.filter(({ each }) => !isLeft(each.name));
   const isOfApp = (each: Container) => {
-    const reference = parseReference(each.imageReference);
+    const reference = parseImageReference(each.imageReference);
     const image = reference && { name: serviceOf(each), reference, pin: null };
-    return workers.includes(serviceOf(each)) || (image !== null && relationOf(app, image) !== null);
+    return workers.includes(serviceOf(each)) || (image !== null && describeRelation(app, image) !== null);
   };
   const lost = orphans.filter((each) => !isLeft(serviceOf(each)) && isOfApp(each));
   if (lost.length > 0) throw unlistedContainers(app, lost);
   // The default services are not checked, because they belong to the product.
-  if (servicesNamed) refuseForeign(app, named, forgotten);
+  if (servicesNamed) requireRelatedServices(app, named, forgotten);
   if (forgotten.length > 0) throw unlisted(app, moved, forgotten);
   if (kind === 'generated') return [];
-  const unknown = exclude.filter((name) => name !== excludeAll && !(name in model.services));
+  const unknown = exclude.filter((name) => name !== excludeAllWildcard && !(name in model.services));
   return [
     ...bound.map(
       ({ each, bond }) =>
@@ -84,12 +84,12 @@ export function checkSpecifiedServices(
  * @param forgotten services that belong with the app but were not specified
  * @throws UpdateError unrelated-service
  */
-function refuseForeign(
+function requireRelatedServices(
   app: ServiceImage,
   named: readonly ServiceImage[],
   forgotten: readonly { each: ServiceImage }[],
 ): void {
-  if (isDatabase(app.reference)) {
+  if (isDatabaseImage(app.reference)) {
     const message = `${app.name} runs ${formatWithoutDigest(app.reference)}, which is a database; databases are never updated`;
     const advice =
       'Specify the app in the first --service option. To update a database, back it up and follow its documentation.';
@@ -102,8 +102,8 @@ function refuseForeign(
   if (foreign.length === 0) return;
   const sentences = judged.flatMap(({ why }) => why ?? []);
   const own = [app.name, ...namesWhere(false), ...forgotten.map(({ each }) => each.name)];
-  const next = `To update without ${joinWithAnd(foreign)}, run the update with ${repeatOption('service', own)}.`;
-  throw refusal('unrelated-service', sentences, next);
+  const next = `To update without ${joinWithAnd(foreign)}, run the update with ${formatRepeatedOption('service', own)}.`;
+  throw createServicesError('unrelated-service', sentences, next);
 }
 
 function unlisted(
@@ -117,8 +117,8 @@ function unlisted(
   );
   const names = forgotten.map(({ each }) => each.name);
   const them = names.length > 1 ? 'them' : 'it';
-  const next = `Run the update with ${repeatOption('service', [...moved, ...names])}, or add ${repeatOption('exclude', names)} to keep ${them} at the old version.`;
-  return refusal('unlisted-services', sentences, next);
+  const next = `Run the update with ${formatRepeatedOption('service', [...moved, ...names])}, or add ${formatRepeatedOption('exclude', names)} to keep ${them} at the old version.`;
+  return createServicesError('unlisted-services', sentences, next);
 }
 
 function unlistedContainers(app: ServiceImage, lost: readonly Container[]): UpdateError {
@@ -128,10 +128,10 @@ function unlistedContainers(app: ServiceImage, lost: readonly Container[]): Upda
   );
   const names = lost.map(({ name }) => name).join(' ');
   const services = [...new Set(lost.map(serviceOf))];
-  const next = `Remove ${lost.length > 1 ? 'these containers if you no longer need them' : 'this container if you no longer need it'}: docker stop ${names} && docker rm ${names}. Otherwise, add ${joinWithAnd(services)} back to the compose file, or keep the old version running with ${repeatOption('exclude', services)}.`;
-  return refusal('unlisted-services', sentences, next);
+  const next = `Remove ${lost.length > 1 ? 'these containers if you no longer need them' : 'this container if you no longer need it'}: docker stop ${names} && docker rm ${names}. Otherwise, add ${joinWithAnd(services)} back to the compose file, or keep the old version running with ${formatRepeatedOption('exclude', services)}.`;
+  return createServicesError('unlisted-services', sentences, next);
 }
 
 /** The last sentence becomes the message of the error, and the other sentences its details. */
-const refusal = (code: ErrorCode, sentences: readonly string[], advice: string): UpdateError =>
+const createServicesError = (code: ErrorCode, sentences: readonly string[], advice: string): UpdateError =>
   new UpdateError(code, sentences.at(-1) ?? '', { detail: sentences.slice(0, -1), advice });

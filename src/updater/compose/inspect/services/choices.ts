@@ -1,5 +1,5 @@
-import { isDatabase } from '../../../../core/compose/pins/image-reference.ts';
-import { formatWithoutDigest, relationOf, type ServiceImage } from './related-services.ts';
+import { isDatabaseImage } from '../../../../core/compose/pins/image-reference.ts';
+import { describeRelation, formatWithoutDigest, type ServiceImage } from './related-services.ts';
 
 /** A service that has containers. */
 interface RunningService extends ServiceImage {
@@ -8,7 +8,7 @@ interface RunningService extends ServiceImage {
 }
 
 /** An app and the services that belong with it, which can be updated together. */
-export interface Choice {
+export interface ServiceChoice {
   app: RunningService;
   workers: readonly RunningService[];
 }
@@ -18,12 +18,12 @@ export interface Choice {
  * workers (docs/contract.md 2.24). A choice is omitted if a worker publishes a port but the app does not. Apps that
  * publish ports come first, then apps with more workers, then by name.
  */
-export function choicesOf(running: readonly RunningService[]): Choice[] {
+export function serviceChoicesOf(running: readonly RunningService[]): ServiceChoice[] {
   const able = running
-    .filter(({ reference }) => !isDatabase(reference))
+    .filter(({ reference }) => !isDatabaseImage(reference))
     .toSorted((a, b) => a.name.localeCompare(b.name));
   const belonging = (app: RunningService) =>
-    able.filter((each) => each !== app && relationOf(app, each) !== null);
+    able.filter((each) => each !== app && describeRelation(app, each) !== null);
   return able
     .map((app) => ({ app, workers: belonging(app) }))
     .filter(({ app, workers }) => app.isReached || !workers.some(({ isReached }) => isReached))
@@ -35,7 +35,7 @@ const rank = ({ isReached }: RunningService): number => Number(isReached);
 /**
  * Formats each choice as a line of the settings file: `services: [server, worker]  # server runs acme/server:2.0.1`.
  */
-export const formatChoiceLines = (choices: readonly Choice[]): string[] =>
+export const formatChoiceLines = (choices: readonly ServiceChoice[]): string[] =>
   choices.map(
     ({ app, workers }) =>
       `${formatSettingsLines([app, ...workers].map(({ name }) => name))}  # ${app.name} runs ${formatWithoutDigest(app.reference)}`,

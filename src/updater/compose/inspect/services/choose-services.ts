@@ -1,9 +1,9 @@
 import type { ProjectFiles } from '../../../../core/compose/project-files.ts';
 import { createVariableLookup } from '../../../../core/compose/variables.ts';
 import type { ComposeModel } from '../../../../engine/cli/compose.ts';
-import { type Container, isUp, numberOf, serviceOf } from '../../../../engine/objects/container.ts';
+import { type Container, containerNumberOf, isUp, serviceOf } from '../../../../engine/objects/container.ts';
 import type { InterruptionTest } from '../../../run/state/rollout.ts';
-import type { ServiceFacts } from '../installation.ts';
+import type { InstalledService } from '../installation.ts';
 
 /**
  * Returns the services of a run with their containers. `asked` are the specified workers, and `workers` those of them
@@ -15,9 +15,9 @@ export function chooseServices(
   names: { app: string; workers: readonly string[] },
   wasInterrupted: InterruptionTest,
 ) {
-  const factsOf = (name: string): ServiceFacts => {
+  const factsOf = (name: string): InstalledService => {
     const own = containers.filter((container) => serviceOf(container) === name);
-    const stopped = own.filter((each) => !isUp(each) && !wasInterrupted(each)).map(numberOf);
+    const stopped = own.filter((each) => !isUp(each) && !wasInterrupted(each)).map(containerNumberOf);
     return { name, containers: own, running: own.length - stopped.length, stopped };
   };
   const app = factsOf(names.app);
@@ -55,7 +55,7 @@ function findFollowers(containers: readonly Container[], moved: readonly string[
  * Includes the profiles in `COMPOSE_PROFILES`, because the option replaces the variable. Empty if the variable already
  * contains all profiles.
  */
-export function profilesOf(
+export function inferProfiles(
   files: ProjectFiles,
   model: ComposeModel,
   containers: readonly Container[],

@@ -1,5 +1,5 @@
-import { findDataStoreKind, parseReference } from '../../../../core/compose/pins/image-reference.ts';
-import { isMajorChange } from '../../../../core/release/compare-versions.ts';
+import { findDataStoreKind, parseImageReference } from '../../../../core/compose/pins/image-reference.ts';
+import { isMajorVersionChange } from '../../../../core/release/compare-versions.ts';
 import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../../../engine/objects/container.ts';
 
@@ -8,7 +8,7 @@ import { type Container, serviceOf } from '../../../../engine/objects/container.
  * to read the existing data. A warning contains no command, because any command that recreates the service may lose
  * access to the data.
  */
-export function findMajorChanges(
+export function findMajorChangeWarnings(
   containers: readonly Container[],
   { services }: Pick<ComposeModel, 'services'>,
 ): ReadonlyMap<string, string> {
@@ -30,7 +30,7 @@ export function findMajorChanges(
 
 /** If one of the tags contains no version, any tag change of a data store counts. */
 function isOtherMajor(from: string, to: string, isStore: boolean): boolean {
-  const tags = [from, to].map((reference) => parseReference(reference)?.tag ?? '');
+  const tags = [from, to].map((reference) => parseImageReference(reference)?.tag ?? '');
   const [before, after] = tags.map((tag) => /\d+(?:\.\d+)*/.exec(tag)?.[0]);
-  return before && after ? isMajorChange(before, after) : isStore && tags[0] !== tags[1];
+  return before && after ? isMajorVersionChange(before, after) : isStore && tags[0] !== tags[1];
 }

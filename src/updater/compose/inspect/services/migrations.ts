@@ -1,8 +1,8 @@
 import { findUsablePin, isPinShared } from '../../../../core/compose/pins/find-pin.ts';
 import { serviceOf } from '../../../../engine/objects/container.ts';
-import { completedDependencies, type Installation, updatedServicesOf } from '../installation.ts';
+import { completionDependenciesOf, type Installation, updatedServicesOf } from '../installation.ts';
 
-interface MigrationFacts extends Pick<Installation, 'files' | 'exclude' | 'containers' | 'model'> {
+interface MigrationSearchInput extends Pick<Installation, 'files' | 'exclude' | 'containers' | 'model'> {
   /** Names of the updated services. */
   moved: readonly string[];
   /** Names of the services that are recreated with an updated service. */
@@ -14,7 +14,7 @@ interface MigrationFacts extends Pick<Installation, 'files' | 'exclude' | 'conta
  * 2.11). Such a service was specified, shares the pin of an updated service, or has no containers and the image of an
  * updated service.
  */
-export function findMigrations(facts: MigrationFacts): string[] {
+export function findMigrations(facts: MigrationSearchInput): string[] {
   const { files, exclude, containers, moved, followers } = facts;
   const { services } = facts.model;
   const pins = moved.flatMap((name) => findUsablePin(files, name) ?? []);
@@ -23,10 +23,10 @@ export function findMigrations(facts: MigrationFacts): string[] {
     images.includes(services[name]?.image ?? '') && !containers.some((each) => serviceOf(each) === name);
   const isOwn = (name: string) =>
     moved.includes(name) || isPinShared(files, name, pins) || isOfSameImage(name);
-  const awaited = new Set(moved.flatMap((name) => completedDependencies(services[name])));
+  const awaited = new Set(moved.flatMap((name) => completionDependenciesOf(services[name])));
   // The set grows during the loop: a migration may depend on another migration, even through a service that is not
   // updated.
-  for (const name of awaited) for (const next of completedDependencies(services[name])) awaited.add(next);
+  for (const name of awaited) for (const next of completionDependenciesOf(services[name])) awaited.add(next);
   return [...awaited].filter(
     (name) => name in services && isOwn(name) && !exclude.includes(name) && !followers.includes(name),
   );

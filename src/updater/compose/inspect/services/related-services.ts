@@ -1,12 +1,12 @@
 import { findUsablePin, isSamePin } from '../../../../core/compose/pins/find-pin.ts';
 import {
-  formatReference,
-  isDatabase,
+  formatImageReference,
+  type ImageReference,
+  isDatabaseImage,
   isSamePublisher,
   isSameRepository,
-  parseReference,
+  parseImageReference,
   publisherOf,
-  type Reference,
 } from '../../../../core/compose/pins/image-reference.ts';
 import type { Pin } from '../../../../core/compose/pins/pin.ts';
 import type { ProjectFiles } from '../../../../core/compose/project-files.ts';
@@ -16,7 +16,7 @@ import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 /** A service, its image in compose's model, and the pin of the image in the files. */
 export interface ServiceImage {
   name: string;
-  reference: Reference;
+  reference: ImageReference;
   /** Pin of the image; null if the pin cannot be read or changed. */
   pin: Pin | null;
 }
@@ -25,9 +25,9 @@ export interface ServiceImage {
  * Returns the services that have an image. A pin is resolved only when it is read, because the image alone usually
  * shows that a service is unrelated.
  */
-export function imagesOf(files: ProjectFiles, { services }: ComposeModel): ServiceImage[] {
+export function serviceImagesOf(files: ProjectFiles, { services }: ComposeModel): ServiceImage[] {
   return Object.entries(services).flatMap(([name, { image }]) => {
-    const reference = parseReference(image ?? '');
+    const reference = parseImageReference(image ?? '');
     if (reference === null) return [];
     let known: Pin | null = null;
     return {
@@ -42,8 +42,8 @@ export function imagesOf(files: ProjectFiles, { services }: ComposeModel): Servi
 }
 
 /** Describes why a service belongs with the app. Null for unrelated services and for all databases. */
-export function relationOf(app: ServiceImage, other: ServiceImage): string | null {
-  if (isDatabase(other.reference)) return null;
+export function describeRelation(app: ServiceImage, other: ServiceImage): string | null {
+  if (isDatabaseImage(other.reference)) return null;
   const { repository } = app.reference;
   if (isSameRepository(app.reference, other.reference)) return `same repository: ${repository}`;
   if (!isSamePublisher(app.reference, other.reference)) return null;
@@ -57,7 +57,7 @@ export function relationOf(app: ServiceImage, other: ServiceImage): string | nul
 /** Null if the service belongs or may belong with the app. */
 export function explainUnrelatedService(app: ServiceImage, other: ServiceImage): string | null {
   const runs = `${other.name} runs ${formatWithoutDigest(other.reference)}`;
-  if (isDatabase(other.reference)) return `${runs}, which is a database; databases are never updated`;
+  if (isDatabaseImage(other.reference)) return `${runs}, which is a database; databases are never updated`;
   if (isSameRepository(app.reference, other.reference)) return null;
   const isOne = isSamePublisher(app.reference, other.reference);
   if (isOne && (sharesPin(app, other) || isOneVersion(app, other))) return null;
@@ -70,21 +70,21 @@ export function explainUnrelatedService(app: ServiceImage, other: ServiceImage):
 const sharesPin = (a: ServiceImage, b: ServiceImage): boolean =>
   a.pin !== null && b.pin !== null && isSamePin(a.pin, b.pin);
 
-const versionOf = ({ tag }: Reference): string => versionTextOf(tag ?? 'latest');
+const versionOf = ({ tag }: ImageReference): string => versionTextOf(tag ?? 'latest');
 
 const isOneVersion = (a: ServiceImage, b: ServiceImage): boolean =>
   versionOf(a.reference) === versionOf(b.reference);
 
 /** Returns the version in a tag, with the prefix `v` if the tag has it, such as `v1.144.1`. */
-const writtenVersion = (reference: Reference): string =>
+const writtenVersion = (reference: ImageReference): string =>
   `${/^v(?=\d)/.exec(reference.tag ?? '')?.[0] ?? ''}${versionOf(reference)}`;
 
-const isExact = (reference: Reference): boolean => /^\d+\.\d/.test(versionOf(reference));
+const isExact = (reference: ImageReference): boolean => /^\d+\.\d/.test(versionOf(reference));
 
 /** Formats a reference without its digest: `acme/svc:v1.2.0`. */
-export const formatWithoutDigest = (reference: Reference): string =>
-  formatReference({ ...reference, digest: null });
+export const formatWithoutDigest = (reference: ImageReference): string =>
+  formatImageReference({ ...reference, digest: null });
 
 /** Repeats a command-line option for each value: `--service server --service worker`. */
-export const repeatOption = (name: string, values: readonly string[]): string =>
+export const formatRepeatedOption = (name: string, values: readonly string[]): string =>
   values.map((value) => `--${name} ${value}`).join(' ');

@@ -1,5 +1,5 @@
 import { formatUpCommand } from '../../../../core/command-line/compose-command.ts';
-import { parseReference } from '../../../../core/compose/pins/image-reference.ts';
+import { parseImageReference } from '../../../../core/compose/pins/image-reference.ts';
 import { UpdateError } from '../../../../core/errors/update-error.ts';
 import type { ComposeModel, ModelService } from '../../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../../engine/objects/container.ts';
@@ -8,14 +8,14 @@ import { joinWithAnd } from '../../../run/log/format-values.ts';
 import {
   type Installation,
   replacedServicesOf,
-  unchangedContainersOf,
+  unreplacedContainersOf,
   updatedServicesOf,
 } from '../../inspect/installation.ts';
-import { findMajorChanges } from '../../inspect/services/major-changes.ts';
+import { findMajorChangeWarnings } from '../../inspect/services/major-changes.ts';
 import type { ExpectedModelChanges } from '../../verify-edit/compare-models.ts';
 
 /** Services, networks and volumes as defined in the release's files. */
-export interface NewDefinitions {
+export interface ReleaseDefinitions {
   model: ComposeModel;
   /** Names of networks that compose removes and recreates if their definition changes. */
   hashedNetworks: ReadonlySet<string>;
@@ -26,44 +26,44 @@ export interface NewDefinitions {
  * change is not applied: the update replaces only the updated services and those that share a namespace with them.
  * @throws UpdateError shared-definition, proof-failed
  */
-export function checkGenerated(
+export function checkGeneratedFiles(
   installation: Installation,
-  definitions: NewDefinitions,
+  definitions: ReleaseDefinitions,
   expected: ExpectedModelChanges,
   updates: readonly ServiceUpdate[],
 ): string[] {
   const { model } = definitions;
   for (const { service, tag } of updates) {
     const image = model.services[service]?.image ?? 'nothing';
-    if (image !== expected.images.get(service) || (parseReference(image)?.tag ?? 'latest') !== tag) {
+    if (image !== expected.images.get(service) || (parseImageReference(image)?.tag ?? 'latest') !== tag) {
       const message = `with the release's compose files, ${service} would run ${image}, not ${tag}`;
       throw new UpdateError('proof-failed', message);
     }
   }
-  const changes = sharedChanges(installation, definitions);
+  const changes = findSharedChanges(installation, definitions);
   const fatal = changes.filter(({ isFatal }) => isFatal).map(({ what }) => what);
   if (fatal.length > 0) {
     const message = `the release changes the definition of ${fatal.join(', ')}, which is in use`;
     throw new UpdateError('shared-definition', message);
   }
-  const staying = stayingServices(installation);
-  refuseLostNeighbours(installation, model, staying);
+  const staying = unreplacedServicesOf(installation);
+  requireSharedNetworks(installation, model, staying);
   const gone = staying.filter((name) => name in installation.model.services && !(name in model.services));
   const leaves = `the release's compose file no longer contains ${joinWithAnd(gone)}; the containers of ${gone.length > 1 ? 'these services' : 'this service'} will not be changed`;
   return [...changes.map(({ warning }) => warning), ...(gone.length > 0 ? [leaves] : [])];
 }
 
 /** Returns the services that have containers and are not replaced by the update. */
-export const stayingServices = (installation: Installation): string[] =>
-  [...new Set(unchangedContainersOf(installation).map(serviceOf))].sort();
+export const unreplacedServicesOf = (installation: Installation): string[] =>
+  [...new Set(unreplacedContainersOf(installation).map(serviceOf))].sort();
 
 /**
  * Finds networks and volumes that the release's files change. A fatal change would stop the instance or lose its data.
  */
-function sharedChanges(installation: Installation, { model, hashedNetworks }: NewDefinitions) {
+function findSharedChanges(installation: Installation, { model, hashedNetworks }: ReleaseDefinitions) {
   // The hint is only for networks with a hash in their label. Compose recreates other networks only after `down`, which
   // also detaches unnamed volumes.
-  const isSafe = findMajorChanges(unchangedContainersOf(installation), model).size === 0;
+  const isSafe = findMajorChangeWarnings(unreplacedContainersOf(installation), model).size === 0;
   const hint = (name: string) =>
     isSafe && hashedNetworks.has(name)
       ? `. To recreate it, run ${formatUpCommand(installation.project)}`
@@ -107,7 +107,7 @@ const networkKeys = (service: ModelService | undefined): string[] =>
  * share a network.
  * @throws UpdateError shared-definition
  */
-function refuseLostNeighbours(
+function requireSharedNetworks(
   installation: Installation,
   model: ComposeModel,
   staying: readonly string[],

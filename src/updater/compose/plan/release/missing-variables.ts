@@ -6,22 +6,22 @@ import { UpdateError } from '../../../../core/errors/update-error.ts';
 import type { ComposeModel } from '../../../../engine/cli/compose.ts';
 import { joinWithAnd } from '../../../run/log/format-values.ts';
 import { type Installation, replacedServicesOf } from '../../inspect/installation.ts';
-import type { ReleaseText } from './release-texts.ts';
+import type { ReleaseFileUpdate } from './plan-release-file-updates.ts';
 
 /** Returns null if compose did not reject the release's files because of unset variables. */
 export function createMissingVariablesError(
   installation: Installation,
   draft: ProjectDraft,
-  release: readonly ReleaseText[],
+  release: readonly ReleaseFileUpdate[],
   cause: UpdateError,
 ): UpdateError | null {
-  const names = unsetIn(draft.files, release, 'required');
+  const names = findUnsetNames(draft.files, release, 'required');
   if (names.length === 0 || !/required variable/.test(cause.message)) return null;
   return new UpdateError(
     'missing-variable',
     `no file sets ${joinWithAnd(names)}, but the release requires a value`,
     {
-      advice: `${linesToAdd(installation, names)}, then run {command} again.`,
+      advice: `${formatLinesToAdd(installation, names)}, then run {command} again.`,
       detail: [...cause.detail, cause.message],
       cause,
     },
@@ -47,7 +47,7 @@ export function requireSecretValues(
   const unset = [...new Set(names)].filter((name) => variables(name) === null);
   if (unset.length === 0) return;
   const message = `no file sets ${joinWithAnd(unset)}, which a secret in the release uses`;
-  const advice = `${linesToAdd(installation, unset)}, then run {command} again.`;
+  const advice = `${formatLinesToAdd(installation, unset)}, then run {command} again.`;
   throw new UpdateError('missing-variable', message, { advice });
 }
 
@@ -55,17 +55,21 @@ export function requireSecretValues(
 export function findEmptyVariables(
   installation: Installation,
   draft: ProjectDraft,
-  release: readonly ReleaseText[],
+  release: readonly ReleaseFileUpdate[],
 ): string[] {
-  const today = new Set(unsetIn(installation.files, release, 'empty'));
-  const names = unsetIn(draft.files, release, 'empty').filter((name) => !today.has(name));
+  const today = new Set(findUnsetNames(installation.files, release, 'empty'));
+  const names = findUnsetNames(draft.files, release, 'empty').filter((name) => !today.has(name));
   if (names.length === 0) return [];
   return [
-    `the release uses variables that no file sets, so their values will be empty: ${joinWithAnd(names)}. ${linesToAdd(installation, names)} if a value is needed`,
+    `the release uses variables that no file sets, so their values will be empty: ${joinWithAnd(names)}. ${formatLinesToAdd(installation, names)} if a value is needed`,
   ];
 }
 
-function unsetIn(files: ProjectFiles, release: readonly ReleaseText[], kind: 'required' | 'empty'): string[] {
+function findUnsetNames(
+  files: ProjectFiles,
+  release: readonly ReleaseFileUpdate[],
+  kind: 'required' | 'empty',
+): string[] {
   const paths = new Set(release.map(({ path }) => path));
   const layers = resolveIncludeTree(files).layers.filter(({ file }) => paths.has(file.file.path));
   return [
@@ -73,5 +77,5 @@ function unsetIn(files: ProjectFiles, release: readonly ReleaseText[], kind: 're
   ].filter((name) => name !== 'PATH');
 }
 
-const linesToAdd = ({ files }: Installation, names: readonly string[]): string =>
+const formatLinesToAdd = ({ files }: Installation, names: readonly string[]): string =>
   `Add ${joinWithAnd(names.map((name) => `${name}=…`))} to ${files.envFiles.at(-1)?.path ?? files.newEnvFile}`;

@@ -3,7 +3,7 @@ import { findServicesByEnvFile } from '../../../../core/compose/include-tree.ts'
 import { createVariableLookup, listEnvFileValues } from '../../../../core/compose/variables.ts';
 import { isWithin } from '../../../../core/mounts/host-paths.ts';
 import { createJsonTextSchema } from '../../../../core/text/json-text.ts';
-import type { AttachedResult } from '../../../../engine/cli/run-attached.ts';
+import type { AttachedCommandResult } from '../../../../engine/cli/run-attached-command.ts';
 import { type Image, parseEnvironment, type StorageMount } from '../../../../engine/objects/container.ts';
 import { type Json, toObject, toStrings } from '../../../../engine/objects/json.ts';
 import type { PreparedPlan } from '../prepared-plan.ts';
@@ -101,7 +101,7 @@ const maxPrinted = 20;
 const widest = 30;
 
 /** Converts a preflight command's output to table rows and a failure. The failure is null if the update may start. */
-export function evaluatePreflight({ exitCode, lines }: AttachedResult) {
+export function evaluatePreflightResult({ exitCode, lines }: AttachedCommandResult) {
   const read = lines.map((line) => ({ line, result: resultSchema.safeParse(line).data }));
   const results = read.flatMap(({ result }) => result ?? []);
   const width = Math.min(widest, Math.max(0, ...results.map(({ check }) => check.length)));

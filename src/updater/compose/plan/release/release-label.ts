@@ -1,5 +1,5 @@
 import { jsonLabelOf, parseJsonCommand } from '../../../../core/names/product.ts';
-import { compareSharedNumbers } from '../../../../core/release/compare-versions.ts';
+import { compareSharedVersionNumbers } from '../../../../core/release/compare-versions.ts';
 import { parsePinTag, parseVersionLabel } from '../../../../core/release/pin-tag.ts';
 import { releaseSettingsSchema } from '../../../../core/release/release-settings.ts';
 import { createJsonTextSchema } from '../../../../core/text/json-text.ts';
@@ -23,7 +23,7 @@ export function parseReleaseLabel<K extends keyof typeof readers>(
   const version = parseVersionLabel(image?.labels[versionLabel]);
   const tag = parsePinTag(app.tag);
   const differs =
-    tag.kind === 'release' && version !== null && compareSharedNumbers(version, tag.version) !== 0;
+    tag.kind === 'release' && version !== null && compareSharedVersionNumbers(version, tag.version) !== 0;
   if (text === undefined || differs || !app.trustsLabel) return null;
   return readers[kind](text) as ReturnType<(typeof readers)[K]>;
 }
@@ -32,10 +32,10 @@ export function parseReleaseLabel<K extends keyof typeof readers>(
  * Returns a command from a label of the pulled app image, or otherwise from the product's record; null if neither has
  * one.
  */
-export const releaseCommand = (plan: Plan, image: Image | undefined, kind: 'ready' | 'preflight') =>
+export const findReleaseCommand = (plan: Plan, image: Image | undefined, kind: 'ready' | 'preflight') =>
   parseReleaseLabel(plan, image, kind) ?? plan.installation.product[kind] ?? null;
 
-export const findLabelWarnings = (plan: Plan, image: Image | undefined): string[] =>
+export const findReleaseLabelWarnings = (plan: Plan, image: Image | undefined): string[] =>
   (['ready', 'preflight', 'settings'] as const)
     .filter((kind) => parseReleaseLabel(plan, image, kind) === undefined)
     .map((kind) => jsonLabelOf(plan.installation.product, kind))

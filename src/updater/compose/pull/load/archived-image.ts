@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
 import { createJsonTextSchema } from '../../../../core/text/json-text.ts';
-import { blobOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
+import { blobEntryNameOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
 
 /** Image for one platform that is completely contained in an archive. */
 export interface ArchivedImage {
@@ -14,12 +14,12 @@ export interface ArchivedImage {
 }
 
 /** Maximum size in bytes of an index or a manifest. */
-const mostBytes = 4 * 1024 * 1024;
+const maxManifestBytes = 4 * 1024 * 1024;
 
-export const streamArchivePart = (archive: ReleaseArchive, digest: string): AsyncIterable<Buffer> =>
-  archive.stream(blobOf(digest));
-export const sizeOfPart = ({ entries }: ReleaseArchive, digest: string): number =>
-  entries.get(blobOf(digest))?.size ?? 0;
+export const streamBlob = (archive: ReleaseArchive, digest: string): AsyncIterable<Buffer> =>
+  archive.stream(blobEntryNameOf(digest));
+export const blobSizeOf = ({ entries }: ReleaseArchive, digest: string): number =>
+  entries.get(blobEntryNameOf(digest))?.size ?? 0;
 
 /**
  * Finds the archived image with one of these digests; null if there is none.
@@ -32,20 +32,20 @@ export async function findArchivedImage(
   platform: string,
 ): Promise<ArchivedImage | null> {
   for (const digest of digests) {
-    if (!archive.entries.has(blobOf(digest))) continue;
-    const text = await archive.read(blobOf(digest), mostBytes);
+    if (!archive.entries.has(blobEntryNameOf(digest))) continue;
+    const text = await archive.read(blobEntryNameOf(digest), maxManifestBytes);
     const root = imageSchema.safeParse(text.toString()).data;
     if (root === undefined) continue;
     const { mediaType = '' } = root;
-    const manifest = 'layers' in root ? digest : manifestFor(root, platform);
+    const manifest = 'layers' in root ? digest : findManifestDigest(root, platform);
     if (manifest === null) throw new Error(`the archive contains no image for ${platform}`);
-    const of = await archive.read(blobOf(manifest), mostBytes);
+    const of = await archive.read(blobEntryNameOf(manifest), maxManifestBytes);
     const { data } = createJsonTextSchema(manifestSchema).safeParse(of.toString());
     if (data === undefined) throw new Error(`${manifest} in the archive is not an image manifest`);
     const config = data.config.digest;
     const layers = data.layers.map((layer) => layer.digest);
     for (const part of [config, ...layers])
-      if (!archive.entries.has(blobOf(part)))
+      if (!archive.entries.has(blobEntryNameOf(part)))
         throw new Error(`the archive does not contain ${part}, which belongs to one of its images`);
     const parts = [...new Set([digest, manifest, config, ...layers])];
     return { root: { mediaType, digest, size: text.length }, config, layers, parts };
@@ -57,7 +57,7 @@ export async function findArchivedImage(
  * Finds the manifest for a platform, ignoring variants. Attestation manifests never match, because they have a
  * different platform.
  */
-function manifestFor({ manifests }: z.infer<typeof indexSchema>, platform: string): string | null {
+function findManifestDigest({ manifests }: z.infer<typeof indexSchema>, platform: string): string | null {
   const found = manifests.find((each) => `${each.platform?.os}/${each.platform?.architecture}` === platform);
   return found?.digest ?? null;
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { basename } from 'node:path';
 import { Readable } from 'node:stream';
-import { canonicalRepository, parseReference } from '../../../../core/compose/pins/image-reference.ts';
+import { parseImageReference, shortRepositoryOf } from '../../../../core/compose/pins/image-reference.ts';
 import { UpdateError } from '../../../../core/errors/update-error.ts';
 import {
   archiveTrailer,
@@ -12,18 +12,18 @@ import {
 import { EngineError } from '../../../../engine/http/engine-error.ts';
 import { layoutAnnotations } from '../../../../engine/objects/labels.ts';
 import { classifyPullFailure } from '../../../../engine/registry/classify-pull-failure.ts';
-import { blobOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
-import { withHeartbeat } from '../../../run/log/heartbeat.ts';
-import { type ExpectedDigests, requireArchive } from '../../../run/release/expected-digests.ts';
+import { blobEntryNameOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
+import { awaitWithHeartbeat } from '../../../run/log/heartbeat.ts';
+import { type ExpectedDigests, requireReleaseArchive } from '../../../run/release/expected-digests.ts';
 import type { EngineContext } from '../../../run/run-context.ts';
 import type { PullLog } from '../pull-images.ts';
-import { verifiedImagesFor } from '../require-verified.ts';
+import { findVerifiedDigests } from '../require-verified.ts';
 import {
   type ArchivedImage,
+  blobSizeOf,
   findArchivedImage,
   requireIntactArchive,
-  sizeOfPart,
-  streamArchivePart,
+  streamBlob,
 } from './archived-image.ts';
 
 const progressEveryMs = 1_000;
@@ -50,31 +50,35 @@ export async function loadImages(
   loading: Loading,
 ): Promise<ReadonlySet<string>> {
   const { from, expected, platform } = loading;
-  const archive = await requireArchive(from);
+  const archive = await requireReleaseArchive(from);
   try {
     const images = new Map<string, ArchivedImage>();
     try {
       for (const [service, reference] of wanted) {
         const image = await findArchivedImage(
           archive,
-          verifiedImagesFor(service, reference, expected.images),
+          findVerifiedDigests(service, reference, expected.images),
           platform,
         );
         if (image !== null) images.set(reference, image);
       }
       if (images.size === 0) return new Set();
-      await requireIntactArchive(archive, expected.files, teller(context.log, from, 'read', sizeOf(archive)));
+      await requireIntactArchive(
+        archive,
+        expected.files,
+        createLoadReporter(context.log, from, 'read', archiveSizeOf(archive)),
+      );
     } catch (cause) {
-      throw cause instanceof UpdateError ? cause : archiveError(from, cause);
+      throw cause instanceof UpdateError ? cause : createArchiveError(from, cause);
     }
-    await send(context, archive, images, loading);
+    await sendImages(context, archive, images, loading);
     return new Set(images.keys());
   } finally {
     await archive.close();
   }
 }
 
-async function send(
+async function sendImages(
   { engine, log }: EngineContext,
   archive: ReleaseArchive,
   images: ReadonlyMap<string, ArchivedImage>,
@@ -82,15 +86,18 @@ async function send(
 ): Promise<void> {
   const names = [...images.keys()].join(', ');
   const parts = [...new Set([...images.values()].flatMap((image) => image.parts))];
-  const bytes = parts.reduce((sum, part) => sum + sizeOfPart(archive, part), 0);
-  const readable = { ...archive, stream: (name: string) => streamOf(archive, name, from) };
-  const input = Readable.from(tarOf(readable, images, parts, teller(log, from, 'loaded', bytes)), {
-    objectMode: false,
-  });
+  const bytes = parts.reduce((sum, part) => sum + blobSizeOf(archive, part), 0);
+  const readable = { ...archive, stream: (name: string) => streamFile(archive, name, from) };
+  const input = Readable.from(
+    streamImageLayout(readable, images, parts, createLoadReporter(log, from, 'loaded', bytes)),
+    {
+      objectMode: false,
+    },
+  );
   const late = AbortSignal.timeout(Math.max(1, Math.ceil(deadline - performance.now())));
   const loading = engine.loadImages(input, AbortSignal.any([engine.aborted, late]));
   // The heartbeat is needed while the engine unpacks the images that it has received.
-  const failure = await withHeartbeat(log, `loading ${names} into the engine`, loading).catch(
+  const failure = await awaitWithHeartbeat(log, `loading ${names} into the engine`, loading).catch(
     (error) => error,
   );
   if (!input.destroyed) {
@@ -115,15 +122,15 @@ async function send(
   log.progress(100, `loaded ${names} from ${basename(from)}`);
 }
 
-const archiveError = (from: string, cause: unknown): UpdateError =>
+const createArchiveError = (from: string, cause: unknown): UpdateError =>
   new UpdateError('not-proven', `${from}: ${(cause as Error).message}`, { cause });
 
 /** Streams a file in the archive, and converts read errors. @throws UpdateError not-proven */
-async function* streamOf(archive: ReleaseArchive, name: string, from: string): AsyncGenerator<Buffer> {
+async function* streamFile(archive: ReleaseArchive, name: string, from: string): AsyncGenerator<Buffer> {
   try {
     yield* archive.stream(name);
   } catch (cause) {
-    throw archiveError(from, cause);
+    throw createArchiveError(from, cause);
   }
 }
 
@@ -131,14 +138,14 @@ async function* streamOf(archive: ReleaseArchive, name: string, from: string): A
  * Creates the archive for the engine: an OCI layout, plus `manifest.json` for engines that do not support OCI layouts.
  * All metadata is generated here, because the metadata in the release archive is not signed.
  */
-async function* tarOf(
+async function* streamImageLayout(
   archive: ReleaseArchive,
   images: ReadonlyMap<string, ArchivedImage>,
   parts: readonly string[],
   onSent: (bytes: number) => void,
 ): AsyncGenerator<Buffer> {
   const manifests = [...images].map(([reference, { root }]) => {
-    const { name, tag } = nameOf(reference);
+    const { name, tag } = imageNameOf(reference);
     const annotations = {
       [layoutAnnotations.name]: `${name}:${tag}`,
       [layoutAnnotations.tag]: tag,
@@ -146,18 +153,22 @@ async function* tarOf(
     return { ...root, annotations };
   });
   const old = [...images].map(([reference, { config, layers }]) => {
-    const { repository, tag } = nameOf(reference);
-    return { Config: blobOf(config), RepoTags: [`${repository}:${tag}`], Layers: layers.map(blobOf) };
+    const { repository, tag } = imageNameOf(reference);
+    return {
+      Config: blobEntryNameOf(config),
+      RepoTags: [`${repository}:${tag}`],
+      Layers: layers.map(blobEntryNameOf),
+    };
   });
   const mediaType = 'application/vnd.oci.image.index.v1+json';
-  yield* entry('oci-layout', '{"imageLayoutVersion":"1.0.0"}');
-  yield* entry('index.json', JSON.stringify({ schemaVersion: 2, mediaType, manifests }));
-  yield* entry('manifest.json', JSON.stringify(old));
+  yield* createTextEntry('oci-layout', '{"imageLayoutVersion":"1.0.0"}');
+  yield* createTextEntry('index.json', JSON.stringify({ schemaVersion: 2, mediaType, manifests }));
+  yield* createTextEntry('manifest.json', JSON.stringify(old));
   let sent = 0;
   for (const part of parts) {
-    const size = sizeOfPart(archive, part);
-    yield createArchiveHeader(blobOf(part), size);
-    for await (const piece of streamArchivePart(archive, part)) {
+    const size = blobSizeOf(archive, part);
+    yield createArchiveHeader(blobEntryNameOf(part), size);
+    for await (const piece of streamBlob(archive, part)) {
       yield piece;
       sent += piece.length;
       onSent(sent);
@@ -167,25 +178,30 @@ async function* tarOf(
   yield archiveTrailer;
 }
 
-const entry = (name: string, text: string): Buffer[] => createArchiveEntry(name, Buffer.from(text));
+const createTextEntry = (name: string, text: string): Buffer[] => createArchiveEntry(name, Buffer.from(text));
 
 /**
  * Returns the image name for containerd, which requires a registry in the name, and the repository for older engines.
  */
-function nameOf(reference: string): { name: string; repository: string; tag: string } {
-  const { repository = reference, tag } = parseReference(reference) ?? {};
-  const short = canonicalRepository(repository);
+function imageNameOf(reference: string): { name: string; repository: string; tag: string } {
+  const { repository = reference, tag } = parseImageReference(reference) ?? {};
+  const short = shortRepositoryOf(repository);
   const [first = ''] = short.split('/');
   const hasHost = short.includes('/') && (/[.:]/.test(first) || first === 'localhost');
   const inHub = short.includes('/') ? `docker.io/${short}` : `docker.io/library/${short}`;
   return { name: hasHost ? short : inHub, repository: short, tag: tag ?? 'latest' };
 }
 
-const sizeOf = ({ entries }: ReleaseArchive): number =>
+const archiveSizeOf = ({ entries }: ReleaseArchive): number =>
   [...entries.values()].reduce((sum, { size }) => sum + size, 0);
 
 /** Creates a function that logs at most one line per second, and nothing in the first second. */
-function teller(log: PullLog, from: string, done: string, whole: number): (bytes: number) => void {
+function createLoadReporter(
+  log: PullLog,
+  from: string,
+  done: string,
+  whole: number,
+): (bytes: number) => void {
   let toldAt = performance.now();
   const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
   return (bytes) => {

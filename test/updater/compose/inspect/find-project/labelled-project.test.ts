@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { splitPaths } from '../../../../../src/updater/compose/inspect/find-project/labelled-project.ts';
+import { splitLabelPaths } from '../../../../../src/updater/compose/inspect/find-project/labelled-project.ts';
 
 it.each<[string, string, string[]]>([
   ['', '/opt/svc', []],
@@ -9,5 +9,5 @@ it.each<[string, string, string[]]>([
   ['/opt/a,/b/a.yaml,/opt/a,/b/c.yaml', '/opt/a,/b', ['/opt/a,/b/a.yaml', '/opt/a,/b/c.yaml']],
   ['/a/opt/svc/a.yaml,/opt/svc/b.yaml', '/opt/svc', ['/a/opt/svc/a.yaml', '/opt/svc/b.yaml']],
 ])('splits the label %j of a project in %j into paths', (label, directory, expected) => {
-  expect(splitPaths(label, directory)).toEqual(expected);
+  expect(splitLabelPaths(label, directory)).toEqual(expected);
 });

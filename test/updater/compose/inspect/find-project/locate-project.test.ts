@@ -6,8 +6,8 @@ import { HostPaths } from '../../../../../src/core/mounts/host-paths.ts';
 import { composeLabels } from '../../../../../src/engine/objects/labels.ts';
 import type {
   DirectoryMatch,
-  HostInspection,
-} from '../../../../../src/updater/compose/inspect/find-project/host-inspection.ts';
+  HostInspector,
+} from '../../../../../src/updater/compose/inspect/find-project/host-inspector.ts';
 import {
   groupKnownProjects,
   type KnownProject,
@@ -46,7 +46,7 @@ const svc = known('svc', '/opt/svc', 'app', 'worker', 'db');
 const blog = known('blog', '/opt/blog', 'web', 'db');
 
 /** A host on which two paths are always the same directory, and where no other program has mounts. */
-const plain: HostInspection = {
+const plain: HostInspector = {
   compare: async () => 'same',
   hasCompose: async () => false,
   mounts: async () => [],
@@ -57,7 +57,7 @@ const locate = (mounts: Mounts, files: string[], projects: KnownProject[], ...ar
   locateOn(plain, mounts, files, projects, ...argv);
 
 async function locateOn(
-  look: HostInspection,
+  look: HostInspector,
   mounts: Mounts,
   files: string[],
   projects: KnownProject[],
@@ -297,7 +297,7 @@ describe('locateProject for a project that another program started', () => {
     destination: '/data',
   };
   const bind = { ...portainer, volume: '', source: '/srv/stacks' };
-  const host = (mounts: (typeof portainer)[], likeness: DirectoryMatch = 'nothing'): HostInspection => ({
+  const host = (mounts: (typeof portainer)[], likeness: DirectoryMatch = 'nothing'): HostInspector => ({
     compare: async () => likeness,
     hasCompose: async (path) => path === `${portainer.source}/compose/7`,
     mounts: async () => mounts,

@@ -1,12 +1,15 @@
 import { expect, it } from 'vitest';
 import {
-  choicesOf,
   formatChoiceLines,
   formatSettingsLines,
+  serviceChoicesOf,
 } from '../../../../../src/updater/compose/inspect/services/choices.ts';
-import { imagesOf } from '../../../../../src/updater/compose/inspect/services/related-services.ts';
+import { serviceImagesOf } from '../../../../../src/updater/compose/inspect/services/related-services.ts';
 import { parseCommandLine } from '../../../../../src/updater/run/options/command-line.ts';
-import { completeCommandLine, settingsOf } from '../../../../../src/updater/run/options/settings-file.ts';
+import {
+  addMissingSettings,
+  parseSettingsFile,
+} from '../../../../../src/updater/run/options/settings-file.ts';
 import { updateOptionsOf } from '../../../../../src/updater/run/options/update-options.ts';
 import { composeText, modelOf, projectFiles } from '../../../../build-plan.ts';
 
@@ -101,26 +104,36 @@ const rows: Row[] = [
 /** Running services with these images; the services in `reached` publish ports. */
 function runningOf(images: Readonly<Record<string, string>>, reached: readonly string[] = []) {
   const files = projectFiles({ 'compose.yaml': composeText(images) });
-  return imagesOf(files, modelOf(files)).map((each) => ({ ...each, isReached: reached.includes(each.name) }));
+  return serviceImagesOf(files, modelOf(files)).map((each) => ({
+    ...each,
+    isReached: reached.includes(each.name),
+  }));
 }
-const namesOf = (choices: ReturnType<typeof choicesOf>) =>
+const namesOf = (choices: ReturnType<typeof serviceChoicesOf>) =>
   choices.map(({ app, workers }) => [app, ...workers].map(({ name }) => name).join(' '));
 
 it.each(rows)('offers the services of %s', (_, services, choices) => {
   const parts = Object.entries(services).map(([name, text]) => [name, ...text.split(' | ')] as const);
   const images = Object.fromEntries(parts.map(([name, image = '']) => [name, image]));
   const reached = parts.flatMap(([name, , isReached]) => (isReached ? [name] : []));
-  expect(namesOf(choicesOf(runningOf(images, reached)))).toEqual(choices);
+  expect(namesOf(serviceChoicesOf(runningOf(images, reached)))).toEqual(choices);
 });
 
 it('lists services that publish ports first, then larger groups, then by name', () => {
   const images = { a: 'a/a:1.0', b: 'b/b:1.0', c: 'c/c:1.0', c2: 'c/c:1.0', d: 'd/d:1.0', e: 'e/e:1.0' };
-  expect(namesOf(choicesOf(runningOf(images, ['e', 'd'])))).toEqual(['d', 'e', 'c c2', 'c2 c', 'a', 'b']);
+  expect(namesOf(serviceChoicesOf(runningOf(images, ['e', 'd'])))).toEqual([
+    'd',
+    'e',
+    'c c2',
+    'c2 c',
+    'a',
+    'b',
+  ]);
 });
 
 it('prints each choice as a line for the settings file', () => {
   const running = runningOf({ jobs: 'acme/a:1.2.0', web: 'acme/a:1.2.0', mail: 'r.example/mail' }, ['web']);
-  expect(formatChoiceLines(choicesOf(running))).toEqual([
+  expect(formatChoiceLines(serviceChoicesOf(running))).toEqual([
     'services: [web, jobs]  # web runs acme/a:1.2.0',
     'services: [mail]  # mail runs r.example/mail',
   ]);
@@ -131,7 +144,7 @@ it.each([[['on', 'b.c']], [['*']]])(
   (exclude) => {
     const text = formatSettingsLines(['no', '1e3'], exclude).join('\n');
     const line = parseCommandLine([], {});
-    const values = completeCommandLine(line, settingsOf({ path: '/opt/svc/.svc-updater.yaml', text }));
+    const values = addMissingSettings(line, parseSettingsFile({ path: '/opt/svc/.svc-updater.yaml', text }));
     expect(updateOptionsOf({ ...line, values })).toMatchObject({ app: 'no', workers: ['1e3'], exclude });
   },
 );

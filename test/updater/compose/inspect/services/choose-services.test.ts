@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { profilesOf } from '../../../../../src/updater/compose/inspect/services/choose-services.ts';
+import { inferProfiles } from '../../../../../src/updater/compose/inspect/services/choose-services.ts';
 import { container } from '../../../../build.ts';
 
 describe('profilesOf', () => {
@@ -30,6 +30,6 @@ describe('profilesOf', () => {
       newEnvFile: '/opt/svc/.env',
     };
     const containers = places.map((place) => container(place, { status: 'exited' }));
-    expect(profilesOf(files, model, containers)).toEqual(expected);
+    expect(inferProfiles(files, model, containers)).toEqual(expected);
   });
 });

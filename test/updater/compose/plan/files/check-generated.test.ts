@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ComposeModel, ModelService } from '../../../../../src/engine/cli/compose.ts';
-import { checkGenerated } from '../../../../../src/updater/compose/plan/files/check-generated.ts';
+import { checkGeneratedFiles } from '../../../../../src/updater/compose/plan/files/check-generated.ts';
 import { container } from '../../../../build.ts';
 import { composeText, installed, planTo, projectFiles } from '../../../../build-plan.ts';
 
@@ -57,7 +57,7 @@ function check(changes: Changes, hashed: readonly string[] = []): string[] {
     shares: () => false,
   };
   const definitions = { model: model('v1.1.0', changes), hashedNetworks: new Set(hashed) };
-  return checkGenerated(install, definitions, expected, [planTo('v1.1.0', install).app]);
+  return checkGeneratedFiles(install, definitions, expected, [planTo('v1.1.0', install).app]);
 }
 
 const networks = (inner: object, outer: object = { name: 'svc_outer' }): Changes => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { evaluatePreflight } from '../../../../../src/updater/compose/plan/release/preflight.ts';
+import { evaluatePreflightResult } from '../../../../../src/updater/compose/plan/release/preflight.ts';
 
 const line = (level: string, check: string, more = {}) =>
   JSON.stringify({ level, check, message: `${check} is so`, ...more });
@@ -7,7 +7,7 @@ const good = { exitCode: 0, lines: [line('pass', 'disk'), line('warn', 'database
 
 describe('evaluatePreflight', () => {
   it('aligns the results, and accepts warnings', () => {
-    expect(evaluatePreflight(good)).toEqual({
+    expect(evaluatePreflightResult(good)).toEqual({
       rows: [
         { level: 'pass', text: 'pass  disk      disk is so' },
         { level: 'warn', text: 'warn  database  database is so' },
@@ -18,7 +18,7 @@ describe('evaluatePreflight', () => {
 
   it('fails for the first failed check, with its advice and the other failures', () => {
     const fails = [line('fail', 'a', { advice: 'Do it.' }), line('pass', 'b'), line('fail', 'c')];
-    expect(evaluatePreflight({ exitCode: 0, lines: [...fails, 'a trace'] }).failure).toEqual({
+    expect(evaluatePreflightResult({ exitCode: 0, lines: [...fails, 'a trace'] }).failure).toEqual({
       message: 'a: a is so',
       detail: ['c: c is so', 'a trace'],
       advice: 'Do it.',
@@ -30,7 +30,10 @@ describe('evaluatePreflight', () => {
     [null, 'the preflight command did not finish within 60 s'],
   ])('fails for the exit code %s, with the last lines', (exitCode, message) => {
     const lines = Array.from({ length: 25 }, (_, at) => `line ${at}`);
-    const { rows, failure } = evaluatePreflight({ exitCode, lines: [...good.lines, ...lines, ' ', ''] });
+    const { rows, failure } = evaluatePreflightResult({
+      exitCode,
+      lines: [...good.lines, ...lines, ' ', ''],
+    });
     expect(rows).toHaveLength(2);
     expect(failure).toEqual({ message, detail: lines.slice(5) });
   });
@@ -42,13 +45,13 @@ describe('evaluatePreflight', () => {
     '[]',
     '{',
   ])('treats %s as plain output', (text) => {
-    expect(evaluatePreflight({ exitCode: 0, lines: [text] })).toEqual({ rows: [], failure: null });
-    expect(evaluatePreflight({ exitCode: 1, lines: [text] }).failure?.detail).toEqual([text]);
+    expect(evaluatePreflightResult({ exitCode: 0, lines: [text] })).toEqual({ rows: [], failure: null });
+    expect(evaluatePreflightResult({ exitCode: 1, lines: [text] }).failure?.detail).toEqual([text]);
   });
 
   it('shows 100 results, and still reports a later failure', () => {
     const lines = [...Array(150).fill(line('pass', 'a')), line('fail', 'last')];
-    const { rows, failure } = evaluatePreflight({ exitCode: 0, lines });
+    const { rows, failure } = evaluatePreflightResult({ exitCode: 0, lines });
     expect(rows).toHaveLength(100);
     expect(failure?.message).toBe('last: last is so');
   });

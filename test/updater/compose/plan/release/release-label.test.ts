@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createProduct } from '../../../../../src/core/names/product.ts';
 import {
-  findLabelWarnings,
-  releaseCommand,
+  findReleaseCommand,
+  findReleaseLabelWarnings,
 } from '../../../../../src/updater/compose/plan/release/release-label.ts';
 import { image } from '../../../../build.ts';
 import { composeText, imageOf, installed, planTo } from '../../../../build-plan.ts';
@@ -23,30 +23,30 @@ describe('releaseCommand', () => {
     ['["/bin/check", "a b"]', ['/bin/check', 'a b']],
     [words(64, 4_096), JSON.parse(words(64, 4_096))],
   ])('returns the command of the label %.30s instead of the record', (label, expected) => {
-    expect(releaseCommand(plan(ofRecord), labelled(label), 'ready')).toEqual(expected);
-    expect(releaseCommand(plan(ofRecord), labelled(label), 'preflight')).toBeNull();
-    expect(findLabelWarnings(plan(), labelled(label))).toEqual([]);
+    expect(findReleaseCommand(plan(ofRecord), labelled(label), 'ready')).toEqual(expected);
+    expect(findReleaseCommand(plan(ofRecord), labelled(label), 'preflight')).toBeNull();
+    expect(findReleaseLabelWarnings(plan(), labelled(label))).toEqual([]);
   });
 
   it.each(['/bin/check', '', '"/bin/check"', '[]', '[1]', '{}', words(65), words(1, 4_097), '["a\\u0000"]'])(
     'ignores the label %.30s with a warning',
     (label) => {
-      expect(releaseCommand(plan(), labelled(label), 'ready')).toBeNull();
-      expect(releaseCommand(plan(ofRecord), labelled(label), 'ready')).toEqual(ofRecord.ready);
-      expect(findLabelWarnings(plan(), labelled(label))).toEqual([
+      expect(findReleaseCommand(plan(), labelled(label), 'ready')).toBeNull();
+      expect(findReleaseCommand(plan(ofRecord), labelled(label), 'ready')).toEqual(ofRecord.ready);
+      expect(findReleaseLabelWarnings(plan(), labelled(label))).toEqual([
         'the label svc.ready on acme/svc:v1.1.0 is malformed, so it is ignored',
       ]);
     },
   );
 
   it('ignores the label of another product without a warning', () => {
-    expect(releaseCommand(plan(), labelled('["/bin/check"]', '9.9.9'), 'ready')).toBeNull();
-    expect(findLabelWarnings(plan(), labelled('[]', '9.9.9'))).toEqual([]);
+    expect(findReleaseCommand(plan(), labelled('["/bin/check"]', '9.9.9'), 'ready')).toBeNull();
+    expect(findReleaseLabelWarnings(plan(), labelled('[]', '9.9.9'))).toEqual([]);
   });
 
   it('returns the command of the record if there is no label', () => {
-    expect(releaseCommand(plan(ofRecord), none, 'ready')).toEqual(ofRecord.ready);
-    expect(releaseCommand(plan(), none, 'ready')).toBeNull();
-    expect(releaseCommand(plan(), undefined, 'ready')).toBeNull();
+    expect(findReleaseCommand(plan(ofRecord), none, 'ready')).toEqual(ofRecord.ready);
+    expect(findReleaseCommand(plan(), none, 'ready')).toBeNull();
+    expect(findReleaseCommand(plan(), undefined, 'ready')).toBeNull();
   });
 });

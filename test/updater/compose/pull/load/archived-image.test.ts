@@ -2,7 +2,7 @@ import { mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { openArchive } from '../../../../../src/provenance/release-archive.ts';
+import { openReleaseArchive } from '../../../../../src/provenance/release-archive.ts';
 import {
   findArchivedImage,
   requireIntactArchive,
@@ -43,7 +43,7 @@ async function opened(blobs: readonly Buffer[], files: Record<string, string> = 
       ...named.toSorted(([a], [b]) => (a < b ? -1 : 1)),
     ]),
   );
-  const archive = await openArchive(path);
+  const archive = await openReleaseArchive(path);
   onTestFinished(() => archive.close());
   return { archive, path };
 }

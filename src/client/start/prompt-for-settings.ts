@@ -1,0 +1,23 @@
+import { findMissingSettings } from '../../wire/derived/missing-settings.ts';
+import type { NewReleaseSetting } from '../../wire/status.ts';
+import { type CommandContext, CommandUsageError } from '../command-line/client-command.ts';
+import { promptForInput } from './confirm-start.ts';
+
+/**
+ * Resolves with the values of new settings. On a terminal, prompts for the settings that `--set` omits or specifies
+ * without a value.
+ * @throws CommandUsageError for a name without a value if there is no terminal
+ */
+export async function promptForSettings(context: CommandContext, settings: readonly NewReleaseSetting[]) {
+  const given: Record<string, string> = {};
+  for (const one of context.args.list) {
+    const [name = '', ...value] = one.split('=');
+    if (value.length === 0 && !context.canAsk)
+      throw new CommandUsageError(`Without a terminal, use --set ${one}=VALUE instead of --set ${one}.`);
+    given[name] = value.length > 0 ? value.join('=') : await promptForInput(`${name}: `, context, true);
+  }
+  if (context.canAsk)
+    for (const { name, description, secret } of findMissingSettings(settings, given))
+      given[name] = await promptForInput(`${name} (${description}): `, context, secret);
+  return given;
+}

@@ -1,0 +1,147 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EngineApi } from '../engine/engine-api.ts';
+import type { EngineTimeouts } from '../engine/engine-calls.ts';
+import { UpdateEventListeners } from './application/listeners.ts';
+import { QueuePauser } from './application/queue-pauser.ts';
+import { repeatCheck } from './application/repeat-check.ts';
+import { AvailableUpdateFinder } from './available-update/available-update-finder.ts';
+import { buildStatus } from './build-status.ts';
+import { defaultServerTiming, type ServerTiming } from './contract/timing.ts';
+import type { ValidatedInstanceOptions } from './contract/validate-options.ts';
+import { DeploymentEnvironmentCache } from './deployment/environment-cache.ts';
+import { Prefetcher } from './prefetch/prefetcher.ts';
+import { createDiagnosticReport } from './run/additional-updater/diagnostic-report.ts';
+import { ObservationCache, stillCheckingMessage } from './run/request/observation-cache.ts';
+import { RunStarter } from './run/request/run-starter.ts';
+import { RunController } from './run/track/run-controller.ts';
+import { RunHistory } from './run/track/run-history.ts';
+import { RunWatch } from './run/track/run-watch.ts';
+import { throwUnavailableError, UnavailableError, type UpdateApi } from './run/update-api.ts';
+import { AutomaticUpdates } from './schedule/automatic-updates.ts';
+import { NotificationSender } from './schedule/notification-sender.ts';
+import { UpgradePathRunner } from './schedule/upgrade-path-runner.ts';
+import { StateStore } from './store/state-store.ts';
+
+/** Service behind all endpoints. It finds releases, launches the updater and follows its runs. */
+export interface StartableUpdateApi extends UpdateApi {
+  listeners: UpdateEventListeners;
+  /**
+   * Finds out whether a run is in progress, usually the update that has just replaced the server. If so, pauses the
+   * queue until the run ends; otherwise resumes the queue. Then starts to read the feed at intervals.
+   */
+  boot(): Promise<void>;
+  /** Stops all work. During an update, the queue stays paused, because the next server takes over the run. */
+  close(): Promise<void>;
+}
+
+const refreshPauseMs = 10_000;
+
+/** @param waits shorter timeouts and intervals, for tests */
+export function createUpdateApi(
+  settings: ValidatedInstanceOptions,
+  waits: { timing?: Partial<ServerTiming>; patience?: Partial<EngineTimeouts> } = {},
+): StartableUpdateApi {
+  const closing = new AbortController();
+  const timing = { ...defaultServerTiming, ...waits.timing };
+  const engine = new EngineApi(settings.engine, { timeouts: waits.patience ?? {} });
+  const context = {
+    settings,
+    timing,
+    engine,
+    closing: closing.signal,
+    ledger: new StateStore(settings, timing),
+    hold: new QueuePauser(settings, timing, closing.signal),
+    listeners: new UpdateEventListeners(settings.log),
+    place: new DeploymentEnvironmentCache(engine, settings),
+  };
+  const runs = new RunController(context);
+  const history = new RunHistory(runs, context.ledger);
+  const observations = new ObservationCache(runs, context);
+  const offers = new AvailableUpdateFinder(context, async () => (await history.last())?.run ?? null);
+  const parts = { ...context, runs, history, observations, offers };
+  const watch = new RunWatch(runs, context);
+  const starter = new RunStarter(parts);
+  const prefetcher = new Prefetcher(parts);
+  const automatic = new AutomaticUpdates(parts, starter);
+  const paths = new UpgradePathRunner(parts, starter);
+  const notices = new NotificationSender(parts);
+  let watching: Promise<void> | null = null;
+  let report: ReturnType<typeof createDiagnosticReport> | null = null;
+  let refreshedAt = Number.NEGATIVE_INFINITY;
+
+  const status: UpdateApi['status'] = async ({ refresh = false, notes = false } = {}) => {
+    if (refresh && performance.now() - refreshedAt >= refreshPauseMs) {
+      refreshedAt = performance.now();
+      context.place.forgetHome();
+      await Promise.all([offers.check(), observations.refresh()]);
+    }
+    return buildStatus({ ...parts, prefetcher, automatic, paths }, notes);
+  };
+
+  return {
+    version: settings.version,
+    listeners: context.listeners,
+    closing: closing.signal,
+    async boot() {
+      runs.bootedAt = Date.now();
+      const isFirst = watching === null;
+      watching ??= repeatCheck(watch, context);
+      await watching;
+      await offers.start();
+      if (isFirst)
+        for (const check of [prefetcher, automatic, paths, notices]) void repeatCheck(check, context);
+    },
+    async close() {
+      const noted = runs.noteStop();
+      closing.abort();
+      offers.close();
+      // An application that does not respond must not delay the shutdown.
+      const over = sleep(timing.host, undefined, { ref: false });
+      await Promise.race([Promise.allSettled([noted, runs.settled(), notices.close()]), over]);
+    },
+    status,
+    async isUpdating() {
+      await observations.recent();
+      return runs.isUnderWay;
+    },
+    start: (order) => starter.update(order),
+    rollbackOffer: () => starter.rollbackOffer(),
+    rollback: (order) => starter.rollback(order),
+    report() {
+      report ??= createDiagnosticReport(context)
+        .catch((cause) => {
+          throw new UnavailableError('the report cannot be created', { cause });
+        })
+        .finally(() => {
+          report = null;
+        });
+      return report;
+    },
+    async cancel(by) {
+      starter.refuseWhenClosing();
+      await observations.refresh();
+      if (!runs.isUnderWay) {
+        const [last] = await history.all().catch(throwUnavailableError);
+        if (last && paths.after(last)) return { run: await paths.leave(last).catch(throwUnavailableError) };
+      }
+      return runs.cancel(by).catch(throwUnavailableError);
+    },
+    async setChannel(channel) {
+      await offers.setChannel(channel).catch(throwUnavailableError);
+      return status();
+    },
+    skip: async (version) => ((await offers.skip(version).catch(throwUnavailableError)) ? status() : null),
+    async setAutomatic(choice) {
+      await automatic.set(choice).catch(throwUnavailableError);
+      return status();
+    },
+    async record() {
+      // While it is unknown whether a run is in progress, a reconnecting client must not get 404 (no run).
+      if ((await observations.whyUnknown()) && !runs.isUnderWay)
+        throw new UnavailableError(stillCheckingMessage);
+      if (!runs.hasSession) await observations.recent();
+      return history.last();
+    },
+    history: () => history.all().catch(throwUnavailableError),
+  };
+}

@@ -1,0 +1,60 @@
+import type { EngineApi } from '../../engine/engine-api.ts';
+import { EngineError, type EngineErrorCode } from '../../engine/http/engine-error.ts';
+import type { Reason } from '../../wire/status.ts';
+import { listManualUpdateCommands } from './manual-commands.ts';
+
+/** The deployment of the server does not support updates or cannot be inspected. */
+export class DeploymentNotFoundError extends Error {
+  override readonly name = 'DeploymentNotFoundError';
+  readonly code: 'not-compose' | 'swarm' | 'no-engine' | 'no-directory';
+  /** Whether the error may be temporary. */
+  readonly mayPass: boolean;
+  /** Commands for a manual update, without directory and files if the compose project is unknown. */
+  readonly manual: readonly string[];
+
+  constructor(
+    code: DeploymentNotFoundError['code'],
+    message: string,
+    more: { mayPass?: boolean; manual?: readonly string[]; cause?: unknown } = {},
+  ) {
+    super(message, { cause: more.cause });
+    this.code = code;
+    this.mayPass = more.mayPass ?? false;
+    this.manual = more.manual ?? listManualUpdateCommands(null);
+  }
+
+  get reason(): Reason {
+    return { code: this.code, message: this.message };
+  }
+}
+
+/**
+ * Whether a proxy in front of the engine has rejected the request. Statuses 502, 503 and 504 are not rejections: the
+ * proxy cannot reach the engine, which may be temporary.
+ */
+const isDenial = ({ code, status }: EngineError): boolean =>
+  status === 403 || (code === 'refused-by-proxy' && Number(status) < 500);
+
+/** Codes of engine errors without a complete response; undefined stands for any error that is not an EngineError. */
+const noResponse: readonly (EngineErrorCode | undefined)[] = [undefined, 'unreachable', 'late', 'too-big'];
+
+/** States the cause of an engine error: missing permission, rejection by a proxy, or no usable response. */
+export function createEngineUnreachableError(
+  { path }: Pick<EngineApi, 'path'>,
+  cause: unknown,
+): DeploymentNotFoundError {
+  const fault = cause instanceof EngineError ? cause : null;
+  const code = (fault?.cause as NodeJS.ErrnoException | null | undefined)?.code;
+  if (code === 'EACCES' || code === 'EPERM') {
+    const message = `the server does not have permission to use the engine socket ${path}`;
+    return new DeploymentNotFoundError('no-engine', message, { cause });
+  }
+  if (fault !== null && isDenial(fault)) {
+    const message = `the proxy at ${path} rejects a request to the engine: ${fault.message}`;
+    return new DeploymentNotFoundError('no-engine', message, { cause });
+  }
+  const message = noResponse.includes(fault?.code)
+    ? `no engine responds at ${path}`
+    : `no usable engine responds at ${path}: ${fault?.message}`;
+  return new DeploymentNotFoundError('no-engine', message, { mayPass: true, cause });
+}

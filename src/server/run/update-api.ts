@@ -1,0 +1,43 @@
+import { EngineError } from '../../engine/http/engine-error.ts';
+import type { CancelReason, Reason, Run } from '../../wire/status.ts';
+import { ApplicationError } from '../application/call-application.ts';
+import type {
+  CompleteRollbackOrder,
+  CompleteUpdateOrder,
+  InstanceUpdates,
+} from '../contract/instance-updates.ts';
+import type { RunRecord } from './run-record.ts';
+
+/** The application or the engine does not respond, or the server is shutting down. Clients may try again. */
+export class UnavailableError extends Error {
+  override readonly name = 'UnavailableError';
+}
+
+/**
+ * Turns errors of the application or the engine into UnavailableError, so that clients try again. Throws all other
+ * errors unchanged.
+ */
+export function throwUnavailableError(error: unknown): never {
+  if (!(error instanceof ApplicationError) && !(error instanceof EngineError)) throw error;
+  throw new UnavailableError('The server cannot process the request right now.', { cause: error });
+}
+
+/** Methods that are also methods of the library object. */
+type LibraryMethodName = 'status' | 'rollbackOffer' | 'setChannel' | 'skip' | 'setAutomatic' | 'history';
+
+/** Implements the endpoints, independently of HTTP. All methods may throw UnavailableError. */
+export interface UpdateApi extends Pick<InstanceUpdates, LibraryMethodName> {
+  /** Running version. */
+  readonly version: string;
+  /** Requested by users who are not admins, who cannot read the status. */
+  isUpdating(): Promise<boolean>;
+  start(order: CompleteUpdateOrder): Promise<{ run: Run } | { reason: Reason }>;
+  rollback(order: CompleteRollbackOrder): Promise<{ run: Run } | { reason: Reason }>;
+  cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }>;
+  /** Returns a diagnostic archive for an issue. */
+  report(): Promise<Uint8Array<ArrayBuffer>>;
+  /** Returns the current or last run; null if there is none. */
+  record(): Promise<RunRecord | null>;
+  /** Aborted when the server shuts down. Clients then reconnect to the next server. */
+  readonly closing: AbortSignal;
+}

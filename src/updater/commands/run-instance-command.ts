@@ -1,0 +1,163 @@
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { UpdateError } from '../../core/errors/update-error.ts';
+import { serverSettingsPath } from '../../core/release/release-settings.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { removeOwnHelperContainers } from '../../engine/containers/helper-container.ts';
+import { addProjectOptions } from '../compose/inspect/choose-workers.ts';
+import { type FoundInstance, findInstance } from '../compose/inspect/find-project/find-instance.ts';
+import { maxUpdaterStarts } from '../compose/recovery/plan-recovery.ts';
+import {
+  createProjectRunState,
+  type ProjectRunState,
+  projectOutcomeFactsOf,
+} from '../compose/recovery/project-run-state.ts';
+import { joinWithAnd } from '../run/log/format-values.ts';
+import { logLastLine, type RunOutcome } from '../run/log/run-outcome.ts';
+import type { CommandLine } from '../run/options/command-line.ts';
+import { runAndLogOutcome } from '../run/run-and-log-outcome.ts';
+import type { InitialRunContext, RunContext } from '../run/run-context.ts';
+import { isPending, type JournalData, readJournal } from '../run/state/journal.ts';
+import { removeOwnLock } from '../run/state/lock.ts';
+import { stateDirectoryOf } from '../run/state/state-directory.ts';
+import { shouldUpdateStack } from '../swarm/index.ts';
+
+export interface InstanceCommand {
+  /** A `look` command, such as `plan` or `fetch`, needs no clean-up, because it takes no lock and writes no journal. */
+  kind: 'run' | 'rollback' | 'look';
+  /** The options in `context` include the settings file and the project's workers; `line` is the command line alone. */
+  onProject(
+    context: RunContext,
+    instance: FoundInstance,
+    soFar: ProjectRunState,
+    line: CommandLine,
+  ): Promise<RunOutcome>;
+  /** Returns the exit code. Missing if the command only supports compose projects. */
+  onStack?(given: InitialRunContext): Promise<number>;
+}
+
+/**
+ * Finds the project, reads its settings file, chooses the workers and runs a command. Always logs the outcome and
+ * releases the lock. Returns the exit code.
+ */
+export async function runInstanceCommand(given: InitialRunContext, story: InstanceCommand): Promise<number> {
+  const { kind, onStack } = story;
+  const { options } = given;
+  if (onStack && options.stack.name !== null) return onStack(given);
+  const [search] = await Promise.allSettled([findInstance(given)]);
+  if (onStack && search.status === 'rejected' && (await shouldUpdateStack(given, search.reason)))
+    return onStack(given);
+  const soFar = createProjectRunState();
+  try {
+    return await runAndLogOutcome(given, {
+      work: () => onProject(given, story, search, soFar),
+      facts: () => ({
+        ...projectOutcomeFactsOf(soFar),
+        product: options.product,
+        isRollback: kind === 'rollback',
+      }),
+      close: (ending) => closeRun(given, soFar, ending),
+      recordCrash: (ending) => recordCrash(soFar, ending),
+      afterShutdown: kind === 'look' ? null : 'the update resumes when the updater is started again',
+    });
+  } finally {
+    await soFar.lock?.release();
+  }
+}
+
+async function onProject(
+  given: InitialRunContext,
+  story: InstanceCommand,
+  search: PromiseSettledResult<FoundInstance>,
+  soFar: ProjectRunState,
+): Promise<RunOutcome> {
+  if (search.status === 'rejected') throw search.reason;
+  const instance = search.value;
+  warnOfStackOptions(given);
+  if (story.kind !== 'look') {
+    soFar.instance = instance;
+    const journal = await readOwnJournal(instance);
+    if (
+      journal?.state.at === 'ended' &&
+      !(journal.state.ending.outcome === 'crashed' && isPending(journal))
+    ) {
+      await removeOwnLock(instance.place.mountedAt, instance.own);
+      given.notifier.addresses = [];
+      return logLastLine({ ...journal.state.ending, exitCode: 0 }, given.log);
+    }
+    if (journal === null) requireGivenSettings(given);
+  }
+  const context = await addProjectOptions(given, instance.place);
+  return story.onProject(context, instance, soFar, given.line);
+}
+
+/**
+ * Warns about ignored options that only stacks support. Files from a settings file cause no warning, because they may
+ * be for `bump`.
+ */
+function warnOfStackOptions({ options: { stack }, log }: InitialRunContext): void {
+  const typed = [...(stack.files.length > 0 ? ['--file'] : []), ...(stack.stopFirst ? ['--stop-first'] : [])];
+  if (typed.length > 0)
+    log.warn(`ignoring ${joinWithAnd(typed)}, because this is a compose project and not a Swarm stack`);
+}
+
+/** Reads the journal if an earlier start of this container wrote it; null otherwise. */
+async function readOwnJournal({ own, place }: FoundInstance): Promise<JournalData | null> {
+  // An unreadable journal is ignored here: it is reported with a better message when the lock is taken.
+  const said = await readJournal(stateDirectoryOf(place.mountedAt)).catch(() => null);
+  return said === null || 'unreadable' in said || said.containerId !== own.id ? null : said;
+}
+
+/**
+ * The server only passes a settings file that contains values. If there are no values, the engine has lost the file.
+ */
+function requireGivenSettings({ line, options }: InitialRunContext): void {
+  if (line.values.get('set-file')?.[0]?.value !== serverSettingsPath || options.settings?.size) return;
+  throw new UpdateError('settings-invalid', `${serverSettingsPath} does not exist in this container`, {
+    advice: 'Start the update again and enter the new settings again.',
+  });
+}
+
+/**
+ * Records a crash and returns whether the engine will restart this container. If the journal cannot be written, the
+ * next run continues from the last written state.
+ */
+function recordCrash({ instance, journal }: ProjectRunState, ending: RunOutcome): boolean {
+  try {
+    journal?.endAtOnce(ending);
+  } catch {}
+  const { restartPolicy = 'no', restartCount = 0 } = instance?.own ?? {};
+  return restartPolicy !== 'no' && (restartPolicy !== 'on-failure' || restartCount < maxUpdaterStarts - 1);
+}
+
+/** Writes the outcome to the journal before it disables this container's restart policy. */
+async function closeRun(context: RunContext, soFar: ProjectRunState, ending: RunOutcome): Promise<void> {
+  const { instance, lock, journal } = soFar;
+  const engine = context.engine.uncancellable().quiet();
+  // An unavailable engine later restarts this failed container, which then continues from the journal.
+  if (ending.exitCode !== 0 && !(await engine.answers())) return;
+  // The values of new settings are only removed now, because a killed run needs them again.
+  await rm(serverSettingsPath, { force: true }).catch(() => {});
+  if (instance === null) return;
+  // If the outcome cannot be written, the next run finds an unfinished journal and recovers the run. The log already
+  // contains the last line.
+  await journal?.end(ending).catch(() => {});
+  if (lock !== null) await removeOwnHelperContainers(engine).catch(() => {});
+  // The lock is released before the restart policy is changed. If the process is killed in between, the engine restarts
+  // this container, which then finds the outcome in the journal and cleans up.
+  await lock?.release().catch(() => {});
+  const { id, restartPolicy } = instance.own;
+  if (restartPolicy === 'no') return;
+  const updated = await engine.setRestartPolicy(id, 'no').catch(() => null);
+  if (updated === null && engine.isPodman) await stopOwnContainer(engine, id);
+}
+
+/**
+ * Stops this container on Podman 4, which cannot change a restart policy but never restarts a container after a stop
+ * request. This process ignores the SIGTERM, so its exit code does not change.
+ */
+async function stopOwnContainer(engine: Engine, id: string): Promise<void> {
+  const told = once(process, 'SIGTERM', { signal: AbortSignal.timeout(10_000) });
+  const asked = engine.request('stopContainer', { params: { id }, query: { t: '60' }, deadlineMs: 10_000 });
+  await Promise.race([told, asked]).catch(() => {});
+}

@@ -1,0 +1,214 @@
+// A running container cannot always be started again with the same files: the host may have lost a device, a runtime, a
+// share, a log server, or the container whose network is shared. Helper containers test this without changing anything,
+// while all services are still running.
+
+import { sleepFor } from '../../../core/cancellation/wait-until.ts';
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { tryHelperContainer } from '../../../engine/containers/helper-container.ts';
+import { findEngineError, rejectionCodes } from '../../../engine/http/engine-error.ts';
+import {
+  findSharedContainer,
+  isUp,
+  namespaceModeKeys,
+  serviceOf,
+  toContainer,
+} from '../../../engine/objects/container.ts';
+import { isUnsetValue, type Json, toObject } from '../../../engine/objects/json.ts';
+import { createHelperMount } from '../../data/copies/copy-mounts.ts';
+import { runHelperContainer } from '../../data/copies/run-helper-container.ts';
+import { findMountInText } from '../../data/copies/survey-restore-point.ts';
+import type { DataContext } from '../../data/data-context.ts';
+import { helperCommand } from '../../data/helper-program/helper-request.ts';
+import { isServiceContainer, mountOriginOf } from '../../data/selection/choose-mounts.ts';
+import { requireDataDeclaration } from '../../data/selection/evaluate-data.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
+import type { Installation } from '../inspect/installation.ts';
+import { dataFactsOf } from '../restore-point/plan-restore-point.ts';
+import { findChangedMounts, type HostMount } from './changed-mounts.ts';
+import { type HostRequirement, listHostRequirements, removeUnpublishedPorts } from './host-requirements.ts';
+
+/** `HostConfig` of a service's running or new container. */
+interface ServiceHostConfig {
+  service: string;
+  host: Json;
+}
+
+/** Helper container command without output, so that nothing is sent to the user's log server. */
+const silentCommand = { Entrypoint: [helperCommand[0], '-e', ''], Cmd: [] };
+const confinedHostConfig = {
+  CapDrop: ['ALL'],
+  SecurityOpt: ['no-new-privileges'],
+  LogConfig: { Type: 'none' },
+  UsernsMode: '',
+};
+/** Matches the engine's error for a published port whose address the host does not have. */
+const missingAddressPattern = /^.* on endpoint .*: cannot assign requested address$/s;
+const timeoutMessage = 'a mount, device or log server did not respond within 60 s';
+const maxTries = 2;
+const tryPauseMs = 2_000;
+const unseen = { isFile: false, root: null, device: null, excluded: [] };
+
+/**
+ * Checks whether every running container that the update will stop could be started again, both as it was created (for
+ * a rollback) and as the files define it.
+ * @throws UpdateError host-changed
+ */
+export async function requireRestartableContainers(
+  { engine, options, log }: RunContext,
+  { own }: FoundInstance,
+  installation: Installation,
+): Promise<void> {
+  if (engine.isPodman) return;
+  const { project, containers, sent } = installation;
+  const facts = dataFactsOf(installation, options.data);
+  const services = [
+    ...facts.updated,
+    ...(options.data.restorePoint ? requireDataDeclaration(facts).covered : []),
+  ];
+  const ids = containers
+    .filter(
+      (each) => isServiceContainer(each, project.name) && services.includes(serviceOf(each)) && isUp(each),
+    )
+    .map(({ id }) => id);
+  const running = await engine.inspectRaw(ids);
+  const definitions = running.flatMap((raw): ServiceHostConfig[] => {
+    const service = serviceOf(toContainer(raw));
+    const host = toObject(raw.HostConfig);
+    const { Ports } = toObject(raw.NetworkSettings);
+    const next = removeUnpublishedPorts(toObject(sent.get(service)?.body.HostConfig), host, toObject(Ports));
+    const both = [
+      { ...host, PortBindings: Ports },
+      ...(isUnsetValue(next) ? [] : [{ Runtime: host.Runtime, ...next }]),
+    ];
+    return both.map((each) => ({ service, host: each }));
+  });
+  const doors = { engine, log, project: project.name, toolsImage: own.imageId };
+  const info = await engine.getInfo();
+  const mounts = await listHostMounts(engine, running, info);
+  const needs = definitions.flatMap(({ service, host }) =>
+    listHostRequirements(host, info.LoggingDriver).map((need) => ({ service, need: JSON.stringify(need) })),
+  );
+  const groups = Map.groupBy(needs, ({ need }) => need);
+  const tried = await Promise.all([
+    findStoppedProviders(engine, definitions),
+    // Mounts are checked in a separate helper container, because the check needs the host's PID namespace, which not
+    // every runtime allows.
+    mounts.length === 0 ? [] : checkHostMounts(doors, servicesOf(definitions), mounts),
+    ...[...groups].map(([need, group]) => checkHostRequirement(doors, servicesOf(group), JSON.parse(need))),
+  ]);
+  const [first, ...detail] = new Set(tried.flat());
+  if (first !== undefined) throw new UpdateError('host-changed', first, { detail });
+}
+
+/**
+ * Returns a message for each stopped container whose namespace other containers share. A removed container is skipped,
+ * because compose uses its replacement.
+ */
+async function findStoppedProviders(
+  engine: Engine,
+  definitions: readonly ServiceHostConfig[],
+): Promise<string[]> {
+  const names = definitions.flatMap(({ host }) =>
+    namespaceModeKeys.flatMap((mode) => findSharedContainer(host[mode]) ?? []),
+  );
+  const found = await engine.inspectContainers([...new Set(names)]);
+  return found
+    .filter(({ status }) => !['running', 'paused'].includes(status))
+    .map(
+      ({ name }) =>
+        `${name} is not running: start it first, because other containers share its network, PID or IPC namespace`,
+    );
+}
+
+/** Returns the bind mounts and local volumes of running containers. */
+async function listHostMounts(engine: Engine, running: readonly Json[], info: Json): Promise<HostMount[]> {
+  const mounts = running.flatMap((raw) => {
+    const { labels, storage } = toContainer(raw);
+    const besides = storage.map(({ destination }) => destination);
+    const pid = Number(toObject(raw.State).Pid);
+    return storage
+      .filter(({ type, driver }) => type === 'bind' || driver === 'local')
+      .map((mount) => ({ ...mount, where: `${serviceOf({ labels })}:${mount.destination}`, besides, pid }));
+  });
+  const names = mounts.flatMap(({ driver, source }) => (driver === 'local' ? [source] : []));
+  const volumes = await engine.listVolumes(names);
+  const options = new Map(volumes.map((volume) => [volume.name, volume.options]));
+  const dataRoot = String(info.DockerRootDir || '/var/lib/docker');
+  return mounts.map((mount) => ({ ...mount, ...mountOriginOf(mount, { options }), dataRoot }));
+}
+
+function checkHostMounts(
+  doors: DataContext,
+  services: string,
+  mounts: readonly HostMount[],
+): Promise<string[]> {
+  const start = async (signal: AbortSignal) => {
+    const tables = await runHelperContainer(doors, {
+      verb: 'tables',
+      code: 'host-changed',
+      asked: { mounts: mounts.map(() => unseen), pids: mounts.map(({ pid }) => pid) },
+      mounts: mounts.map((mount, at) => createHelperMount(mount, at, true)),
+      hostConfig: { PidMode: 'host', CapAdd: [] },
+      signal,
+    });
+    return findChangedMounts(mounts, tables);
+  };
+  const named = (reason: string) => findMountInText(reason, mounts)?.where ?? services;
+  return tryStart(doors, start, (reason) => `${named(reason)} cannot be started again`);
+}
+
+function checkHostRequirement(
+  doors: DataContext,
+  services: string,
+  [name, hostConfig]: HostRequirement,
+): Promise<string[]> {
+  const start = async (signal: AbortSignal) => {
+    const options = { config: silentCommand, hostConfig: { ...confinedHostConfig, ...hostConfig } };
+    await tryHelperContainer(doors.engine.until(signal), doors.toolsImage, doors.project, options);
+    return [];
+  };
+  return tryStart(doors, start, () => `${services} cannot be started again${name && ` with ${name}`}`);
+}
+
+const servicesOf = (all: readonly Pick<ServiceHostConfig, 'service'>[]): string =>
+  joinWithAnd([...new Set(all.map(({ service }) => service))]);
+
+/**
+ * Starts a helper container and returns the engine's error as a message. Server errors (5xx) and a stopped helper
+ * container are retried, because the engine may be restarting.
+ */
+async function tryStart(
+  { engine, log }: DataContext,
+  start: (signal: AbortSignal) => Promise<string[]>,
+  sentenceFor: (reason: string) => string,
+): Promise<string[]> {
+  const refusal = (reason: string) => [`${sentenceFor(reason)}: ${reason}`];
+  for (let tries = 1; ; tries++) {
+    const signal = AbortSignal.timeout(60_000);
+    try {
+      return await start(signal);
+    } catch (error) {
+      const { code } = Object(error);
+      if (!signal.aborted && code !== 'engine-unavailable') throw error;
+      const cause = findEngineError(error);
+      const fault = cause !== null && rejectionCodes.some((each) => each === cause.code) ? cause : null;
+      // A socket proxy may deny the requests that create the helper container.
+      if (/\b403\b/.test(String(fault?.status ?? fault?.message))) {
+        log.warn(`the host was not checked, because the engine denied a request: ${fault?.message}`);
+        return [];
+      }
+      const isFinal = tries === maxTries || (fault?.status ?? 500) < 500;
+      if (isFinal && fault !== null)
+        return refusal(fault.message.replace(missingAddressPattern, 'the host does not have this address'));
+      // After a timeout, the host is considered the cause if the engine still responds or this was the last try: an
+      // unavailable network share, for example, never responds.
+      if (signal.aborted && (isFinal || (await engine.answers()))) return refusal(timeoutMessage);
+      if (isFinal) throw error;
+      await sleepFor(tryPauseMs, engine.aborted);
+      engine.aborted.throwIfAborted();
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import { UpdateError } from '../../../core/errors/update-error.ts';
+import type { ComposeProject } from '../../../engine/cli/compose.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import {
+  type ContainerDefinition,
+  containerDefinitionOf,
+  findGainedPrivileges,
+  type HostPrivilege,
+} from '../../../engine/comparison/find-gained-privileges.ts';
+import type { ContainerSnapshot } from '../../../engine/containers/container-snapshot.ts';
+import { replaceContainerIds } from '../../../engine/containers/rebuild-container.ts';
+import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
+import { joinWithAnd } from '../../run/log/format-values.ts';
+import type { ContainerRecord } from '../../run/state/rollout.ts';
+import { recordUpRequests } from '../inspect/dry-run.ts';
+
+/** Sources of the privileges that a container snapshot may grant. */
+interface PrivilegeSources {
+  project: ComposeProject;
+  /** ID of the updater's own container, from which the engine's defaults are read. */
+  ownId: string;
+  /** IDs of the service's existing containers, which may include the container itself. */
+  siblings: readonly string[];
+  /** IDs of recreated containers, keyed by their old IDs. */
+  successors: ReadonlyMap<string, string>;
+}
+
+/**
+ * Checks that a container snapshot from the disk grants no more privileges on the host than the compose files, or than
+ * another container of the service. The compose files have already been restored. Their privileges are those that
+ * compose would request.
+ * @throws UpdateError containers-not-restored
+ */
+export async function checkSnapshotPrivileges(
+  engine: Engine,
+  { name, service, imageId }: ContainerRecord,
+  blueprint: ContainerSnapshot,
+  { project, ownId, siblings, successors }: PrivilegeSources,
+): Promise<void> {
+  const then = { ...blueprint, hostConfig: replaceContainerIds(blueprint.hostConfig, successors) };
+  const asked = [{ name: service, image: imageId, scale: 1 }];
+  const [recorded, [image], [own], there] = await Promise.all([
+    recordUpRequests(engine, project, asked).catch((error) => {
+      if (error instanceof UpdateError && error.outcome === 'refused') return null;
+      throw error;
+    }),
+    engine.inspectImages([imageId]),
+    engine.inspectRaw([ownId]),
+    engine.inspectRaw(siblings),
+  ]);
+  const body = recorded?.sent.get(service)?.body;
+  const user = toObject(image?.config).User;
+  const known = [
+    ...(body === undefined
+      ? []
+      : [addDefinitionDefaults(containerDefinitionOf(body), then, { user, own: toObject(own?.HostConfig) })]),
+    ...there.map(containerDefinitionOf),
+  ];
+  const gained = known.map((now) => findGainedPrivileges(now, then, createMountRules(now)));
+  if (gained.some((rights) => rights.length === 0)) return;
+  const [rights] = gained;
+  throw new UpdateError(
+    'containers-not-restored',
+    rights === undefined
+      ? `${name} was not recreated: docker compose cannot determine its privileges from the compose files`
+      : `${name} was not recreated: the journal would grant it privileges that neither the compose files nor the service's other containers have: ${joinWithAnd(rights.map(nameOf))}`,
+  );
+}
+
+const nameOf = ({ name }: HostPrivilege): string => name;
+
+/** Adds the defaults of the image and the engine to the definition that compose would request. */
+function addDefinitionDefaults(
+  { config, hostConfig }: ContainerDefinition,
+  then: ContainerDefinition,
+  { user, own }: { user: unknown; own: Json },
+): ContainerDefinition {
+  const { Privileged, PidMode, IpcMode, CgroupnsMode, SecurityOpt } = hostConfig;
+  const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
+  const isShared = [PidMode, IpcMode].some((mode) => /^(?:host$|container:)/.test(String(mode)));
+  // The snapshot's SELinux labels are accepted if the container is privileged or shares a namespace, because the engine
+  // itself then sets them.
+  const labels = Privileged === true || isShared ? toList(then.hostConfig.SecurityOpt).filter(isLabel) : [];
+  return {
+    config: { ...config, User: config.User || user },
+    hostConfig: {
+      ...hostConfig,
+      CgroupnsMode: CgroupnsMode || own.CgroupnsMode,
+      SecurityOpt: [...toList(SecurityOpt), ...labels],
+    },
+  };
+}
+
+/** Returns the rules for mounts: a path or volume that this definition does not mount counts as a gained privilege. */
+const createMountRules = ({ hostConfig }: ContainerDefinition) => {
+  const text = JSON.stringify([hostConfig.Binds, hostConfig.Mounts]);
+  return {
+    isOwn: () => false,
+    volumeOptions: (name: string): Json =>
+      text.includes(`"${name}:`) || text.includes(`"Source":"${name}"`) ? {} : { device: 'data' },
+  };
+};

@@ -1,0 +1,200 @@
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { getParsedComposeFile } from '../../../../core/compose/compose-file.ts';
+import {
+  formatLocation,
+  type ReferencedFile,
+  resolveIncludeTree,
+  resolveReferencedPath,
+  resolveTextVariables,
+} from '../../../../core/compose/include-tree.ts';
+import { listProjectFiles, type ProjectFiles } from '../../../../core/compose/project-files.ts';
+import { formatSamePathMountAdvice } from '../../../../core/errors/advice.ts';
+import { UpdateError } from '../../../../core/errors/update-error.ts';
+import { isExistingPath } from '../../../../core/files/file-system.ts';
+import { readTextFile, requireRegularFile } from '../../../../core/files/text-file.ts';
+import type { HostPaths } from '../../../../core/mounts/host-paths.ts';
+import { linkAllHostPaths, linkHostPath } from '../../../../core/mounts/link-paths.ts';
+import type { Compose, ComposeModel, ComposeProject } from '../../../../engine/cli/compose.ts';
+import type { Container } from '../../../../engine/objects/container.ts';
+import { deferRejection } from '../../../run/defer-rejection.ts';
+import { buildContainerMaskRules, buildModelMaskRules } from '../../../run/log/mask-rules.ts';
+import type { Log } from '../../../run/log/run-log.ts';
+import { clusterComposeFileName, composeFileName } from '../installation.ts';
+import { addLinkedFiles, readEnvFiles } from './add-linked-files.ts';
+import { maskFileSecrets } from './mask-file-secrets.ts';
+
+/**
+ * Reads a project's files and compose's model of them, and masks its secrets in the log. Call `linkProjectPaths` first.
+ * The model contains all services. It lacks the values of env files if compose 5 or later cannot read one of these
+ * files.
+ * @param about the containers of the project and the services of the run
+ * @throws UpdateError outside-mounts, compose-invalid
+ */
+export async function readProject(
+  compose: Compose,
+  paths: HostPaths,
+  about: { containers: readonly Container[]; services: readonly string[] },
+  log: Log,
+): Promise<{ files: ProjectFiles; model: ComposeModel }> {
+  const { project } = compose;
+  const { containers, services } = about;
+  log.addMaskRules(() => buildContainerMaskRules(containers));
+  log.addMaskRules(() => ({ shown: [project.name, project.directory] }));
+  const learn = (files: ProjectFiles) => maskFileSecrets(log, files, (path) => paths.fromHost(path));
+  // Compose runs while the files are read. A mistake found in the files takes precedence over the error that it causes
+  // in compose.
+  const asked = deferRejection(compose.config());
+  const own = await readFiles(project);
+  // The errors of the parser and of compose may quote values from the files, so the values are masked first.
+  await learn(own);
+  for (const file of own.composeFiles) getParsedComposeFile(file);
+  const files = await readMountedLinks(own, paths, learn);
+  await learn(files);
+  const checkEnv = (known: ComposeModel | null) => checkEnvFiles(files, known, services, paths);
+  const model = await asked.catch((error) => {
+    // For an unmounted file, compose reports that the file does not exist. The check for mounts has a better message,
+    // so it runs first.
+    checkEnv(null);
+    throw error;
+  });
+  log.addMaskRules(() => buildModelMaskRules(model));
+  checkEnv(model);
+  return { files, model };
+}
+
+/**
+ * Makes the host paths of the project valid in this container, because compose must resolve paths exactly as on the
+ * host.
+ * @throws UpdateError outside-mounts, path-taken
+ */
+export async function linkProjectPaths(project: ComposeProject, paths: HostPaths, log: Log): Promise<void> {
+  const named = [...project.files, ...project.envFiles];
+  const outside = named.filter((file) => paths.fromHost(file) === null);
+  if (outside.length > 0) {
+    const message = `the instance was started with files that are not mounted: ${outside.join(', ')}`;
+    const advice = formatSamePathMountAdvice(...outside.map((file) => dirname(file)));
+    throw new UpdateError('outside-mounts', message, { advice });
+  }
+  const tell = (path: string, to: string) =>
+    log.info(`${path} is mounted at ${to} in this container; compose still uses its path on the host`);
+  for (const path of [project.directory, ...named.map((file) => dirname(file))]) {
+    const given = await linkHostPath(paths, path);
+    if (given) tell(path, given.to);
+  }
+  for (const { link, to } of await linkAllHostPaths(paths)) tell(link, to);
+  // Pipes are rejected before compose runs, because compose would wait forever for another process to write into a
+  // pipe.
+  for (const path of [...named, join(project.directory, '.env')]) await requireRegularFile(path);
+}
+
+/** Returns the paths of all files of a project, including linked files if they can be read. */
+export async function listProjectPaths(project: ComposeProject, paths: HostPaths): Promise<string[]> {
+  const usual = ['.env', composeFileName, clusterComposeFileName].map((name) =>
+    join(project.directory, name),
+  );
+  const linked = await readFiles(project)
+    .then((own) => readMountedLinks(own, paths))
+    .then((files) => listProjectFiles(files).map(({ path }) => path))
+    .catch(() => []);
+  return [...project.files, ...project.envFiles, ...usual, ...linked];
+}
+
+async function readFiles(project: ComposeProject): Promise<ProjectFiles> {
+  return {
+    composeFiles: await Promise.all(project.files.map(readTextFile)),
+    envFiles: await readEnvFiles(project.envFiles, project.directory),
+    newEnvFile: project.envFiles.at(-1) ?? join(project.directory, '.env'),
+    directory: project.directory,
+    given: { COMPOSE_PROJECT_NAME: project.name, PWD: project.directory, HOME: homedir() },
+  };
+}
+
+type NamedFile = Pick<ReferencedFile, 'path' | 'as'>;
+
+/**
+ * Adds the files that `include` and `extends` link to. `learn` is called with each file before the file is parsed.
+ * @throws UpdateError outside-mounts
+ */
+async function readMountedLinks(
+  files: ProjectFiles,
+  paths: HostPaths,
+  learn?: (files: ProjectFiles) => Promise<void>,
+): Promise<ProjectFiles> {
+  const outside: ReferencedFile[] = [];
+  const read = async (link: ReferencedFile) => {
+    if (paths.fromHost(link.path) === null) {
+      // An unmounted file may exist on the host, so even an optional file, such as the .env next to an included file,
+      // must be mounted.
+      outside.push(link);
+      return null;
+    }
+    await linkHostPath(paths, dirname(link.path));
+    return (await isExistingPath(link.path)) ? readTextFile(link.path) : null;
+  };
+  const linked = await addLinkedFiles(files, read, learn);
+  requireMountedFiles(outside);
+  return linked;
+}
+
+/**
+ * Requires that the env files of the updated services and of their dependencies are mounted. Compose reads these files
+ * even with --no-deps, and silently ignores an optional env file that is not mounted. Its model does not list env
+ * files. Without a model, because compose rejected the project, the env files of all services are checked: any of them
+ * may be the cause.
+ * @throws UpdateError outside-mounts
+ */
+function checkEnvFiles(
+  files: ProjectFiles,
+  model: ComposeModel | null,
+  services: readonly string[],
+  paths: HostPaths,
+): void {
+  const closure = new Set(
+    model ? services : files.composeFiles.flatMap((file) => getParsedComposeFile(file).services),
+  );
+  for (const name of closure) {
+    for (const other of Object.keys(model?.services[name]?.depends_on ?? {})) closure.add(other);
+  }
+  const outside: NamedFile[] = [];
+  for (const layer of resolveIncludeTree(files).layers) {
+    // In a file that is used by `extends`, all services are checked, because an extended service may have its own env
+    // files.
+    const wanted = new Set(layer.follows ? closure : layer.file.services);
+    for (const name of wanted) {
+      const entry = layer.file.service(name);
+      const base = entry?.extends;
+      if (base?.file === null)
+        wanted.add(resolveTextVariables(layer, base.service, formatLocation(layer, base.line)));
+      for (const link of entry?.envFiles ?? []) {
+        const path = resolveReferencedPath(layer, link);
+        if (paths.fromHost(path) === null) outside.push({ path, as: `env_file of ${name}` });
+      }
+    }
+  }
+  requireMountedFiles(outside);
+}
+
+/**
+ * If a file is not mounted here, replaces compose's error for the missing file with an error about mounts. Compose
+ * reads some files, such as seccomp profiles, only when it creates a container.
+ */
+export function explainUnmountedFile(error: unknown, paths: HostPaths): unknown {
+  if (!(error instanceof UpdateError) || error.code !== 'compose-invalid') return error;
+  const [, path] = /\b(?:open|stat) (\/[^:]+): no such file or directory/.exec(error.message) ?? [];
+  if (path === undefined || paths.fromHost(path) !== null) return error;
+  const message = `compose needs ${path}, which is outside the mounted directories`;
+  return new UpdateError('outside-mounts', message, {
+    advice: `Make sure that the file exists on the host. ${formatSamePathMountAdvice(path)}`,
+    cause: error,
+  });
+}
+
+function requireMountedFiles(outside: readonly NamedFile[]): void {
+  if (outside.length === 0) return;
+  const named = outside.map(({ path, as }) => `${path} (${as})`).join(', ');
+  const advice = formatSamePathMountAdvice(...outside.map(({ path }) => dirname(path)));
+  throw new UpdateError('outside-mounts', `these files are outside the mounted directories: ${named}`, {
+    advice,
+  });
+}

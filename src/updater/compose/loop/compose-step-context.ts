@@ -1,0 +1,263 @@
+import { Compose, type ComposeModel } from '../../../engine/cli/compose.ts';
+import { watchStops } from '../../../engine/containers/container-events.ts';
+import {
+  listProjectContainers,
+  type ProjectContainers,
+} from '../../../engine/containers/project-containers.ts';
+import type { Container } from '../../../engine/objects/container.ts';
+import type { RestorePointRecord } from '../../data/copies/restore-point-record.ts';
+import type { OutcomeFacts } from '../../run/log/outcome-details.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { RunGoal } from '../../run/run-steps.ts';
+import { type Journal, type JournalData, journalOutcomeFactsOf } from '../../run/state/journal.ts';
+import { hasNewVersionStarted, type Rollout } from '../../run/state/rollout.ts';
+import { isReplacing, rollbackOf } from '../../run/state/run-state.ts';
+import type { ProjectObservation } from '../concurrent-changes/require-same-containers.ts';
+import { hasNothingToUpdate } from '../finish/finish-unchanged.ts';
+import type { UnusedImages } from '../finish/finish-updated.ts';
+import { ContainerStartTimes } from '../health/health-evaluator.ts';
+import type { Plan, PreparedPlan } from '../plan/prepared-plan.ts';
+import type { BackgroundPull } from '../pull/background-pull.ts';
+import type { UpAttempts } from '../replace/replace-service.ts';
+import type { JournaledContext, ReplacementContext } from '../replace/replacement.ts';
+import type { PendingStops } from '../rollback/list-restore-steps.ts';
+import type { RestoreContext } from '../rollback/restore-containers.ts';
+import { createRestoreStartCounter } from '../rollback/restore-data.ts';
+import type { PreviousFileTexts } from '../rollback/restore-files-and-tags.ts';
+import type { SavedData } from '../save/save-data.ts';
+import type { ComposeStepKind, ProcessFacts } from './next-step.ts';
+
+/** Time in ms for which a list of containers is reused. */
+const freshMs = 500;
+
+/**
+ * Results that an update collects before it replaces containers. After a kill, they are lost, and only the journal
+ * remains.
+ */
+interface UpdatePreparation {
+  plan: Plan;
+  /** Compose's model of the new files, requested in advance; null if the files depend on the pulled images. */
+  early: Promise<ComposeModel | null>;
+  /** Check of the host, which may still be running. It must succeed before a container is stopped. */
+  checked: Promise<void>;
+  earlyPull: BackgroundPull;
+  /** Journal of the previous run; null if there was none. */
+  earlier: JournalData | null;
+  /** Unfinished containers of a killed compose command that existed when the run began. */
+  debris: readonly Container[];
+  prepared?: PreparedPlan;
+  changeover?: Rollout;
+  look?: ProjectObservation;
+  saved?: SavedData | null;
+}
+
+export interface ComposeRunOptions {
+  preparation?: UpdatePreparation;
+  /** Returns the facts for the last log line of a run that ends before it replaces containers. */
+  facts?: () => OutcomeFacts;
+  /** Whether this process rolls back an update whose process was killed. */
+  wasKilled?: boolean;
+  without?: readonly ComposeStepKind[];
+}
+
+/** State that the steps of a run share: the journal, and the results and observations of this process. */
+export class ComposeStepContext {
+  /** Context for steps that a signal, such as SIGTERM, may interrupt. */
+  readonly context: JournaledContext;
+  /** Context for steps that no signal may interrupt, because containers of both versions would remain. */
+  readonly lasting: JournaledContext;
+  readonly journal: Journal;
+  readonly #preparation: UpdatePreparation | null;
+  readonly facts: () => OutcomeFacts;
+  /** Record of the restore point that this process has created; null if there is none. */
+  record: RestorePointRecord | null = null;
+  freed: Promise<UnusedImages | null> = Promise.resolve(null);
+  readonly #upTries = new Map<string, UpAttempts>();
+  readonly #starts = new ContainerStartTimes();
+  /** Counts the starts of each container while data is restored. */
+  readonly startsWhileRestoring = createRestoreStartCounter();
+  readonly #wasKilled: boolean;
+  #watch: ReturnType<typeof watchStops> | null = null;
+  #seen: ProjectObservation | null = null;
+  /** How often another process has started the new version during a restore. */
+  overtakings = 0;
+  /** Ids of containers whose privileges on the host have passed the check. */
+  readonly #agreed = new Set<string>();
+  /** Facts that determine the next step, but are neither in the journal nor reported by the engine. */
+  readonly memory = {
+    done: new Set<string>(),
+    without: new Set<ComposeStepKind>(),
+    rebuilt: new Set<string>(),
+    before: new Set<string>(),
+    successors: new Map<string, string>(),
+    failures: new Map<string | null, unknown>(),
+  };
+
+  constructor(
+    context: RunContext,
+    journal: Journal,
+    { preparation, facts, wasKilled = false, without = [] }: ComposeRunOptions = {},
+  ) {
+    this.context = { ...context, journal };
+    this.lasting = { ...this.context, engine: context.engine.uncancellable() };
+    this.journal = journal;
+    this.#preparation = preparation ?? null;
+    this.facts = facts ?? (() => journalOutcomeFactsOf(journal.data));
+    this.#wasKilled = wasKilled;
+    this.memory.without = new Set(without);
+  }
+
+  /** Signals may interrupt an update until it replaces containers, but never a rollback. */
+  contextFor(goal: RunGoal): JournaledContext {
+    return goal === 'update' && !isReplacing(this.journal.data.state) ? this.context : this.lasting;
+  }
+
+  /** Returns the project's containers, from a list that is at most 500 ms old. */
+  async containers(): Promise<ProjectContainers> {
+    if (this.#seen !== null && performance.now() - this.#seen.at < freshMs) return this.#seen.found;
+    const found = await this.#list(this.#seen?.found.containers ?? []);
+    await this.saw({ found, at: performance.now() }, null);
+    return found;
+  }
+
+  /** Unchanged containers in `earlier` are inspected again only if this run updates or saves their service. */
+  #list(earlier: readonly Container[]): Promise<ProjectContainers> {
+    const { changeover, point, project } = this.journal.data;
+    const moved = changeover?.moved.map(({ name }) => name) ?? [];
+    const services = new Set([...moved, ...(point?.services ?? [])]);
+    return listProjectContainers(this.lasting.engine, project.name, { containers: earlier, services });
+  }
+
+  /**
+   * Lists and records the containers after `up`, which may have started some of them.
+   * @param before containers listed before `up`
+   */
+  async lookAfterUp(before: ProjectContainers): Promise<void> {
+    const found = await this.#list(before.containers);
+    await this.saw({ found, at: performance.now() }, performance.now());
+  }
+
+  /**
+   * Records a list of containers.
+   * @param startedAt start time of containers that were started since the previous list, from `performance.now()`; null
+   * if unknown
+   */
+  async saw(seen: ProjectObservation, startedAt: number | null): Promise<void> {
+    const { found } = seen;
+    this.#seen = seen;
+    this.#starts.note(found.containers, startedAt);
+    const { state, started, changeover } = this.journal.data;
+    // The start of the new version is recorded in the journal, because the started container may be removed later.
+    const isNews = changeover !== null && !started && hasNewVersionStarted(changeover, found.containers);
+    if (isNews && isReplacing(state) && rollbackOf(state) === null)
+      await this.journal.note({ started: true });
+  }
+
+  get found(): ProcessFacts['found'] {
+    const { prepared, plan } = this.#preparation ?? {};
+    if (!prepared) return 'nothing';
+    if (hasNothingToUpdate(prepared)) return 'no change';
+    return plan?.point == null ? 'changes' : 'changes, with data to save';
+  }
+
+  /**
+   * Whether another process started a different version before this run replaced any container. If so, the old version
+   * is not started again.
+   */
+  get isOvertaken(): boolean {
+    return this.memory.done.has('leave-new-version');
+  }
+
+  get preparation(): UpdatePreparation {
+    return present(this.#preparation, 'a plan');
+  }
+
+  prepared(): PreparedPlan {
+    return present(this.preparation.prepared, 'a prepared plan');
+  }
+
+  /** Returns the rollout that is about to be written to the journal. */
+  planned(): Rollout {
+    return present(this.preparation.changeover, 'a changeover');
+  }
+
+  changeover(): Rollout {
+    return present(this.journal.data.changeover, 'a changeover');
+  }
+
+  /** Returns the previous texts of the files that this process overwrites, keyed by path. */
+  oldTexts(): PreviousFileTexts {
+    const { changes = [] } = this.#preparation?.prepared ?? {};
+    return new Map(changes.flatMap(({ path, before }) => (before === null ? [] : [[path, before] as const])));
+  }
+
+  triesOf(service: string): UpAttempts {
+    const tries = this.#upTries.get(service) ?? {};
+    this.#upTries.set(service, tries);
+    return tries;
+  }
+
+  replacement(): ReplacementContext {
+    const compose = new Compose(this.lasting.engine, this.journal.data.project);
+    return { ...this.lasting, compose, changeover: this.changeover(), starts: this.#starts };
+  }
+
+  restoreWork(): RestoreContext {
+    const { successors } = this.memory;
+    const onRebuilt = (id: string) => this.#rebuilt(id);
+    return { ...this.lasting, successors, agreed: this.#agreed, onRebuilt };
+  }
+
+  /** Makes the next `containers` call request a new list. */
+  forgetLook(): void {
+    if (this.#seen !== null) this.#seen = { ...this.#seen, at: Number.NEGATIVE_INFINITY };
+  }
+
+  close(): void {
+    this.#preparation?.saved?.endWatch();
+    this.#watch?.close();
+  }
+
+  /**
+   * Called when containers are about to be replaced: disables cancellation, and watches for stops of the old
+   * containers.
+   */
+  beginReplacing(): void {
+    this.context.cancellation.tooLate();
+    const ids = this.changeover().containers.map(({ id }) => id);
+    this.#watch ??= watchStops(this.lasting.engine, ids);
+  }
+
+  /** Returns the stops that are still in progress. The engine reports a container as running until it exits. */
+  stopsUnderWay(): PendingStops {
+    return { wasKilled: this.#wasKilled, stopping: this.#watch?.underWay() ?? [] };
+  }
+
+  /** Records which containers exist when the rollback begins to restore containers. */
+  beginRestoring({ containers, leftovers }: ProjectContainers): void {
+    this.memory.before = new Set([...containers, ...leftovers].map(({ id }) => id));
+  }
+
+  /** Makes completed rollback steps run again, except for steps of the given kinds. */
+  restoreAgain(kept: readonly ComposeStepKind[]): void {
+    const { done, failures, rebuilt } = this.memory;
+    for (const name of [...done]) if (!kept.some((kind) => kind === name)) done.delete(name);
+    failures.clear();
+    rebuilt.clear();
+  }
+
+  /**
+   * Records that the container with this old id was recreated. Steps completed for the old container must run again.
+   */
+  #rebuilt(id: string): void {
+    const { done, rebuilt } = this.memory;
+    rebuilt.add(id);
+    for (const name of [`start ${id}`, `stop-old ${id}`, `connect ${id}`, 'await-old', 'compare'])
+      done.delete(name);
+  }
+}
+
+function present<T>(value: T | null | undefined, what: string): T {
+  if (value == null) throw new Error(`this run has not made ${what} yet`);
+  return value;
+}

@@ -1,0 +1,113 @@
+import { CancelledError } from '../../../core/cancellation/cancelled.ts';
+import { hasTagChange, type ServiceUpdate } from '../../plan/release-plan.ts';
+import { deferRejection } from '../../run/defer-rejection.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { InspectedProject } from '../inspect/installation.ts';
+import { findLocalImages, untagImages } from './local-tags.ts';
+import { type PullLog, pullImages } from './pull-images.ts';
+
+type References = ReadonlyMap<string, string>;
+
+/**
+ * Background pull: it begins while the dry run of `up` and other checks are running, and is cancelled if the update is
+ * refused. It starts only if none of its images is local, so no tag has to be recorded or restored (docs/contract.md
+ * 2.8).
+ */
+export class BackgroundPull {
+  readonly #context: RunContext;
+  readonly #stop = new AbortController();
+  readonly #log = new BufferedLog();
+  #wanted: References = new Map();
+  #isNew = Promise.resolve(false);
+  #pulled = Promise.resolve();
+
+  constructor(context: RunContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Begins the pull if its images can be pulled in the background. Does not check whether the update must be refused,
+   * because planning does.
+   * @param fits result of `checkDiskSpace`, which rejects if the images do not fit on the disk
+   */
+  begin(project: InspectedProject, updates: readonly ServiceUpdate[], fits: Promise<void>): void {
+    const { engine, options } = this.#context;
+    this.#wanted = listBackgroundReferences(updates, this.#context);
+    if (this.#wanted.size === 0) return;
+    const own = engine.until(this.#stop.signal);
+    const deadline = performance.now() + options.limits.pullTimeoutMs;
+    this.#isNew = deferRejection(findLocalImages(own, this.#wanted.values()).then((here) => here.size === 0));
+    const pull = async () => {
+      if (!(await this.#isNew)) return;
+      await fits;
+      const { compose, platform, model } = project;
+      const doors = { engine: own, log: this.#log };
+      await pullImages(doors, compose.by(own), this.#wanted, { deadline, platform, model });
+    };
+    this.#pulled = deferRejection(pull());
+  }
+
+  /** Returns the references that are pulled, none of which had a local image. Empty if nothing is pulled. */
+  async references(): Promise<ReadonlySet<string>> {
+    return new Set((await this.#isNew) ? this.#wanted.values() : []);
+  }
+
+  /**
+   * Waits until these images are pulled, and logs the progress. Returns false if the background pull has other images
+   * or did not start.
+   * @param wanted references, keyed by service
+   * @throws UpdateError pull-…
+   */
+  async has(wanted: References, log: PullLog): Promise<boolean> {
+    const isSame =
+      wanted.size === this.#wanted.size &&
+      [...wanted].every(([service, to]) => this.#wanted.get(service) === to);
+    if (!isSame || !(await this.#isNew)) {
+      await this.end();
+      return false;
+    }
+    this.#log.goOnIn(log);
+    await this.#pulled;
+    return true;
+  }
+
+  /** Cancels the pull and waits until it has stopped. If images must be verified, also removes the pulled tags. */
+  async end(): Promise<void> {
+    this.#stop.abort(new CancelledError());
+    await this.#pulled.catch(() => {});
+    const { engine, options } = this.#context;
+    // An image that has not been verified must not be available under its tag.
+    if (options.proof.release === null && options.proof.expect.length === 0) return;
+    await untagImages(engine, await this.references().catch(() => []));
+  }
+}
+
+/**
+ * Returns the references to pull in the background, keyed by service. Empty if a tag stays the same or must not be
+ * pulled, if a restore point needs the disk space, or if the images are in an archive.
+ */
+function listBackgroundReferences(updates: readonly ServiceUpdate[], { options }: RunContext): References {
+  if (options.data.restorePoint || options.proof.archive !== null) return new Map();
+  const isNew = updates.every((update) => update.pull && hasTagChange(update));
+  return new Map(isNew ? updates.map(({ service, to }) => [service, to]) : []);
+}
+
+/** Buffers the log lines of a pull until the run waits for the pull. */
+class BufferedLog implements PullLog {
+  #log: PullLog | null = null;
+  readonly #held: ((log: PullLog) => void)[] = [];
+
+  readonly info: PullLog['info'] = (...line) => this.#say((log) => log.info(...line));
+  readonly warn: PullLog['warn'] = (...line) => this.#say((log) => log.warn(...line));
+  readonly progress: PullLog['progress'] = (...line) => this.#say((log) => log.progress(...line));
+
+  goOnIn(log: PullLog): void {
+    for (const say of this.#held) say(log);
+    this.#log = log;
+  }
+
+  #say(say: (log: PullLog) => void): void {
+    if (this.#log === null) this.#held.push(say);
+    else say(this.#log);
+  }
+}

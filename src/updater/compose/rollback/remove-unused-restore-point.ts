@@ -1,0 +1,30 @@
+import { findMissingVolumes } from '../../data/copies/copy-mounts.ts';
+import { markRestorePointUsed, readRestorePoint, restorePointLocationOf } from '../../data/restore-point.ts';
+import type { JournaledContext } from '../replace/replacement.ts';
+import { dropRestorePoint } from '../save/save-data.ts';
+
+/** Removes the run's restore point if its data was not restored, unless it is the only copy of some data. */
+export async function removeUnusedRestorePoint(
+  context: JournaledContext,
+  isOvertaken: boolean,
+): Promise<void> {
+  const { journal } = context;
+  const { point, state, project } = journal.data;
+  if (!point) return;
+  const place = restorePointLocationOf(point.directory, project);
+  // If the data was restored, the restore point is marked as used and kept until the next update saves data.
+  if (state.at === 'restoring') {
+    await markRestorePointUsed(place).catch(() => {});
+    await journal.note({ point: null });
+    return;
+  }
+  const found = await readRestorePoint(place).catch(() => null);
+  const gone = found === null ? [] : await findMissingVolumes(context, found.mounts);
+  const isOnly = gone.length > 0 || (point.state === 'saved' && isOvertaken);
+  if (!isOnly) return dropRestorePoint(context);
+  const why = gone[0]
+    ? `the volume of ${gone[0].where} has been removed`
+    : 'another version has changed the data';
+  context.log.warn(`${why}; the data from before the update is kept in ${point.directory}`);
+  await journal.note({ point: null });
+}

@@ -1,0 +1,161 @@
+import { serviceImageOf } from '../../../engine/swarm/swarm-service.ts';
+import { hadNewImage, type SpecForm, type StackServiceUpdate } from '../services/specs.ts';
+import type { TaskSummary } from '../services/tasks.ts';
+
+/**
+ * Writes to a stack's services. `form` is the form of the spec to write, and `from` the images that the current spec
+ * may have.
+ */
+export const swarmWrites = {
+  /** Stops a worker, because no old worker may run on data that the new app has migrated. */
+  'stop-worker': { form: 'stopped', from: ['old', 'new'] },
+  /** Stops all old app tasks before the first new app task starts, for example because of `--stop-first`. */
+  'stop-first': { form: 'stopped', from: ['old'] },
+  'move-app': { form: 'moving', from: ['old', 'new'] },
+  'move-worker': { form: 'moving', from: ['old', 'new'] },
+  /** Makes Swarm stop waiting for a task on a node that is down. */
+  nudge: { form: 'nudged', from: ['new'] },
+  /** Makes Swarm remove new tasks that have not started, and start no other tasks. */
+  hold: { form: 'held', from: ['new'] },
+  /**
+   * Restores the original spec. Replaces a spec with the new image only if the service had that image before the run.
+   * Otherwise, `hold` is written first.
+   */
+  restore: { form: 'before', from: ['old', 'new'] },
+  /**
+   * Restores the owner's settings and keeps the new image. Written even if it changes nothing, because Swarm's own
+   * rollback restores the spec before the last write, and that spec must not have the old image.
+   */
+  settle: { form: 'after', from: ['new'] },
+} as const satisfies Record<string, { form: SpecForm; from: readonly ('old' | 'new')[] }>;
+
+export type SwarmWriteKind = keyof typeof swarmWrites;
+
+/** State of a service in one poll. */
+export interface ServiceView {
+  move: StackServiceUpdate;
+  /** Whether the current spec has the old or the new image; null if another user or process changed the spec. */
+  side: 'old' | 'new' | null;
+  /** Image of the current spec. */
+  image: string;
+  isStopped: boolean;
+  /** Forms that the current spec matches exactly. */
+  forms: ReadonlySet<SpecForm>;
+  /** Whether the previous spec also has the new image. If so, a rollback by another user keeps the new version. */
+  isSettled: boolean;
+  /** Whether Swarm has paused the rolling update because a new task failed. */
+  isPaused: boolean;
+  /** Whether the owner wants 0 replicas. */
+  isOff: boolean;
+  tasks: TaskSummary;
+}
+
+export interface StackView {
+  app: ServiceView;
+  workers: readonly ServiceView[];
+  /** Whether all old app tasks are stopped before the first new app task starts. */
+  stopFirst: boolean;
+  /** Whether the new app has been healthy at least once. Its migrations are then complete, so new workers may run. */
+  hasBeenWell: boolean;
+}
+
+export type StackStep =
+  | { kind: 'write'; write: SwarmWriteKind; service: ServiceView }
+  /** `progress` increases as the wait approaches its end. */
+  | { kind: 'wait'; service: ServiceView; what: 'ends' | 'starts' | 'returns'; progress: number }
+  | { kind: 'foreign'; service: ServiceView }
+  /** A new task has started, so a rollback is no longer possible. */
+  | { kind: 'started' }
+  | { kind: 'done' };
+
+export type WaitStep = Extract<StackStep, { kind: 'wait' }>;
+
+const write = (name: SwarmWriteKind, service: ServiceView): StackStep => ({
+  kind: 'write',
+  write: name,
+  service,
+});
+const createStopWait = (service: ServiceView): StackStep => ({
+  kind: 'wait',
+  service,
+  what: 'ends',
+  progress: -service.tasks.oldAlive.length,
+});
+
+/** Returns the first remaining step of an update, in the order of docs/contract.md 11.3. */
+export function planStackUpdateStep({ app, workers, stopFirst, hasBeenWell }: StackView): StackStep {
+  const foreign = [app, ...workers].find(({ side }) => side === null);
+  if (foreign) return { kind: 'foreign', service: foreign };
+  const once = workers.filter(isOnce);
+  for (const worker of workers) {
+    const isToStop = !isOnce(worker) && !worker.isStopped && !worker.isOff;
+    if (isToStop && (worker.side === 'old' || !hasBeenWell)) return write('stop-worker', worker);
+  }
+  const busy = workers.find(({ tasks }) => tasks.oldAlive.length > 0);
+  if (busy) return createStopWait(busy);
+  if (app.side === 'old' && stopFirst && !app.isOff) {
+    if (!app.isStopped) return write('stop-first', app);
+    if (app.tasks.oldAlive.length > 0) return createStopWait(app);
+  }
+  // Services that run once, such as migrations, are updated after the old workers have stopped and before the app: no
+  // old worker may run on migrated data, and the new app needs migrated data.
+  for (const each of once) {
+    const next = planServiceStep(each, 'move-worker');
+    if (next) return next;
+  }
+  const unmoved = planServiceStep(app, 'move-app');
+  if (unmoved) return unmoved;
+  for (const worker of workers) {
+    const next = planServiceStep(worker, 'move-worker');
+    if (next) return next;
+  }
+  const unsettled = [app, ...workers].find(({ forms, isSettled }) => !forms.has('after') || !isSettled);
+  return unsettled ? write('settle', unsettled) : { kind: 'done' };
+}
+
+const isOnce = ({ move }: ServiceView): boolean => move.role === 'once';
+
+/** Returns the next step for a service; null if the service is updated and healthy. */
+function planServiceStep(service: ServiceView, move: 'move-app' | 'move-worker'): StackStep | null {
+  const { forms, tasks, isPaused, isSettled, isStopped, isOff } = service;
+  const isForm = forms.has('moving') || forms.has('nudged') || (forms.has('after') && isSettled);
+  const isMoved = service.side === 'new' && isForm;
+  if (!isMoved || (isStopped && !isOff)) return write(move, service);
+  if (tasks.isWell) return null;
+  // Swarm paused the update because a task failed. All new tasks are healthy now, so another write makes Swarm
+  // continue.
+  const { newRunning, newAlive, oldAlive } = tasks;
+  const isHealed = newRunning.length > 0 && newAlive.length === newRunning.length;
+  if (isPaused && isHealed && tasks.steadyMs >= nudgeMs && oldAlive.length + newAlive.length >= tasks.needs)
+    return write(move, service);
+  const coming = newAlive.filter(({ state }) => state !== 'running' && state !== 'pending');
+  const isAtRest = coming.length === 0 && oldAlive.length > 0 && tasks.steadyMs >= nudgeMs;
+  if (tasks.isStuck && isAtRest) return write(forms.has('nudged') ? move : 'nudge', service);
+  return { kind: 'wait', service, what: 'starts', progress: newRunning.length };
+}
+
+const nudgeMs = 5_000;
+
+/** Returns the next step of a rollback (docs/contract.md 11.5). */
+export function planStackRollbackStep({ app, workers }: StackView): StackStep {
+  const all = [app, ...workers];
+  if (all.some(({ tasks }) => tasks.started)) return { kind: 'started' };
+  // Changes by other users are not undone. If one of them made the app run a different version, no service is restored
+  // to the old version.
+  const before = serviceImageOf(app.move.before);
+  const isOther =
+    [app, ...app.tasks.oldAlive].some(({ image }) => image !== before) || app.tasks.newAlive.length > 0;
+  const own = app.side === null && isOther ? [] : all.filter(({ side }) => side !== null);
+  const moved = own.find(
+    (each) => each.side === 'new' && !each.forms.has('before') && !hadNewImage(each.move),
+  );
+  if (moved) return write('hold', moved);
+  const coming = own.find(({ move, tasks }) => tasks.newAlive.length > 0 && !hadNewImage(move));
+  if (coming) return { kind: 'wait', service: coming, what: 'ends', progress: -coming.tasks.newAlive.length };
+  const unlike = own.find(({ forms }) => !forms.has('before'));
+  if (unlike) return write('restore', unlike);
+  const away = own.find(({ tasks }) => !tasks.isBack);
+  return away
+    ? { kind: 'wait', service: away, what: 'returns', progress: away.tasks.oldRunning.length }
+    : { kind: 'done' };
+}

@@ -1,0 +1,159 @@
+/**
+ * A field of a response: its type, its parser and its JSON Schema. Newer servers may add fields and values, so the
+ * parser retains unknown values and the schema allows them.
+ */
+export interface ResponseField<T> {
+  readonly schema: object;
+  /** Returns undefined if the value has the wrong type. */
+  readonly read: (value: unknown) => T | undefined;
+  /**
+   * Returns the default, which may depend on the object's other fields. If a field without a default is missing or
+   * invalid, the whole object is unreadable.
+   */
+  readonly missing?: ((beside: Given) => T) | undefined;
+  readonly isOptional?: boolean;
+}
+
+/** Becomes a named component of the OpenAPI document. */
+export interface ObjectSchema<F extends Fields> extends ResponseField<ShapeOf<F>> {
+  readonly name: string;
+  readonly component: object;
+  readonly fields: F;
+}
+
+export type TypeOf<F> = F extends ResponseField<infer T> ? T : never;
+
+type Fields = Readonly<Record<string, ResponseField<unknown>>>;
+type Given = Readonly<Record<string, unknown>>;
+type Optional<F extends Fields> = { [K in keyof F]: undefined extends TypeOf<F[K]> ? K : never }[keyof F];
+type ShapeOf<F extends Fields> = Plain<
+  { [K in Exclude<keyof F, Optional<F>>]: TypeOf<F[K]> } & { [K in Optional<F>]?: TypeOf<F[K]> }
+>;
+/** Flattens an intersection so that editors show the resolved type. */
+type Plain<T> = { [K in keyof T]: T[K] };
+
+const addDescription = (schema: object, description: string | null | undefined): object =>
+  description ? { ...schema, description } : schema;
+
+const readText = (value: unknown) => (typeof value === 'string' ? value : undefined);
+
+export const createTextField = (description?: string): ResponseField<string> => ({
+  schema: addDescription({ type: 'string' }, description),
+  read: readText,
+  missing: () => '',
+});
+
+const timeForm = /^\d{4}-\d\d-\d\dT/;
+
+/** An invalid time counts as missing, because clients calculate with times. */
+export const createTimeField = (description = 'UTC, ISO 8601'): ResponseField<string> => ({
+  ...createTextField(),
+  schema: { type: 'string', format: 'date-time', description },
+  read: (value) =>
+    typeof value === 'string' && timeForm.test(value) && !Number.isNaN(Date.parse(value)) ? value : undefined,
+});
+
+export const createBooleanField = (description?: string): ResponseField<boolean> => ({
+  schema: addDescription({ type: 'boolean' }, description),
+  read: (value) => (typeof value === 'boolean' ? value : undefined),
+  missing: () => false,
+});
+
+export const createNumberField = (limits: object): ResponseField<number> => ({
+  schema: { type: 'number', ...limits },
+  read: (value) => (typeof value === 'number' ? value : undefined),
+});
+
+export const createPercentField = (): ResponseField<number> => ({
+  schema: { type: 'integer', minimum: 0, maximum: 100 },
+  read: (value) => (typeof value === 'number' && value >= 0 && value <= 100 ? Math.round(value) : undefined),
+});
+
+/** A newer server may send values that are not in `words`. The user interface must handle them. */
+export const createKeywordField = <W extends string>(words: readonly W[]): ResponseField<W> => ({
+  schema: {
+    type: 'string',
+    description: `One of ${words.map((one) => `\`${one}\``).join(', ')}; later versions may add values`,
+    'x-extensible-enum': words,
+  },
+  read: readText as ResponseField<W>['read'],
+});
+
+/** Omits unreadable items. */
+export const createListField = <T>(
+  { schema, read }: ResponseField<T>,
+  description?: string,
+): ResponseField<T[]> => ({
+  schema: addDescription({ type: 'array', items: schema }, description),
+  read: (value) => (Array.isArray(value) ? value.flatMap((one) => read(one) ?? []) : undefined),
+  missing: () => [],
+});
+
+export const createNullableField = <T>(
+  { schema, read }: ResponseField<T>,
+  description?: string,
+): ResponseField<T | null> => {
+  const isPlain = JSON.stringify(schema) === '{"type":"string"}';
+  const either = isPlain ? { type: ['string', 'null'] } : { anyOf: [schema, { type: 'null' }] };
+  return { schema: addDescription(either, description), read, missing: () => null };
+};
+
+export const createOptionalField = <T>(
+  { schema, read }: ResponseField<T>,
+  description?: string,
+): ResponseField<T | undefined> => ({
+  schema: addDescription(schema, description),
+  read,
+  missing: () => undefined,
+  isOptional: true,
+});
+
+/** Values are read as the first type, because it includes all members of the second. */
+export const createUnionField = <T>(
+  { schema, read }: ResponseField<T>,
+  second: ResponseField<unknown>,
+): ResponseField<T> => ({
+  schema: { anyOf: [schema, second.schema] },
+  read,
+});
+
+/** Removes the default, so an object without the field is unreadable. */
+export const createRequiredField = <T>(field: ResponseField<T>): ResponseField<T> => ({
+  ...field,
+  missing: undefined,
+});
+
+export const createFieldWithDefault = <T, M extends string | undefined>(
+  field: ResponseField<T>,
+  missing: (beside: Given) => M,
+): ResponseField<Exclude<T, undefined> | M> => ({
+  ...(field as ResponseField<Exclude<T, undefined>>),
+  missing,
+});
+
+/** Retains unknown members, because they come from newer servers. */
+export function createObjectSchema<F extends Fields>(
+  name: string,
+  description: string | null,
+  fields: F,
+): ObjectSchema<F> {
+  const all = Object.entries(fields);
+  const properties = Object.fromEntries(all.map(([key, { schema }]) => [key, schema]));
+  const required = all.flatMap(([key, { isOptional }]) => (isOptional ? [] : key));
+  return {
+    name,
+    fields,
+    schema: { $ref: `#/components/schemas/${name}` },
+    component: addDescription({ type: 'object', properties, required }, description),
+    read: (value) => {
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+      const given: Record<string, unknown> = { ...value };
+      const found = { ...given };
+      for (const [key, { read, missing }] of all) {
+        found[key] = read(given[key]) ?? missing?.(given);
+        if (found[key] === undefined && missing === undefined) return undefined;
+      }
+      return found as ShapeOf<F>;
+    },
+  };
+}

@@ -1,0 +1,390 @@
+import { describe, expect, it } from 'vitest';
+import {
+  planStackRollbackStep,
+  planStackUpdateStep,
+  type ServiceView,
+  type StackStep,
+  type StackView,
+  swarmWrites,
+} from '../../../../src/updater/swarm/rollout/plan-stack-step.ts';
+import type { SpecForm } from '../../../../src/updater/swarm/services/specs.ts';
+import type { TaskSummary } from '../../../../src/updater/swarm/services/tasks.ts';
+import { moveOf, newImage, oldImage, specWith, summaryWith, tasksOf } from '../../../build-stack.ts';
+
+const two = tasksOf('old running n1', 'old running n2');
+const fresh = tasksOf('new running n1', 'new running n2');
+
+/** Summaries of the tasks of a service, by keyword. */
+const looks: Record<string, Partial<TaskSummary>> = {
+  old: { oldAlive: two, oldRunning: two, isBack: true },
+  ending: { oldAlive: two },
+  none: {},
+  off: { needs: 0, isWell: true, isBack: true },
+  comes: { newAlive: fresh },
+  // A task is being started: its outcome is not known yet.
+  starting: { newAlive: fresh, isUnsure: true },
+  started: { newAlive: fresh, started: true },
+  well: { newAlive: fresh, newRunning: fresh, started: true, steadyMs: 5_000, isWell: true },
+  half: {
+    ...{ oldAlive: two.slice(1), newAlive: fresh.slice(0, 1), newRunning: fresh.slice(0, 1) },
+    ...{ started: true, steadyMs: 5_000 },
+  },
+  'just half': {
+    ...{ oldAlive: two.slice(1), newAlive: fresh.slice(0, 1), newRunning: fresh.slice(0, 1) },
+    ...{ started: true, steadyMs: 4_999 },
+  },
+  stuck: {
+    ...{ oldAlive: two.slice(1), newAlive: fresh.slice(0, 1), newRunning: fresh.slice(0, 1) },
+    ...{ started: true, steadyMs: 5_000, isStuck: true },
+  },
+  'just stuck': { oldAlive: two, started: true, steadyMs: 4_999, isStuck: true },
+  'stuck, coming': { oldAlive: two, newAlive: tasksOf('new starting'), steadyMs: 5_000, isStuck: true },
+  'stuck, pending': {
+    ...{ oldAlive: two, newAlive: tasksOf('new pending -'), steadyMs: 5_000, isStuck: true },
+  },
+  'stuck, without old ones': { newAlive: fresh, newRunning: fresh, steadyMs: 5_000, isStuck: true },
+  succeeded: { started: true, isWell: true },
+  'held, coming': { oldAlive: two.slice(1), oldRunning: two.slice(1), newAlive: fresh.slice(0, 1) },
+  'held, clear': { oldAlive: two.slice(1), oldRunning: two.slice(1) },
+};
+
+/**
+ * Parses a service: side and forms of its spec, keyword of its tasks, flags. Examples: `old before | old`,
+ * `new moving | well`, `null | started`, `old stopped | none | isPaused`.
+ */
+function view(name: string, words: string): ServiceView {
+  const [spec = '', look = 'none', flags = ''] = words.split('|').map((each) => each.trim());
+  const [side = '', ...forms] = spec.split(' ');
+  const is = (flag: string) => flags.split(' ').includes(flag);
+  return {
+    move: moveOf(name, is('once') ? { role: 'once' } : {}),
+    side: side === 'null' ? null : side === 'new' ? 'new' : 'old',
+    image: side === 'new' ? newImage : oldImage,
+    isStopped: forms.includes('stopped') || is('isStopped'),
+    forms: new Set(forms.filter((form): form is SpecForm => form !== 'other')),
+    isSettled: is('isSettled'),
+    isPaused: is('isPaused'),
+    isOff: is('isOff'),
+    tasks: summaryWith(looks[look] ?? {}),
+  };
+}
+
+interface Given {
+  app: string;
+  worker?: string;
+  second?: string;
+  stopFirst?: boolean;
+  hasBeenWell?: boolean;
+}
+
+const stack = ({ app, worker, second, stopFirst = false, hasBeenWell = false }: Given): StackView => ({
+  app: view('app', app),
+  workers: [
+    ...(worker === undefined ? [] : [view('worker', worker)]),
+    ...(second === undefined ? [] : [view('second', second)]),
+  ],
+  stopFirst,
+  hasBeenWell,
+});
+
+function words(step: StackStep): string {
+  switch (step.kind) {
+    case 'write':
+      return `${step.write} ${step.service.move.name}`;
+    case 'wait':
+      return `wait until ${step.service.move.name} ${step.what}`;
+    case 'foreign':
+      return `foreign ${step.service.move.name}`;
+    default:
+      return step.kind;
+  }
+}
+
+const forward = (given: Given): string => words(planStackUpdateStep(stack(given)));
+const back = (given: Given): string => words(planStackRollbackStep(stack(given)));
+
+const quiet = 'old before | old';
+const stopped = 'old stopped | none';
+const coming = 'new moving | comes';
+const started = 'new moving | started';
+const settled = 'new after | well | isSettled';
+const well = 'new moving | well';
+
+describe('nextUpdateWrite', () => {
+  it.each<[situation: string, given: Given, step: string]>([
+    ['the worker is stopped first', { app: quiet, worker: quiet }, 'stop-worker svc_worker'],
+    ['until none is alive', { app: quiet, worker: 'old stopped | ending' }, 'wait until svc_worker ends'],
+    ['the app moves then', { app: quiet, worker: stopped }, 'move-app svc_app'],
+    ['its tasks are waited for', { app: coming, worker: stopped }, 'wait until svc_app starts'],
+    [
+      'the worker moves when the app is well',
+      { app: well, worker: stopped, hasBeenWell: true },
+      'move-worker svc_worker',
+    ],
+    ['the app is settled first', { app: well, worker: well, hasBeenWell: true }, 'settle svc_app'],
+    [
+      'also where the write changes nothing',
+      { app: 'new moving after | well', hasBeenWell: true },
+      'settle svc_app',
+    ],
+    ['then all is done', { app: settled, worker: settled, hasBeenWell: true }, 'done'],
+  ])('returns the next step of an update: %s', (_, given, step) => expect(forward(given)).toBe(step));
+
+  it.each<[situation: string, given: Given, step: string]>([
+    [
+      'the app is stopped after the worker',
+      { app: quiet, worker: quiet, stopFirst: true },
+      'stop-worker svc_worker',
+    ],
+    ['the app is stopped', { app: quiet, worker: stopped, stopFirst: true }, 'stop-first svc_app'],
+    [
+      'until none is alive',
+      { app: 'old stopped | ending', worker: stopped, stopFirst: true },
+      'wait until svc_app ends',
+    ],
+    ['then it moves', { app: stopped, worker: stopped, stopFirst: true }, 'move-app svc_app'],
+    [
+      'a migration runs after it is stopped',
+      { app: stopped, worker: 'old before | none | once', stopFirst: true },
+      'move-worker svc_worker',
+    ],
+  ])('with --stop-first: %s', (_, given, step) => expect(forward(given)).toBe(step));
+
+  it.each<[situation: string, given: Given, step: string]>([
+    [
+      'is waited for while it ends',
+      { app: quiet, worker: 'old before | ending | isStopped isOff' },
+      'wait until svc_worker ends',
+    ],
+    [
+      'is settled at 0',
+      {
+        app: settled,
+        worker: 'new moving | off | isStopped isOff',
+        hasBeenWell: true,
+      },
+      'settle svc_worker',
+    ],
+  ])('handles a worker that its owner has scaled to 0: %s', (_, given, step) =>
+    expect(forward(given)).toBe(step),
+  );
+
+  it.each<[situation: string, given: Given, step: string]>([
+    [
+      'rolls the app back: it moves again',
+      { app: quiet, worker: stopped, hasBeenWell: true },
+      'move-app svc_app',
+    ],
+    [
+      'rolls the worker back: the old one is stopped before all else',
+      { app: well, worker: quiet, hasBeenWell: true },
+      'stop-worker svc_worker',
+    ],
+    [
+      'deploys the new file early: the rollback that it asks for is put aside',
+      { app: 'new after | comes', worker: stopped },
+      'move-app svc_app',
+    ],
+    [
+      'scales the stopped worker up: it is stopped again',
+      { app: started, worker: quiet },
+      'stop-worker svc_worker',
+    ],
+    ['has more than that changed in the app', { app: 'null | old', worker: quiet }, 'foreign svc_app'],
+  ])('reacts if another user %s', (_, given, step) => expect(forward(given)).toBe(step));
+
+  it.each<[situation: string, given: Given, step: string]>([
+    [
+      'a paused update, of which a new task has run for 5 s: Swarm is told again',
+      { app: 'new moving | half | isPaused', worker: stopped },
+      'move-app svc_app',
+    ],
+    [
+      'the worker is new, the app was not seen well yet',
+      { app: started, worker: 'new moving | well' },
+      'stop-worker svc_worker',
+    ],
+    ['killed while holding', { app: 'old held | held, clear', worker: stopped }, 'move-app svc_app'],
+  ])('resumes a run: %s', (_, given, step) => expect(forward(given)).toBe(step));
+
+  const migration = (words: string) => ({ worker: stopped, second: `${words} once` });
+  it.each<[situation: string, given: Given, step: string]>([
+    [
+      'runs after the workers are stopped',
+      { app: quiet, worker: quiet, second: 'old before | none | once' },
+      'stop-worker svc_worker',
+    ],
+    ['runs before the app', { app: quiet, ...migration('old before | none |') }, 'move-worker svc_second'],
+    ['is waited for', { app: quiet, ...migration('new moving | started |') }, 'wait until svc_second starts'],
+    [
+      'is never stopped',
+      { app: quiet, ...migration('new moving | comes |') },
+      'wait until svc_second starts',
+    ],
+    ['has succeeded', { app: quiet, ...migration('new moving | succeeded |') }, 'move-app svc_app'],
+  ])('a service that runs once %s', (_, given, step) => expect(forward(given)).toBe(step));
+
+  it.each<[situation: string, look: string, step: string]>([
+    ['is no longer waited for', 'new moving | stuck', 'nudge svc_app'],
+    ['is given 5 s', 'new moving | just stuck', 'wait until svc_app starts'],
+    ['may have a successor soon', 'new moving | stuck, coming', 'wait until svc_app starts'],
+    ['blocks no other task', 'new moving | stuck, without old ones', 'wait until svc_app starts'],
+    ['is passed, and the update goes on', 'new nudged | half', 'wait until svc_app starts'],
+    ['may be the second one', 'new nudged | stuck', 'move-app svc_app'],
+    ['has a successor without a node', 'new moving | stuck, pending', 'nudge svc_app'],
+  ])('a new task on a node that went down %s', (_, app, step) =>
+    expect(forward({ app, worker: stopped })).toBe(step),
+  );
+
+  it('reports its progress', () => {
+    const progress = (given: Given) => {
+      const step = planStackUpdateStep(stack(given));
+      return step.kind === 'wait' ? step.progress : null;
+    };
+    expect(progress({ app: quiet, worker: 'old stopped | ending' })).toBe(-2);
+    expect(progress({ app: coming })).toBe(0);
+    expect(progress({ app: 'new moving | half' })).toBe(1);
+  });
+});
+
+describe('nextRollbackWrite', () => {
+  it.each<[situation: string, given: Given, step: string]>([
+    ['the app is held first', { app: coming, worker: stopped }, 'hold svc_app'],
+    [
+      'new tasks are waited for',
+      { app: 'old held | held, coming', worker: stopped },
+      'wait until svc_app ends',
+    ],
+    ['then the app is as before', { app: 'old held | held, clear', worker: stopped }, 'restore svc_app'],
+    ['then the worker', { app: 'old before | held, clear', worker: stopped }, 'restore svc_worker'],
+    [
+      'the app is waited for',
+      { app: 'old before | held, clear', worker: 'old before | none' },
+      'wait until svc_app returns',
+    ],
+    ['then it is done', { app: quiet, worker: quiet }, 'done'],
+    ['one that was stopped comes back', { app: stopped, worker: stopped }, 'restore svc_app'],
+    [
+      'a new task may be about to start: it is held all the same, and its end tells',
+      { app: 'new moving | starting', worker: stopped },
+      'hold svc_app',
+    ],
+  ])('returns the next step of a rollback: %s', (_, given, step) => expect(back(given)).toBe(step));
+
+  it.each<[situation: string, given: Given]>([
+    ['moving', { app: started, worker: stopped }],
+    ["somebody's", { app: 'null | started', worker: stopped }],
+  ])('restores nothing after a new task has started, with this state of the app: %s', (_, given) =>
+    expect(back(given)).toBe('started'),
+  );
+
+  it('does not restore a worker that another user has edited', () => {
+    expect(back({ app: quiet, worker: 'null | none' })).toBe('done');
+  });
+});
+
+describe('every possible view', () => {
+  const sides = [
+    'old before',
+    'old stopped',
+    'old held',
+    'old other',
+    'new moving',
+    'new after',
+    'new other',
+    'null',
+  ];
+  const flags = ['', 'isSettled', 'isPaused', 'isOff isStopped'];
+  const services = sides.flatMap((side) =>
+    Object.keys(looks).flatMap((look) => flags.map((flag) => `${side} | ${look} | ${flag}`)),
+  );
+  const all: StackView[] = services.flatMap((app) =>
+    [
+      'old before | old',
+      stopped,
+      'old stopped | ending',
+      well,
+      'new after | well | isSettled',
+      'null | none',
+    ].flatMap((worker) =>
+      [false, true].map((hasBeenWell) => stack({ app, worker, hasBeenWell, stopFirst: app.length % 2 > 0 })),
+    ),
+  );
+  /** The views that violate the rule. */
+  const wrong = (
+    next: (view: StackView) => StackStep,
+    holds: (view: StackView, step: StackStep) => boolean,
+  ) => all.filter((each) => !holds(each, next(each))).map((each) => [words(next(each)), each]);
+
+  it.each<[string, (view: StackView, step: StackStep) => boolean]>([
+    [
+      'writes only from a side that the write is of',
+      (_, step) =>
+        step.kind !== 'write' ||
+        (swarmWrites[step.write].from as readonly unknown[]).includes(step.service.side),
+    ],
+    [
+      'never writes what leads back',
+      (_, step) => step.kind !== 'write' || (step.write !== 'hold' && step.write !== 'restore'),
+    ],
+    [
+      'moves the app only beside no old worker',
+      ({ workers }, step) =>
+        step.kind !== 'write' ||
+        step.write !== 'move-app' ||
+        workers.every(({ tasks }) => tasks.oldAlive.length === 0),
+    ],
+    [
+      'moves a worker only beside an app that is well',
+      ({ app }, step) =>
+        step.kind !== 'write' || step.write !== 'move-worker' || (app.side === 'new' && app.tasks.isWell),
+    ],
+    [
+      'settles only what is well',
+      (_, step) => step.kind !== 'write' || step.write !== 'settle' || step.service.tasks.isWell,
+    ],
+    [
+      'is done only when all are new, settled and well',
+      ({ app, workers }, step) =>
+        step.kind !== 'done' ||
+        [app, ...workers].every(
+          ({ forms, isSettled, tasks }) => forms.has('after') && isSettled && tasks.isWell,
+        ),
+    ],
+  ])('nextUpdateWrite %s', (_, holds) => expect(wrong(planStackUpdateStep, holds)).toEqual([]));
+
+  it.each<[string, (view: StackView, step: StackStep) => boolean]>([
+    [
+      'writes nothing once a new task has started',
+      ({ app }, step) => step.kind !== 'write' || !app.tasks.started,
+    ],
+    [
+      'restores the app only when no new task is alive',
+      ({ app }, step) =>
+        step.kind !== 'write' ||
+        step.write !== 'restore' ||
+        step.service !== app ||
+        app.tasks.newAlive.length === 0,
+    ],
+    ['never moves anything', (_, step) => step.kind !== 'write' || !step.write.startsWith('move')],
+    [
+      'is done only where no new task of the app is alive, if the app is its own',
+      ({ app }, step) => step.kind !== 'done' || app.side === null || app.tasks.newAlive.length === 0,
+    ],
+  ])('nextRollbackWrite %s', (_, holds) => expect(wrong(planStackRollbackStep, holds)).toEqual([]));
+});
+
+describe('a wrong write', () => {
+  it.each(['null | comes', 'null | held, coming'])(
+    'does not restore an old worker beside new tasks of an app that another user has edited: %s',
+    (app) => {
+      expect(back({ app, worker: stopped })).not.toBe('restore svc_worker');
+    },
+  );
+
+  it('does not leave an app limited that had the new image before, but restores it', () => {
+    const given = stack({ app: 'new held | none', worker: stopped });
+    const app = { ...given.app, move: moveOf('app', { before: specWith({ image: newImage }) }) };
+    expect(planStackRollbackStep({ ...given, app })).toMatchObject({ kind: 'write', write: 'restore' });
+  });
+});
