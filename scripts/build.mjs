@@ -2,6 +2,7 @@
 //   agent.mjs               the agent for the image, without any need of node_modules; beside it the licenses of the
 //                           packages that went into it
 //   serve.mjs               the server library as a service, which the agent starts
+//   agent-….mjs             chunks: code that both use, or that is loaded on demand
 //   tools.mjs               what the agent runs in containers that have mounted what an app keeps
 //   svc.mjs                 the command-line client as one file that can be executed; beside it the licenses likewise. Where
 //                           `svc update` looks for releases, and whose it takes, is built in: SVC_UPDATER_BUILD_FEED and
@@ -17,7 +18,7 @@
 //   web/types               their declarations, and those for JSX
 //   web/custom-elements.json  the manifest of the elements, for editors and other tools
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build, transform } from 'esbuild';
@@ -66,11 +67,16 @@ await buildLibrary();
 await buildElements();
 
 async function buildAgent() {
+  // An earlier build may have left chunks with other names.
+  for (const file of await readdir(out)) if (/^agent-.*\.mjs$/.test(file)) await rm(join(out, file));
   const { metafile } = await build({
     ...forNode,
     entryPoints: { agent: 'src/updater/commands/main.ts', serve: 'src/server/serve/serve-command.ts' },
     outdir: out,
     outExtension: { '.js': '.mjs' },
+    // Code that few runs need, such as the verification of signatures, is loaded on demand.
+    splitting: true,
+    chunkNames: 'agent-[name]-[hash]',
     // Pino's transports run in threads of their own, from files that a bundle does not have: none is used.
     alias: { 'thread-stream': './scripts/lib/no-threads.cjs' },
     // CommonJS dependencies inside call `require` for Node's own modules, which ESM does not have.
@@ -83,8 +89,14 @@ async function buildAgent() {
     metafile: true,
   });
   await writeFile(join(out, 'agent.licenses.txt'), await licensesOf(metafile));
-  await weigh('agent.mjs', 1_080_000);
-  await weigh('serve.mjs', 600_000);
+  judge('agent.mjs with its static imports', bytesAtStart(metafile, 'agent.mjs'), 1_035_000);
+  judge('serve.mjs with its static imports', bytesAtStart(metafile, 'serve.mjs'), 600_000);
+  const sizes = Object.values(metafile.outputs).map(({ bytes }) => bytes);
+  judge(
+    'agent.mjs, serve.mjs and all chunks',
+    sizes.reduce((sum, size) => sum + size),
+    1_260_000,
+  );
 
   await build({
     ...forNode,
@@ -147,7 +159,7 @@ async function buildLibrary() {
   // Whoever uses the library has no types but its own.
   await writeTypes(['server/index', 'server/testing/index'], join(out, 'instance/types'), []);
   await writeFile(join(out, 'instance/openapi.json'), `${JSON.stringify(await openApi(), null, 2)}\n`);
-  await weigh('instance/index.mjs', 475_000);
+  await weigh('instance/index.mjs', 485_000);
   await weigh('instance/testing.mjs', 250_000);
 }
 
@@ -237,6 +249,15 @@ function judge(file, size, limit) {
   if (size <= limit) return;
   console.error(`build: ${file} is ${size} bytes, which is more than ${limit}`);
   process.exitCode = 1;
+}
+
+/** Bytes that Node loads when it starts an entry point: the file and its static imports. */
+function bytesAtStart({ outputs }, name) {
+  const loaded = new Set([Object.keys(outputs).find((path) => basename(path) === name)]);
+  for (const path of loaded)
+    for (const { path: next, kind, external } of outputs[path].imports)
+      if (kind === 'import-statement' && !external) loaded.add(next);
+  return [...loaded].reduce((sum, path) => sum + outputs[path].bytes, 0);
 }
 
 /** The license files of the packages in a bundle, one after the other, sorted by package. */

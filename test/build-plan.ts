@@ -59,7 +59,7 @@ export function modelOf(
   files: ProjectFiles,
   more: Readonly<Record<string, Partial<ModelService>>> = {},
 ): ComposeModel {
-  const names = [...new Set(files.composeFiles.flatMap((file) => getParsedComposeFile(file).services))];
+  const names = [...new Set(files.composeFiles.flatMap((file) => getParsedComposeFile(file).serviceNames))];
   const service = (name: string) => ({ image: requirePin(files, name).referenceText, ...more[name] });
   return { name: project.name, services: Object.fromEntries(names.map((name) => [name, service(name)])) };
 }

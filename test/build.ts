@@ -162,10 +162,10 @@ export const engine = (host = 'unix:///nonexistent'): Engine =>
 export const foundInstance = (changes: Partial<FoundInstance> = {}): FoundInstance => ({
   own: container('updater-1'),
   paths: new HostPaths([]),
-  place: { name: project.name, directory: project.directory, mountedAt: project.directory },
+  location: { name: project.name, directory: project.directory, mountedAt: project.directory },
   platform: 'linux/amd64',
   composed: [],
-  told: null,
+  specifiedContainer: null,
   ...changes,
 });
 
@@ -199,11 +199,11 @@ export function installation(
     versionVariable: 'SVC_VERSION',
     exclude: [],
     model,
-    sent: new Map(),
+    requests: new Map(),
     removedNetworks: new Set(),
     editedVolumes: new Set(),
-    beside: [],
-    outside: [],
+    otherProjects: [],
+    outsideContainers: [],
     nextFiles: [],
     imagesInUse: new Map(),
     containers: Object.values({ ...services, ...followers }).flat(),

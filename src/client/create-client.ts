@@ -82,7 +82,8 @@ class Process {
     process.stderr.on('error', () => {});
     const ended = await this.#command(words);
     const { aborted } = this.#stopped.signal;
-    // An interrupted command always returns `interruptedExitCode`. The process exits with 128 plus the signal's number.
+    // After a signal, the process exits with 128 plus the signal's number instead of the command's
+    // `interruptedExitCode`.
     this.#exit(ended === interruptedExitCode && aborted ? 128 + this.#stoppedBy : ended);
   }
 
@@ -97,7 +98,7 @@ class Process {
 
   /**
    * Stops the command, as Ctrl-C does, if stdout cannot be written, for example because `head -1` has closed the pipe.
-   * EIO means that the terminal was closed. It is ignored, because SIGHUP is sent as well and has its own handler.
+   * Ignores EIO, which means that the terminal was closed: SIGHUP then stops the command.
    */
   #cannotWrite({ code = 'unknown' }: NodeJS.ErrnoException): void {
     if (code === 'EIO') return;
@@ -166,7 +167,7 @@ class Process {
       stdin,
       // NO_COLOR disables colors unless it is empty: https://no-color.org
       isTerminal: stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb',
-      canAsk: stdin.isTTY === true && stderr.isTTY === true,
+      canPrompt: stdin.isTTY === true && stderr.isTTY === true,
       columns: () => stdout.columns || 80,
       rows: () => stdout.rows || 24,
       signal: this.#stopped.signal,

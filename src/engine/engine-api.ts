@@ -33,7 +33,7 @@ interface PullRequest {
   repository: string;
   /** Tag or digest. */
   tag: string;
-  login: RegistryCredentials | null;
+  credentials: RegistryCredentials | null;
   onProgress: (progress: PullProgress) => void;
   signal: AbortSignal;
 }
@@ -67,13 +67,13 @@ export class EngineApi extends EngineRequests {
     return found ?? {};
   }
 
-  /** Every docker command first sends a ping, which a proxy may block. */
-  async answersPing(): Promise<boolean> {
+  /** Checks whether pings succeed: every docker command first sends a ping, which a proxy may block. */
+  async canPing(): Promise<boolean> {
     const answer = await this.request('ping').catch(tolerateErrors(...rejectionCodes));
     return answer !== null && answer.apiVersion !== '';
   }
 
-  /** Includes stopped containers. */
+  /** Lists matching containers, including stopped ones. */
   async listContainers(filters: EngineFilters): Promise<ListedContainer[]> {
     return this.parse(await this.#listAll(filters), (all) => all.map(toListedContainer));
   }
@@ -108,8 +108,8 @@ export class EngineApi extends EngineRequests {
   }
 
   /**
-   * Inspects running, restarting and paused containers. Podman has no filter for some of these states, so they are
-   * compared here.
+   * Inspects running, restarting and paused containers. Selects them by status here, because Podman has no filter for
+   * some of these states.
    */
   async inspectRunning(): Promise<Container[]> {
     return this.inspectContainers((await this.listContainers({})).filter(isUp).map(({ id }) => id));
@@ -120,7 +120,7 @@ export class EngineApi extends EngineRequests {
    * JSON: it contains the values of environment variables.
    */
   async inspectRaw(names: readonly string[]): Promise<Json[]> {
-    // The engine would redirect a request that contains any other name.
+    // Omit names that no container can have, because the engine would redirect the request.
     const possible = names.filter((name) => containerName.test(name));
     const found: Json[] = [];
     for (let at = 0; at < possible.length; at += atATime) {
@@ -141,12 +141,15 @@ export class EngineApi extends EngineRequests {
   findOwnContainer(traces: OwnContainerClues): Promise<Container | null> {
     const inNetworkOf = async (id: string) => {
       const running = await this.listContainers({ status: ['running'] });
-      // Podman reports the network mode only if a container is inspected, not in its list of containers.
+      // Inspect the containers if the list has no network modes, as in Podman's case.
       const isTold = running.some(({ networkMode }) => networkMode !== '');
       const told = isTold ? running : await this.inspectContainers(running.map((each) => each.id));
       return told.flatMap((each) => (each.networkMode === `container:${id}` ? [each.id] : []));
     };
-    return findOwnContainer({ inspect: (name) => this.inspectContainer(name), inNetworkOf }, traces);
+    return findOwnContainer(
+      { inspect: (name) => this.inspectContainer(name), listNetworkUsers: inNetworkOf },
+      traces,
+    );
   }
 
   /** Creates a container and returns its id. @throws EngineError conflict if the name is taken */
@@ -164,7 +167,7 @@ export class EngineApi extends EngineRequests {
     return this.parse(made.body, (bytes) => requireText(parseJsonObject(bytes).Id));
   }
 
-  /** Also succeeds if the container is already running. */
+  /** Starts a container. Succeeds if the container is already running. */
   async startContainer(id: string, more: Pick<CallOptions, 'deadlineMs'> = {}): Promise<void> {
     await this.request('startContainer', { ...more, params: { id } });
   }
@@ -172,7 +175,7 @@ export class EngineApi extends EngineRequests {
   /**
    * Stops containers in parallel. Each has its own grace period, so there is no deadline. A missing container counts as
    * stopped.
-   * @param graces grace periods in seconds, keyed by container id; by default, each container's own
+   * @param graces - grace periods in seconds, keyed by container id; by default, each container's own
    */
   async stopContainers(
     ids: readonly string[],
@@ -188,7 +191,7 @@ export class EngineApi extends EngineRequests {
     await Promise.all(ids.map(stop));
   }
 
-  /** Returns false if the container has exited or does not exist. */
+  /** Sends a signal to a container; returns false if the container has exited or does not exist. */
   async killContainer(id: string, signal: NodeJS.Signals): Promise<boolean> {
     const { status } = await this.request('killContainer', { params: { id }, query: { signal } });
     return status < 300;
@@ -198,7 +201,7 @@ export class EngineApi extends EngineRequests {
     await this.request('renameContainer', { params: { id }, query: { name } });
   }
 
-  /** @param policy such as `no`, `unless-stopped` or `on-failure:3` */
+  /** @param policy - such as `no`, `unless-stopped` or `on-failure:3` */
   async setRestartPolicy(id: string, policy: string): Promise<void> {
     const [Name, most = '0'] = policy.split(':');
     const body = { RestartPolicy: { Name, MaximumRetryCount: Number(most) } };
@@ -206,8 +209,8 @@ export class EngineApi extends EngineRequests {
   }
 
   /**
-   * With `force`, also removes a running container. A missing container counts as removed.
-   * @param keepsVolumes whether to keep the container's anonymous volumes, which another container may share
+   * Removes a container; a running one only with `force`. A missing container counts as removed.
+   * @param keepsVolumes - whether to keep the container's anonymous volumes, which another container may share
    * @throws EngineError conflict if the container is running, or another client is removing it
    */
   async removeContainer(id: string, { force = false, keepsVolumes = false } = {}): Promise<void> {
@@ -220,7 +223,10 @@ export class EngineApi extends EngineRequests {
     await Promise.all(ids.map((id) => this.removeContainer(id, { force: true, keepsVolumes: true })));
   }
 
-  /** Connects a container, running or not, to a network. @param endpoint `EndpointConfig` of the engine's API */
+  /**
+   * Connects a container, running or not, to a network.
+   * @param endpoint - `EndpointConfig` of the engine's API
+   */
   async connectNetwork(network: string, id: string, endpoint: Json): Promise<void> {
     const body = { Container: id, EndpointConfig: endpoint };
     await this.request('connectNetwork', { params: { network }, body });
@@ -228,7 +234,7 @@ export class EngineApi extends EngineRequests {
 
   /**
    * Unpacks a tar archive at the root of a container.
-   * @param files description of the files for the error message
+   * @param files - description of the files for the error message
    */
   async putArchive(id: string, body: Buffer, { files = 'an archive', isSecret = false } = {}): Promise<void> {
     await this.request('putArchive', { params: { id, files }, query: { path: '/' }, body, isSecret });
@@ -298,8 +304,8 @@ export class EngineApi extends EngineRequests {
 
   /**
    * Inspects a local image by reference or id, with its manifests (API 1.48 and later); null if the image is not local.
-   * If it is local only for platforms other than the engine's, the engine reports a configuration only for a requested
-   * platform (API 1.49 and later).
+   * If the image is local only for platforms other than the engine's, requests the configuration for one of them,
+   * because the engine otherwise reports none (API 1.49 and later).
    */
   async inspectImage(reference: string): Promise<Image | null> {
     const inspect = async (query: Record<string, string>) => {
@@ -321,7 +327,7 @@ export class EngineApi extends EngineRequests {
     return Promise.all(references.map((each) => this.inspectImage(each)));
   }
 
-  /** @param reference `repository:tag` */
+  /** @param reference - `repository:tag` */
   async tagImage(id: string, reference: string): Promise<void> {
     const [, repo = reference, tag = 'latest'] = /^(.*):([^:/]*)$/.exec(reference) ?? [];
     await this.request('tagImage', { params: { reference: id }, query: { repo, tag } });
@@ -329,7 +335,7 @@ export class EngineApi extends EngineRequests {
 
   /**
    * Removes a tag, and its image if nothing else uses the image.
-   * @param keepsParents whether to keep untagged parents of the image
+   * @param keepsParents - whether to keep untagged parents of the image
    */
   async removeImage(reference: string, { keepsParents = false } = {}): Promise<void> {
     const query: Record<string, string> = keepsParents ? { noprune: '1' } : {};
@@ -355,12 +361,12 @@ export class EngineApi extends EngineRequests {
   }
 
   /** @throws EngineError with the message of the registry or the engine; the signal's reason */
-  async pullImage({ repository, tag, login, onProgress, signal }: PullRequest): Promise<void> {
+  async pullImage({ repository, tag, credentials: login, onProgress, signal }: PullRequest): Promise<void> {
     const query = { fromImage: repository, tag };
     const meter = new PullMeter();
     const options = { query, headers: toCredentialHeaders(login), signal };
     await this.readEvents('pullImage', options, this.timeouts.pullSilence, (event) => {
-      const progress = meter.add(event);
+      const progress = meter.addEvent(event);
       if (progress) onProgress(progress);
     });
     signal.throwIfAborted();
@@ -374,7 +380,7 @@ export class EngineApi extends EngineRequests {
     await this.readEvents('loadImages', options, Number.POSITIVE_INFINITY, () => {});
   }
 
-  /** Several networks may have the same name. */
+  /** Returns the networks with these names. Several networks may have the same name. */
   async listNetworks(names: readonly string[]) {
     if (names.length === 0) return [];
     const { body } = await this.request('listNetworks', { filters: { name: names } });

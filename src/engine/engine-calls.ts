@@ -4,7 +4,7 @@
 export interface EngineTimeouts {
   /** For calls to which the engine responds immediately. */
   query: number;
-  /** For calls for which the engine contacts a registry. */
+  /** For calls that require the engine to contact a registry. */
   registry: number;
   /** For creating or removing an object, which may take a long time on a busy machine. */
   work: number;
@@ -25,9 +25,9 @@ export interface EngineCall {
   /** Deadline in milliseconds, or its name in `EngineTimeouts`; `query` by default. */
   deadline?: keyof EngineTimeouts | 'none' | number;
   /**
-   * When the updater repeats the call: `lost` after a lost connection; `failed` also after a status of 500 or more,
-   * which the engine returns while a container is being removed. The default is `failed` for GET and `lost` for other
-   * methods. Streams are not repeated, except for the last lines of a log after a lost connection.
+   * When the updater repeats the call. `lost`: after a lost connection. `failed`: after a lost connection or a status
+   * of 500 or more. Default: `failed` for GET, `lost` for other methods. Of the streams, only the last lines of a log
+   * are requested again.
    */
   repeat?: 'lost' | 'failed';
   /** Statuses besides 2xx that are not errors: nothing remains to be done, or nothing was found. */
@@ -77,7 +77,7 @@ export const engineCalls = {
   inspectImage: { call: 'GET /images/{reference}/json', accepted: none },
   tagImage: { call: 'POST /images/{reference}/tag', purpose: 'tag {reference}' },
   removeImage: { call: 'DELETE /images/{reference}', deadline: 300_000, purpose: 'remove {reference}' },
-  // The next two calls return status 200 and report errors in their streams.
+  // `pullImage` and `loadImages` return status 200 and report errors in their streams.
   pullImage: { call: 'POST /images/create', deadline: 'pullSilence' },
   loadImages: { call: 'POST /images/load', deadline: 'none' },
   inspectRemoteImage: { call: 'GET /distribution/{reference}/json', deadline: 'registry', repeat: 'lost' },

@@ -22,7 +22,7 @@ export interface CallOptions {
   limit?: number;
   cut?: boolean;
   signal?: AbortSignal;
-  /** Keeps the response out of error messages: it may repeat secrets from the request. */
+  /** Whether to omit the response from error messages, because it may repeat secrets from the request. */
   isSecret?: boolean;
 }
 
@@ -43,7 +43,7 @@ export class EngineRequests {
   protected readonly timeouts: EngineTimeouts;
 
   /**
-   * @param place path of a socket, `unix://…` or `tcp://…`
+   * @param place - path of a socket, or an address such as `unix://…` or `tcp://…`
    * @throws TypeError for any other address
    */
   constructor(place: string, more: { client?: EngineClient; timeouts?: Partial<EngineTimeouts> } = {}) {
@@ -52,9 +52,9 @@ export class EngineRequests {
     this.client = more.client ?? new EngineClient(targetAt(place), this.timeouts.query);
   }
 
-  /** False before the first call. */
+  /** Whether the engine is Podman; false before the first call. */
   get isPodman(): boolean {
-    return isPodman(this.client.about ?? {});
+    return isPodman(this.client.versionResponse ?? {});
   }
 
   /** API version used for requests; empty if the engine does not report one. */
@@ -70,7 +70,7 @@ export class EngineRequests {
     const shown = options.isSecret ? { ...answer, body: Buffer.alloc(0) } : answer;
     const error = createResponseError(fillIn(call.call, options), shown);
     if (call.accepted?.includes(answer.status) && error.code !== 'refused-by-proxy') return answer;
-    throw this.explain(error, purposeOf(call, options));
+    throw this.toCallerError(error, purposeOf(call, options));
   }
 
   /** Sends a request whose response is a stream. @throws EngineError */
@@ -79,18 +79,18 @@ export class EngineRequests {
   }
 
   protected openStream(question: EngineRequest, silenceMs: number): Promise<EngineStream> {
-    return this.client.open(question, silenceMs);
+    return this.client.openStream(question, silenceMs);
   }
 
   protected exchange(_: EngineCall, question: EngineRequest): Promise<EngineResponse> {
-    return this.client.ask(question);
+    return this.client.sendRequest(question);
   }
 
   /**
-   * Converts an EngineError to the error that the methods throw.
-   * @param _purpose action that the engine failed to perform; undefined if there was no usable response
+   * Converts an EngineError to the error that this class's methods throw; overridden by subclasses.
+   * @param _purpose - action that the engine failed to perform; undefined if there was no usable response
    */
-  protected explain(error: EngineError, _purpose?: string): Error {
+  protected toCallerError(error: EngineError, _purpose?: string): Error {
     return error;
   }
 
@@ -100,7 +100,7 @@ export class EngineRequests {
       return read(raw);
     } catch (cause) {
       const message = `the response is not from a container engine: ${(cause as Error).message}`;
-      throw this.explain(new EngineError('not-an-engine', message, { cause }));
+      throw this.toCallerError(new EngineError('not-an-engine', message, { cause }));
     }
   }
 

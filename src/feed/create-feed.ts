@@ -11,7 +11,7 @@ const longestPause = 240 * minute;
 
 /** Published releases, read every ten minutes and cached (docs/contract.md 8.9). */
 export interface Feed {
-  /** Releases from the last successful check; empty at first. */
+  /** Installable releases from the last successful check; empty at first. */
   readonly releases: readonly Release[];
   /** Time of the last successful check, even if nothing had changed. */
   readonly checkedAt: Date | null;
@@ -27,7 +27,7 @@ export interface Feed {
    * Starts a check if releases of the channel may be missing or unverified, for example because the last check did not
    * read further pages.
    */
-  lookFor(channel: Channel): void;
+  checkForChannel(channel: Channel): void;
   /** Stops the timer and a running check. */
   close(): void;
 }
@@ -43,7 +43,7 @@ interface FeedFailure {
 export interface LogEntry {
   level: 'info' | 'warn' | 'error';
   message: string;
-  /** Error that caused the entry, if any. */
+  /** Error that led to this entry, if any. */
   cause?: unknown;
 }
 
@@ -65,7 +65,7 @@ interface FeedCallbacks {
   clock?: () => number;
 }
 
-/** If several checks in a row fail, only the first failure and the recovery are logged. */
+/** Creates a feed that logs only the first of several failures in a row, and the recovery. */
 export function createFeed(
   options: FeedOptions,
   log: (entry: LogEntry) => void,
@@ -83,9 +83,9 @@ export function createFeed(
   let checkedAt: Date | null = null;
   let failures = 0;
   let failure: string | null = null;
-  /** End of the rate limit in milliseconds of `clock`. */
+  /** Time at which the rate limit ends, in milliseconds of `clock`. */
   let forbiddenUntil = Number.NEGATIVE_INFINITY;
-  /** Time of the next check in milliseconds of `clock`. */
+  /** Scheduled time of the next check, in milliseconds of `clock`. */
   let due: number | null = null;
   let underWay: Promise<void> | null = null;
   let started = false;
@@ -151,7 +151,7 @@ export function createFeed(
     if (!started || closing.signal.aborted) return;
     const pause =
       Math.min(interval * 2 ** Math.max(failures - 1, 0), longestPause) * (0.9 + 0.2 * Math.random());
-    // Wait a little longer than the server requires, so that not all instances send requests in the same second.
+    // Wait up to a minute longer than the server requires, so that not all instances send requests in the same second.
     const allowed = forbiddenFor() + minute * Math.random();
     const delay = Math.max(pause, allowed);
     due = clock() + delay;
@@ -162,7 +162,7 @@ export function createFeed(
 
   function tick(): void {
     void check();
-    // If the rate limit prevented the check, the next check must be scheduled here.
+    // If a rate limit prevents the check, schedule the next one here: otherwise, this is done after the check.
     if (!underWay) schedule();
   }
 
@@ -186,10 +186,9 @@ export function createFeed(
       tick();
     },
     check,
-    lookFor(wanted) {
+    checkForChannel(wanted) {
       const isKnown = findNewestRelease(wanted, judged.releases) !== null;
-      // With `judge`, check even if a release is known: releases of a channel that was not followed before are not
-      // verified yet.
+      // With `judge`, check even if a release is known: the releases of a newly selected channel are not verified yet.
       if (checkedAt !== null && (judge !== undefined || !isKnown)) void check();
     },
     close() {

@@ -1,4 +1,7 @@
-/** The message contains no part of the request, because the request may include a token. */
+/**
+ * Failure of a request to the feed. The message contains no part of the request, because the request may include a
+ * token.
+ */
 export class FeedError extends Error {
   override readonly name: string = 'FeedError';
   /** Milliseconds during which the server allows no requests; null if unknown. */
@@ -13,12 +16,12 @@ export class FeedError extends Error {
   }
 }
 
-/** A smaller page size may help. */
+/** The page exceeds the size limit. A request for a smaller page may succeed. */
 export class PageTooLargeError extends FeedError {
   override readonly name = 'PageTooLargeError';
 }
 
-/** For an error of fetch, the innermost cause has the useful message. */
+/** Returns the message of the innermost cause, which is the useful one for an error of fetch. */
 export function innermostErrorMessageOf(error: unknown): string {
   let inner = error;
   for (let depth = 0; depth < 8 && inner instanceof Error; depth++) {

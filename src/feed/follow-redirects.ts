@@ -5,14 +5,14 @@ import { type HostLookup, isPrivateHost } from './private-host.ts';
 export interface FeedOptions {
   /** Release list of GitHub, Gitea, Forgejo or GitLab, or a static JSON file. */
   url: string;
-  /** Request headers, for example a token. Default: none. */
+  /** Request headers, for example with a token. Default: none. */
   headers?: Record<string, string>;
 }
 
 /** Options for a request to the feed, or to an address in the feed. */
 export interface FeedRequestOptions {
   feed: FeedOptions;
-  /** Sent to every origin; headers of the feed override them. */
+  /** Headers sent to every origin. The feed's own headers override them. */
   headers: Readonly<Record<string, string>>;
   signal: AbortSignal;
   /** Name resolver; by default, the resolver of the system. */
@@ -22,10 +22,8 @@ export interface FeedRequestOptions {
 const mostRedirects = 5;
 
 /**
- * Follows redirects and returns the final response with its address. fetch must not follow them: if the origin changes,
- * fetch removes only the Authorization header, but any header may contain a token. Redirects from https to http are
- * rejected, because an attacker in the network could answer the http request. A public feed must not redirect to this
- * machine or to a private network.
+ * Follows redirects and returns the final response with its address. fetch must not follow them itself: at another
+ * origin, it would omit only the Authorization header, but any header may contain a token.
  * @throws FeedError, or any error of fetch
  */
 export async function followRedirects(
@@ -48,6 +46,7 @@ export async function followRedirects(
     const target = URL.parse(location, address.href);
     if (!target || !/^https?:$/.test(target.protocol))
       throw new FeedError('it redirects to an address that is neither http nor https');
+    // An attacker in the network could answer the http request.
     if (address.protocol === 'https:' && target.protocol === 'http:')
       throw new FeedError('it redirects from https to http');
     address = removeCredentials(target);
@@ -56,14 +55,15 @@ export async function followRedirects(
 }
 
 /**
- * Rejects private addresses before the request, because Node's fetch accepts no resolver that could check them. A name
- * whose addresses change between this check and the request is not detected (SECURITY.md).
+ * Rejects a request from a public feed to this machine or a private network. Addresses are resolved before the request,
+ * because Node's fetch accepts no resolver that could check them. A change of addresses between the check and the
+ * request is not detected (SECURITY.md).
  */
 async function requirePublicHost(address: URL, { feed, signal, lookup }: FeedRequestOptions): Promise<void> {
   signal.throwIfAborted();
   const home = new URL(feed.url);
   if (address.hostname === home.hostname) return;
-  // The deadline must also end this check, because a resolver may take longer than the deadline.
+  // End this check at the deadline, because the name resolver may take longer.
   const ended = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
@@ -83,7 +83,7 @@ function headersFor(address: URL, { feed, headers: given }: FeedRequestOptions):
     if (username || password) headers.set('authorization', basic(username, password));
     for (const [name, value] of Object.entries(feed.headers ?? {})) headers.set(name, value);
   } catch {
-    // The error quotes the value, which may be a token, so the error is not passed on.
+    // Do not pass on the error: it quotes the value, which may be a token.
     throw new FeedError('the configured headers or credentials contain invalid characters');
   }
   return headers;
@@ -92,7 +92,7 @@ function headersFor(address: URL, { feed, headers: given }: FeedRequestOptions):
 const basic = (...login: readonly string[]): string =>
   `Basic ${Buffer.from(login.map(decodeURIComponent).join(':')).toString('base64')}`;
 
-/** fetch rejects an address that contains credentials, and its error quotes the whole address. */
+/** Removes the credentials: fetch would reject the address, with an error that quotes it. */
 function removeCredentials(url: URL): URL {
   const bare = new URL(url);
   bare.username = '';

@@ -1,22 +1,31 @@
 /** Release API of a forge (docs/contract.md 8.16). */
 interface Forge {
   /** Query parameter for the number of releases on a page. */
-  size: string;
+  pageSizeParameter: string;
   /** Maximum number of releases on a page. */
-  most: number;
+  maxPageSize: number;
   /** Path, relative to the list, of the newest release that is not a pre-release. */
-  latest: string;
+  latestPath: string;
 }
 
-/** Forges, identified by the end of the release list's path, because a prefix may precede it. */
+/** Forges, identified by the end of the release list's path. Its beginning may be any prefix. */
 const forges: readonly (readonly [path: RegExp, forge: Forge])[] = [
   // GitLab: https://docs.gitlab.com/api/rest/#pagination and https://docs.gitlab.com/api/releases
-  [/\/api\/v4\/projects\/[^/]+\/releases\/?$/, { size: 'per_page', most: 100, latest: 'permalink/latest' }],
+  [
+    /\/api\/v4\/projects\/[^/]+\/releases\/?$/,
+    { pageSizeParameter: 'per_page', maxPageSize: 100, latestPath: 'permalink/latest' },
+  ],
   // Gitea and Forgejo return at most 50 releases per page, unless the operator has set MAX_RESPONSE_ITEMS. They reduce
   // a larger page size to the maximum.
-  [/\/api\/v1\/repos\/[^/]+\/[^/]+\/releases\/?$/, { size: 'limit', most: 50, latest: 'latest' }],
+  [
+    /\/api\/v1\/repos\/[^/]+\/[^/]+\/releases\/?$/,
+    { pageSizeParameter: 'limit', maxPageSize: 50, latestPath: 'latest' },
+  ],
   // GitHub: https://docs.github.com/en/rest/releases/releases, and GitHub Enterprise below /api/v3.
-  [/\/repos\/[^/]+\/[^/]+\/releases\/?$/, { size: 'per_page', most: 100, latest: 'latest' }],
+  [
+    /\/repos\/[^/]+\/[^/]+\/releases\/?$/,
+    { pageSizeParameter: 'per_page', maxPageSize: 100, latestPath: 'latest' },
+  ],
 ];
 
 const forgeOf = ({ pathname }: URL): Forge | null =>
@@ -26,25 +35,25 @@ const forgeOf = ({ pathname }: URL): Forge | null =>
 export function findPageSize(list: URL): number | null {
   const forge = forgeOf(list);
   if (!forge) return null;
-  const named = list.searchParams.get(forge.size) ?? '';
+  const named = list.searchParams.get(forge.pageSizeParameter) ?? '';
   // A page size in the configured address takes precedence.
-  return /^[1-9]\d{0,3}$/.test(named) ? Number(named) : forge.most;
+  return /^[1-9]\d{0,3}$/.test(named) ? Number(named) : forge.maxPageSize;
 }
 
 export function buildFirstPageUrl(list: URL, size: number | null): URL {
   const forge = forgeOf(list);
   const page = new URL(list);
-  if (forge && size !== null) page.searchParams.set(forge.size, String(size));
+  if (forge && size !== null) page.searchParams.set(forge.pageSizeParameter, String(size));
   return page;
 }
 
-/** Returns the address of the newest release that is not a pre-release; null if the list is not a forge's. */
+/** Returns the address of the newest release that is not a pre-release; null if the list is not from a forge. */
 export function findLatestReleaseUrl(list: URL): URL | null {
   const forge = forgeOf(list);
   if (!forge) return null;
   const latest = new URL(list);
   // The query string is preserved, because it may contain a token.
-  latest.pathname = `${latest.pathname.replace(/\/$/, '')}/${forge.latest}`;
+  latest.pathname = `${latest.pathname.replace(/\/$/, '')}/${forge.latestPath}`;
   return latest;
 }
 
@@ -58,8 +67,8 @@ export function findNextPageUrl(
 ): URL | null {
   const next = linkToNext(headers.get('link'), answered);
   if (next?.origin === answered.origin) return next;
-  // Gitea and GitLab build the link from an address that their operator has configured. It may differ from the
-  // requested address, so only the page number is used.
+  // Gitea and GitLab build the link from an address that their operator has configured. That address may differ from
+  // the requested one, so only the page number is used.
   const number = next ? next.searchParams.get('page') : headers.get('x-next-page');
   if (!forgeOf(asked) || !/^[1-9]\d{0,8}$/.test(number ?? '')) return null;
   const page = new URL(asked);

@@ -6,7 +6,7 @@ import { type AssetRequestOptions, readAsset } from './read-proof.ts';
 
 /** The channel file and its signature. */
 const names = ['channel.json', 'channel.json.sigstore.json'] as const;
-/** Number of a forge's newest releases that may have the channel file attached. */
+/** Number of newest releases that are searched for the channel file, if the feed is from a forge. */
 const mostCopies = 3;
 
 /** A copy of the channel file, with its signature if there is one. */
@@ -16,8 +16,9 @@ export interface ChannelFileLocation {
 }
 
 /**
- * The channel file may be at the configured address, next to a static feed, or attached to one of the newest releases.
- * @param releases releases of one channel
+ * Lists where the channel file may be: at the configured address, next to a static feed, or attached to one of the
+ * newest releases.
+ * @param releases - releases of one channel
  */
 export function listChannelFileLocations(
   feed: FeedOptions & { channelUrl?: string },
@@ -60,7 +61,7 @@ export async function readAssetIfFound(
   try {
     return await readAsset(asset, asking);
   } catch (error) {
-    // Object stores respond with 403 for a missing file.
+    // Treat status 403 as a missing file, because object stores return it in that case.
     if (error instanceof FeedError && error.wait === null && [403, 404, 410].includes(error.status ?? 0))
       return null;
     throw error;

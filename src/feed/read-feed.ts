@@ -28,15 +28,15 @@ export interface FeedCheckResult {
   /** Pages keyed by address, including the page of the newest stable release. */
   pages: ReadonlyMap<string, CachedPage>;
   /** Number of releases per page, reduced until no page was too large; null if the page size cannot be set. */
-  size: number | null;
+  pageSize: number | null;
 }
 
 interface FeedCheckInput {
   /** Result of the previous check; null for the first check. */
   known: FeedCheckResult | null;
-  /** Further pages are read only until a release of this channel is found. */
+  /** Channel of which a release is needed: further pages are read only until one is found. */
   channel: Channel;
-  /** Also lists the files attached to the releases. */
+  /** Whether to list the files attached to the releases. */
   withAssets?: boolean;
   signal: AbortSignal;
 }
@@ -49,16 +49,16 @@ interface FeedCheckInput {
 export async function readFeed(feed: FeedOptions, facts: FeedCheckInput): Promise<FeedCheckResult> {
   const list = new URL(feed.url);
   const check = new FeedCheck(feed, facts);
-  // Later checks do not try a page size again that was too large, because each attempt downloads data up to the size
-  // limit.
-  let size = facts.known?.size ?? findPageSize(list);
+  // Begin with the page size of the previous check, because each attempt with a page size that is too large downloads
+  // data up to the size limit.
+  let size = facts.known?.pageSize ?? findPageSize(list);
   for (;;) {
     try {
-      const pages = await check.pages(list, size);
-      return { releases: check.merge(pages), pages, size };
+      const pages = await check.readPages(list, size);
+      return { releases: check.mergeReleases(pages), pages, pageSize: size };
     } catch (error) {
       if (!(error instanceof PageTooLargeError) || size === null || size === 1) throw error;
-      // Start again with the first page, because pages of another size begin at other releases.
+      // Start again with the first page, because the boundaries of pages depend on their size.
       size = Math.floor(size / 2);
     }
   }
@@ -77,7 +77,7 @@ export async function readNewestRelease(
   return findNewestRelease(channel, releases);
 }
 
-/** One check of a feed. If the page size changes, the latest release is not requested again. */
+/** State of one check of a feed. After a change of the page size, the latest release is not requested again. */
 class FeedCheck {
   readonly #feed: FeedOptions;
   readonly #facts: FeedCheckInput;
@@ -89,7 +89,7 @@ class FeedCheck {
   }
 
   /** Reads the pages sequentially, as forges require. */
-  async pages(list: URL, size: number | null): Promise<Map<string, CachedPage>> {
+  async readPages(list: URL, size: number | null): Promise<Map<string, CachedPage>> {
     const pages = new Map<string, CachedPage>();
     let url: URL | null = buildFirstPageUrl(list, size);
     for (let count = 0; url && count <= mostFurtherPages && !pages.has(url.href); count++) {
@@ -107,7 +107,7 @@ class FeedCheck {
   }
 
   /** Returns the releases of all pages, each once. */
-  merge(pages: ReadonlyMap<string, CachedPage>): readonly Release[] {
+  mergeReleases(pages: ReadonlyMap<string, CachedPage>): readonly Release[] {
     const { known } = this.#facts;
     const isKnown = ([url, page]: [string, CachedPage]) => known?.pages.get(url) === page;
     if (known?.pages.size === pages.size && [...pages].every(isKnown)) return known.releases;
@@ -130,8 +130,8 @@ class FeedCheck {
   }
 
   /**
-   * Reads the forge's latest release: the newest by date, which need not have the highest version. Null if there is
-   * none, or if access is denied. GitLab, for example, shows guests only the list.
+   * Reads the release that the forge calls the latest: the newest by date, which need not have the highest version.
+   * Null if there is none, or if access is denied. GitLab, for example, shows guests only the list.
    */
   async #readLatest(url: URL): Promise<CachedPage | null> {
     try {
@@ -139,7 +139,7 @@ class FeedCheck {
     } catch (error) {
       const { status, wait } = error instanceof FeedError ? error : { status: null, wait: null };
       if (status !== null && status >= 400 && status < 500 && wait === null) return null;
-      // A smaller page size would not make this response smaller.
+      // Do not rethrow PageTooLargeError: a smaller page size would not make this response smaller.
       throw error instanceof PageTooLargeError
         ? new FeedError('its latest release is larger than 8 MiB')
         : error;

@@ -14,7 +14,7 @@ export interface FeedPage {
 }
 
 /**
- * Returns null if the page has not changed since the validators were received.
+ * Reads a page; null if the page has not changed since the validators were received.
  * @throws PageTooLargeError, another FeedError, or any error of fetch
  */
 export async function readPage(

@@ -9,12 +9,15 @@ const proofFiles = ['release.json', 'release.json.sigstore.json'] as const;
 /** Maximum size of an attached file in bytes. */
 const limit = 256 * 1024;
 
-/** The attached file is missing or invalid. It is not requested again. */
+/** An attached file is missing or invalid. Such a file is not requested again. */
 export class InvalidAssetError extends Error {
   override readonly name = 'InvalidAssetError';
 }
 
-/** Finds `release.json` and its signature among a release's attached files. @throws InvalidAssetError if a file is missing */
+/**
+ * Finds `release.json` and its signature among a release's attached files.
+ * @throws InvalidAssetError if a file is missing
+ */
 export const requireProofAssets = ({ assets = [] }: Release): Asset[] =>
   proofFiles.map((name) => {
     const asset = assets.find((one) => one.name === name);
@@ -44,7 +47,7 @@ export function readAsset(
   { name, url: address }: Asset,
   { feed, signal, deadline }: AssetRequestOptions,
 ): Promise<Uint8Array> {
-  // A static feed may contain relative addresses.
+  // Resolve relative addresses, which a static feed may contain.
   const url = URL.parse(address, feed.url);
   if (!url || !/^https?:$/.test(url.protocol))
     throw new InvalidAssetError(`the address of ${name} is neither http nor https`);

@@ -4,9 +4,9 @@ const longestWait = 24 * 60 * 60 * second;
 const unnamedWait = 60 * second;
 
 /**
- * Returns the milliseconds during which a response forbids further requests, at most a day; null if it does not forbid
- * any. Retry-After follows RFC 9110; the other headers are those of GitHub, Gitea and GitLab. Absolute times are
- * compared with the response's Date header, because this machine's clock may be wrong.
+ * Returns the milliseconds during which a response forbids further requests, at most a day; null if it forbids none.
+ * Reads Retry-After (RFC 9110) and the headers of GitHub, Gitea and GitLab. Absolute times are compared with the
+ * response's Date header, because this machine's clock may be wrong.
  */
 export function findRetryAfterMs({ status, headers }: Pick<Response, 'status' | 'headers'>): number | null {
   if (status !== 403 && status !== 429 && status !== 503) return null;

@@ -80,7 +80,8 @@ const time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 
 /**
  * Returns the releases on a page of a feed (parsed JSON), each tag once. Omits invalid entries, drafts, upcoming
- * releases, tags of no channel, and stable tags marked as pre-releases. Lists attached files only on request.
+ * releases, tags that belong to no channel, and stable tags marked as pre-releases.
+ * @param withAssets - whether to list attached files
  * @throws FeedError if the page is not a list of releases
  */
 export function toReleases(page: unknown, { withAssets = false } = {}): Release[] {
@@ -129,13 +130,13 @@ function toWebAddress(value: string | null | undefined): string | null {
 }
 
 function shortenNotes(notes: string | null | undefined): string | null {
-  // The text must not be cut in the middle of a surrogate pair.
+  // Do not cut the text in the middle of a surrogate pair.
   return notes?.slice(0, longestNotes).replace(/[\uD800-\uDBFF]$/, '') || null;
 }
 
 function toUtcTime(value: string | null | undefined): string | null {
   const date = new Date(time.safeParse(value).data ?? Number.NaN);
   const iso = Number.isNaN(date.getTime()) ? '' : date.toISOString();
-  // A time zone offset can move the time to a year that does not have four digits. Such a time is ignored.
+  // Ignore a time that its time zone offset moves to a year without exactly four digits.
   return /^\d{4}-/.test(iso) ? iso : null;
 }

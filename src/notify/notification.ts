@@ -9,7 +9,7 @@ const titles = {
   finished: 'update finished',
 } as const;
 
-/** Notification in the plain style, in which it is the JSON body of the request. */
+/** A notification. In the plain style, it is the JSON body of the request. */
 export interface Notification {
   event: keyof typeof titles;
   /** Name of the product. */

@@ -33,15 +33,15 @@ export class Notifier {
     }
   }
 
-  /** Announces that a run is about to change the instance. */
-  start(from: string, version: string): void {
+  /** Posts a notification that a run is about to change the instance. */
+  announceRun(from: string, version: string): void {
     const message = `changing the version from ${from} to ${version}`;
     this.send({ event: 'started', from, version, message });
   }
 
   /**
-   * Waits until all notifications are posted, and cancels those still in progress after `graceMs`. Returns whether all
-   * were finished before this timeout.
+   * Waits until all notifications are posted, but at most `graceMs`, and cancels those still in progress then. Returns
+   * whether all were finished in time.
    */
   async close(graceMs: number): Promise<boolean> {
     const all = Promise.all(this.#posts).then(() => true);
@@ -80,7 +80,7 @@ async function postOnce({ url, headers }: NotifyAddress, body: string, over: Abo
   } catch (error) {
     if (signal.aborted) return 'no response before the timeout';
     const { code, message = '' } = Object((error as Error).cause);
-    // Any other text may contain the address.
+    // Only an error code or a few lower-case words are returned, because any other text may contain the address.
     return /^(?:\w+|[a-z ]+)$/.exec(code ?? message)?.[0] ?? 'the request failed';
   }
 }

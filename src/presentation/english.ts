@@ -102,7 +102,7 @@ export const englishTexts = {
   restarting: (product: string) => `${product} is restarting…`,
   restartingAbout: (product: string) =>
     `Waiting for ${product}. This page reconnects automatically. New jobs stay queued, and the database is not affected.`,
-  /** Used if the restart also stops the data services. */
+  /** Used if the data services are stopped as well as the app and the workers. */
   restartingWithRestorePoint: (product: string) =>
     `Waiting for ${product}. This page reconnects automatically. New jobs stay queued.`,
   startingUpdate: 'Starting the update…',
@@ -171,7 +171,7 @@ export const englishTexts = {
     `${product} will be unavailable for about ${time}, as during the last update.`,
   skipThis: 'Skip this version',
   offerAgain: 'Offer again',
-  /** `time` is the time since the release was skipped; empty if unknown. */
+  /** `time` is how long ago the release was skipped; empty if unknown. */
   youSkipped: (version: string, time: string) =>
     time === '' ? `You skipped ${version}.` : `You skipped ${version} ${time} ago.`,
   estimatedDurationAndDowntime: (time: string, downtime: string) =>
@@ -242,7 +242,7 @@ export const englishTexts = {
   windowTo: 'To',
   timeZone: 'Time zone',
   days: 'Days (select none for every day)',
-  /** Label of a number field, which replaces `{days}`. */
+  /** Label of a number field. `{days}` is the position of the field in the sentence. */
   minimumAge: 'Wait until a release is {days} days old',
   includeMajors: 'Include major versions',
   nextAutomatic: (day: string, time: string, zone: string) =>
@@ -287,7 +287,7 @@ export const englishTexts = {
   stuck: 'stuck',
   upgradePath: 'Upgrade path',
 
-  // For each of these codes, the server's message is shown unless a text here replaces it.
+  // Texts by code. For a code without a text, the server's message is shown.
   reasons: {} as Partial<Record<ReasonCode, CodeText>>,
   upToDate: {} as Partial<Record<UpToDateCode, CodeText>>,
   blockedBy: {} as Partial<Record<BlockedByCode, CodeText>>,

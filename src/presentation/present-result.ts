@@ -46,7 +46,7 @@ export const listOutdatedBuildServers = (status: Status | null): Status['buildSe
 export const findReleasePageUrl = (status: Status | null, version: string | null): string | null =>
   status?.latest?.version === version ? (status?.latest?.url ?? null) : null;
 
-/** Presents a finished run. `status` and `version`, the running version, are null if unknown. */
+/** Presents a finished run. `version` is the running version. It is null if unknown, and so is `status`. */
 export function presentResult(
   run: Run,
   { status, version }: { status: Status | null; version: string | null },
@@ -56,7 +56,7 @@ export function presentResult(
   const isUpdated = kind === 'updated';
   const isGood = isSuccessfulRun(run);
   const isOtherVersion = isOtherVersionRunning(run, version);
-  // Checked only for the last run, because a later run may have changed the version.
+  // Only the last run is checked: after an earlier run, another run may have changed the version.
   const isLagging = isSuccessfulOutcome(run.outcome) && isOtherVersion && status?.run?.id === run.id;
   const heading = headingOf(run, version, t);
   const about = aboutOf(run, version, t);
@@ -92,7 +92,7 @@ export function presentResult(
   };
 }
 
-/** A target `canary` is a tag, so it cannot be compared with a version and the result is false. */
+/** False if the target is `canary`, because a tag cannot be compared with a version. */
 export const isOtherVersionRunning = ({ to }: Run, version: string | null): boolean =>
   to !== null && to !== 'canary' && version !== null && !isSameVersion(version, to);
 
@@ -199,7 +199,7 @@ function createRetryRequest(
 ): UpdateRequestBody | null {
   // A rollback is not repeated: the user must confirm it again, with the current restore point.
   if (run.kind === 'rollback') return null;
-  // Another update to the same version completes an incomplete update.
+  // A broken update is completed by another update to the same version.
   const target = resultKindOf(run) === 'broken' ? (run.to ?? version) : run.to;
   if (resultKindOf(run) !== 'broken') {
     if (status === null || status.next?.version !== target) return null;

@@ -6,7 +6,7 @@ import { joinFacts, joinSentences, type Wording } from './wording.ts';
 
 /**
  * Presents the rollback that the user is asked to confirm.
- * @param jobs the rollback interrupts them unless they are queued
+ * @param jobs - jobs of the application; the rollback interrupts those that are not queued
  */
 export function presentRollback(
   { to, at, since = at, downtimeSeconds }: RollbackOffer,
@@ -55,7 +55,10 @@ export function presentRollback(
   };
 }
 
-/** `problem` is the error response; null if the connection was lost. */
+/**
+ * Presents a rollback that could not be checked or started.
+ * @param problem - the error response; null if the connection was lost
+ */
 export function presentRejectedRollback(to: string, problem: Problem | null, t: Wording): Presentation {
   const heading = t.cannotRollBack(t.product, to);
   const { refusal, advice, message, jobs = [] } = (problem?.reason ?? {}) as Partial<Reason>;

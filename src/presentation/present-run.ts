@@ -23,7 +23,9 @@ interface CancelContext {
   savingSeconds?: number | null;
 }
 
-/** Presents a run in progress. It can be cancelled while `kind` is `waiting`, `preparing` or `updating`. */
+/**
+ * Presents a run in progress. The run can be cancelled if `kind` of the result is `waiting`, `preparing` or `updating`.
+ */
 export function presentRun(run: Run, context: CancelContext, t: Wording): Presentation {
   const kind = kindOf(run);
   const { jobs, until, message, state } = run;
@@ -96,7 +98,7 @@ function cancelProblemBox({ cancelProblem: problem }: CancelContext, t: Wording)
   return createMessageBox('warn', t.sentence(formatCodeText(t.cancelRefusals, reason?.code ?? '', detail)));
 }
 
-/** Presents an upgrade path between two of its updates. */
+/** Presents an upgrade path after one of its updates and before the next. */
 export function presentPendingStep(
   { to, reason, until, since }: PendingStep,
   { version, place, ...context }: CancelContext & { version: string; place: UpgradePathPosition | null },

@@ -187,14 +187,14 @@ export function createLatestUpdateRequest(status: Status): UpdateRequestBody {
   return last === undefined ? { target: status.next?.version ?? '' } : { target: last, allSteps: true };
 }
 
-/** Describes the application's preparation for an update, and the restore point; empty if there is neither. */
+/** Text about the application's preparation for an update, and the restore point; empty if there is neither. */
 const preparationText = (status: Status, to: string, t: Wording): string =>
   joinSentences(
     status.preparation && t.sentence(status.preparation),
     formatRestorePointNotice(status, to, t),
   );
 
-/** Includes the downtime. Empty if the update saves no restore point. */
+/** Announces the restore point that the update saves, and the downtime. Empty if it saves none. */
 export const formatRestorePointNotice = (
   { restorePoint, version }: Status,
   to: string,
@@ -204,7 +204,7 @@ export const formatRestorePointNotice = (
     ? ''
     : `${t.dataSaved(t.product, to, version)} ${formatSavingDowntime(restorePoint.downtimeSeconds, t)}`;
 
-/** @param last downtime in seconds while the previous restore point was saved; null if unknown */
+/** @param last - downtime in seconds while the previous restore point was saved; null if unknown */
 export const formatSavingDowntime = (last: number | null, t: Wording): string => {
   return last === null ? t.allUnavailable(t.product) : t.allUnavailableAsLast(t.product, t.seconds(last));
 };
@@ -239,7 +239,7 @@ export function formatAutomaticUpdate({ automatic, next }: Status, t: Wording): 
   return t.installedAutomatically(version, t.futureDay(nextAt), t.clock(nextAt));
 }
 
-/** Formats times in the configured time zone, not the user's. */
+/** Uses the configured time zone, not the user's. */
 export function formatAutomaticSettings(automatic: NonNullable<Status['automatic']>, t: Wording): string {
   const { enabled, nextAt, timeZone, blockedBy } = automatic;
   if (!enabled) return t.automaticOff;
@@ -262,7 +262,7 @@ function formatBlockedReason({ blockedBy }: NonNullable<Status['automatic']>, t:
   return joinSentences(t.automaticPaused(day === '' ? t.today : t.onDay(day)), t.automaticResumes);
 }
 
-/** Reasons caused by the server's deployment. The user is then shown commands for a manual update. */
+/** Reasons that lie in the deployment of the server. Commands for a manual update are shown with them. */
 const deploymentCodes: readonly string[] = [
   'not-compose',
   'swarm',
@@ -271,7 +271,7 @@ const deploymentCodes: readonly string[] = [
   'store-unavailable',
   'unrelated-container',
 ];
-/** Reasons despite which the available update is shown. */
+/** Reasons that do not hide the available update. */
 const passedCodes: readonly string[] = [
   'up-to-date',
   'unproven',
@@ -281,7 +281,7 @@ const passedCodes: readonly string[] = [
   'rollback-refused',
 ];
 
-/** Null if the available update is shown despite the reason. */
+/** Null for a reason that does not hide the available update. */
 export function presentBlockingReason(
   reason: Reason,
   status: Status,

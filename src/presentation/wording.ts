@@ -16,7 +16,7 @@ export type Wording = ReturnType<typeof createWording>;
 
 /**
  * Adds functions that format times relative to the server's time.
- * @param now the server's time in milliseconds; null before the first response
+ * @param now - the server's time in milliseconds; null before the first response
  */
 export function createWording(texts: Texts, now: number | null) {
   const format = (time: string | null, form: Intl.DateTimeFormatOptions, timeZone?: string): string => {
@@ -27,10 +27,13 @@ export function createWording(texts: Texts, now: number | null) {
     const at = Date.parse(time ?? '');
     return now === null || Number.isNaN(at) ? Number.NaN : countMidnightsBetween(now, at, timeZone);
   };
-  /** Returns the milliseconds since a server time: negative for a future time, null if either time is unknown. */
+  /**
+   * Returns the milliseconds since a time of the server. Negative if it is in the future, null if either time is
+   * unknown.
+   */
   const passed = (time: string | null | undefined): number | null =>
     now === null ? null : countMillisecondsBetween(time, new Date(now).toISOString());
-  /** Formats a time of day: `10:42`. The default is the user's time zone. */
+  /** Formats a time of day: `10:42`. Without `timeZone`, the user's time zone is used. */
   const clock = (time: string | null, timeZone?: string): string =>
     format(time, { hour: '2-digit', minute: '2-digit' }, timeZone);
   /** Formats a day: `14 March`. Empty if it is the server's current day. */
@@ -46,7 +49,7 @@ export function createWording(texts: Texts, now: number | null) {
     duration: (milliseconds: number): string => formatDuration(milliseconds, texts.units),
     /** Formats a duration that is given in seconds. */
     seconds: (count: number): string => formatDurationOfSeconds(count, texts.units),
-    /** Formats the time since a server time, in the largest unit only. Empty if unknown. */
+    /** Formats the time since a moment, in the largest unit only. Empty if the moment is unknown. */
     age: (time: string | null | undefined): string => {
       const age = passed(time);
       return age === null ? '' : formatAge(age, texts.units);
@@ -72,12 +75,12 @@ export function createWording(texts: Texts, now: number | null) {
     },
     /** Formats a server message as a sentence. */
     sentence: (message: string): string => formatMessageSentence(message, texts.product),
-    /** Formats the known versions of a run. If it was started manually, they may be unknown. */
+    /** Formats the known versions of a run. Versions of a manually started run may be unknown. */
     versions: (from: string | null, to: string | null): string => {
       if (to === null) return texts.unknownVersion;
       return from === null ? texts.updateTo(to) : `${from} → ${to}`;
     },
-    /** Falls back to the code of an unknown channel. */
+    /** Returns the name of a channel, or its code if the channel is unknown. */
     channelName: (channel: string): string =>
       lookUpByCode<{ name: string }>(texts.channels, channel)?.name ?? channel,
   };
@@ -99,7 +102,7 @@ export function formatElapsedTime(milliseconds: number): string {
   return minutes < 60 ? `${minutes}:${end}` : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${end}`;
 }
 
-/** Falls back to the server's message if the code has no text here (docs/contract.md 10.7). */
+/** Returns the text for a code, or the server's message if there is no text (docs/contract.md 10.7). */
 export function formatCodeText(
   list: Readonly<Record<string, CodeText>>,
   code: string,

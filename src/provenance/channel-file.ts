@@ -53,11 +53,10 @@ export const parseChannelFile = (bytes: Uint8Array): ChannelFile =>
   parseJsonFile(bytes, channelFileSchema, mostChannelBytes);
 
 /**
- * Verifies that a trusted publisher has signed `channel.json`, and returns the content of the file. Makes no network
- * requests.
- * @param file the bytes of `channel.json`
- * @param bundle the text of `channel.json.sigstore.json`
- * @throws Unproven
+ * Verifies that a trusted publisher has signed `channel.json`, and returns its content. Makes no network requests.
+ * @param file - the bytes of `channel.json`
+ * @param bundle - the text of `channel.json.sigstore.json`
+ * @throws UnverifiedError
  */
 export async function verifyChannelFile(
   file: Uint8Array,
@@ -70,8 +69,8 @@ export async function verifyChannelFile(
 }
 
 /**
- * Does not check the signature.
- * @throws Unproven if the file is not valid or is for another product
+ * Parses `channel.json` without checking its signature.
+ * @throws UnverifiedError if the file is not valid or is for another product
  */
 export function parseUnverifiedChannelFile(file: Uint8Array, product: string): ChannelFile {
   const told = rethrowAsUnverified(() => parseChannelFile(file), 'channel.json cannot be read');
@@ -80,7 +79,7 @@ export function parseUnverifiedChannelFile(file: Uint8Array, product: string): C
   return told;
 }
 
-/** @param now milliseconds since 1970 */
+/** @param now - milliseconds since 1970 */
 export const isChannelFileExpired = ({ expires }: Pick<ChannelFile, 'expires'>, now: number): boolean =>
   Date.parse(expires) <= now;
 
@@ -93,7 +92,7 @@ export const formatRecall = ({ version, why }: Recall): string =>
 
 export const isRecalled = (file: Recalls, version: string): boolean => findRecall(file, version) !== null;
 
-/** @param version running version of the instance */
+/** @param version - running version of the instance */
 export const isSecurityUpdateNeeded = ({ urgent }: Pick<ChannelFile, 'urgent'>, version: string): boolean =>
   urgent !== null && isNewerVersion(urgent.below, version);
 

@@ -63,8 +63,8 @@ export const parseReleaseFile = (bytes: Uint8Array): ReleaseFile =>
   parseJsonFile(bytes, releaseFileSchema, mostBytes);
 
 /**
- * Returns a filter for platform names. It accepts any variant, such as `linux/arm/v7`, because the engine does not
- * report which variant it uses.
+ * Returns a function that accepts platform names. It accepts any variant, such as `linux/arm/v7`, because the engine
+ * does not report which variant it uses.
  */
 export const createPlatformFilter =
   (platform: string) =>

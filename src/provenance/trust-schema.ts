@@ -13,7 +13,7 @@ const isKey = (pem: string): boolean => {
 const keys = z
   .array(z.string().check(z.refine(isKey, 'must be an EC or RSA public key in PEM format')))
   .check(z.minLength(1));
-// The `*` must follow / or @: directly after a name, it would also match longer names.
+// The `*` must follow `/` or `@`. Directly after a name, it would also match longer names.
 const identity = z
   .string()
   .check(z.regex(/^[^*]+(?:(?<=[/@])\*)?$/, 'may contain * only at the end, directly after / or @'));

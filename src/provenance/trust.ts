@@ -18,7 +18,7 @@ export type Trust =
 
 /**
  * Parses a trust file: public keys in PEM format, or JSON with `{ identity, issuer, root }`. Also accepts the parsed
- * JSON object.
+ * object.
  * @throws Error if the file contains neither
  */
 export function parseTrust(given: string | object): Trust {
@@ -31,8 +31,8 @@ export function parseTrust(given: string | object): Trust {
 }
 
 /**
- * Returns the names of the trusted signers: the fingerprints of the keys, in the order in which they are given, or the
- * identity. The names are the same on all servers.
+ * Returns the names of the trusted signers: the identity of the workflow, or the fingerprints of the keys in the given
+ * order. The names are the same on all servers.
  */
 export const signerNamesOf = (trust: Trust): string[] =>
   'keys' in trust ? trust.keys.map(fingerprint) : [`${trust.identity} ${trust.issuer}`];

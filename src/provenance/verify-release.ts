@@ -20,11 +20,10 @@ export interface ExpectedRelease {
 }
 
 /**
- * Verifies that a trusted publisher has signed `release.json`, and returns the content of the file. Makes no network
- * requests.
- * @param file the bytes of `release.json`
- * @param bundle the text of `release.json.sigstore.json`
- * @throws Unproven
+ * Verifies that a trusted publisher has signed `release.json`, and returns its content. Makes no network requests.
+ * @param file - the bytes of `release.json`
+ * @param bundle - the text of `release.json.sigstore.json`
+ * @throws UnverifiedError
  */
 export async function verifyRelease(
   file: Uint8Array,
@@ -45,7 +44,10 @@ export async function verifyRelease(
   return { ...told, signer };
 }
 
-/** Verifies the signature of a file and returns the trusted signer. @throws Unproven */
+/**
+ * Verifies the signature of a file and returns the trusted signer.
+ * @throws UnverifiedError
+ */
 export async function verifySigner(file: Uint8Array, text: string, trust: Trust): Promise<string> {
   // These packages are loaded on demand, because they are large.
   const [{ bundleFromJSON }, { TrustedRoot }, { toSignedEntity, toTrustMaterial, Verifier }] =
@@ -68,7 +70,7 @@ export async function verifySigner(file: Uint8Array, text: string, trust: Trust)
   if ('keys' in trust) {
     if (signed.key.$case !== 'public-key')
       throw new UnverifiedError('it is signed with a certificate, not with a key');
-    // For a trusted key, entries of transparency logs and timestamps are neither required nor checked.
+    // A trusted key needs no entries in transparency logs and no timestamps, so none are checked.
     const alone = { ...signed, tlogEntries: [], timestamps: [] };
     const isBy = (key: string) => {
       const verifier = new Verifier(keyMaterial(key), {
@@ -109,7 +111,7 @@ const keyMaterial = (pem: string): TrustMaterial => ({
   publicKey: () => ({ publicKey: createPublicKey(pem), validFor: () => true }),
 });
 
-/** Converts any error of `work` to an Unproven error. @throws Unproven */
+/** Converts any error of `work` to an UnverifiedError. */
 export function rethrowAsUnverified<T>(work: () => T, what: string): T {
   try {
     return work();

@@ -20,15 +20,15 @@ interface StatusParts extends ServerParts {
 export async function buildStatus(parts: StatusParts, notes: boolean): Promise<Status> {
   const { settings, timing, observations, history, offers, prefetcher, automatic, paths } = parts;
   const [observation, jobs, buildServers] = await Promise.all([
-    observations.recent(),
+    observations.getRecent(),
     fetchJobs(settings, timing).catch(throwUnavailableError),
     fetchBuildServers(settings, timing, settings.version),
   ]);
   const { last: run, all: past } = await history.read();
   const { known, offer } = await offers.now(run);
-  const prefetch = prefetcher.of(offer.next?.version);
+  const prefetch = prefetcher.progressOf(offer.next?.version);
   const isReady = prefetch?.state === 'downloaded';
-  const automaticSettings = await automatic.settings();
+  const automaticSettings = await automatic.readSettings();
   const decision = decideAutomaticUpdate({
     settings: automaticSettings,
     offer,
@@ -36,7 +36,7 @@ export async function buildStatus(parts: StatusParts, notes: boolean): Promise<S
     past,
     now: Date.now(),
   });
-  const reason = observations.reasonAgainst(observation, jobs, offer.upToDate?.message ?? null);
+  const reason = observations.findReasonAgainst(observation, jobs, offer.upToDate?.message ?? null);
   return {
     version: settings.version,
     channel: known.channel,

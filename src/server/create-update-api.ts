@@ -26,8 +26,8 @@ import { StateStore } from './store/state-store.ts';
 export interface StartableUpdateApi extends UpdateApi {
   listeners: UpdateEventListeners;
   /**
-   * Finds out whether a run is in progress, usually the update that has just replaced the server. If so, pauses the
-   * queue until the run ends; otherwise resumes the queue. Then starts to read the feed at intervals.
+   * Finds out whether a run is in progress, usually the update that has just replaced this server. Pauses the queue
+   * until that run ends, or resumes it if there is none. Then starts to read the feed at intervals.
    */
   boot(): Promise<void>;
   /** Stops all work. During an update, the queue stays paused, because the next server takes over the run. */
@@ -36,7 +36,7 @@ export interface StartableUpdateApi extends UpdateApi {
 
 const refreshPauseMs = 10_000;
 
-/** @param waits shorter timeouts and intervals, for tests */
+/** @param waits - shorter timeouts and intervals, for tests */
 export function createUpdateApi(
   settings: ValidatedInstanceOptions,
   waits: { timing?: Partial<ServerTiming>; patience?: Partial<EngineTimeouts> } = {},
@@ -72,7 +72,7 @@ export function createUpdateApi(
   const status: UpdateApi['status'] = async ({ refresh = false, notes = false } = {}) => {
     if (refresh && performance.now() - refreshedAt >= refreshPauseMs) {
       refreshedAt = performance.now();
-      context.place.forgetHome();
+      context.place.forgetDeployment();
       await Promise.all([offers.check(), observations.refresh()]);
     }
     return buildStatus({ ...parts, prefetcher, automatic, paths }, notes);
@@ -97,17 +97,17 @@ export function createUpdateApi(
       offers.close();
       // An application that does not respond must not delay the shutdown.
       const over = sleep(timing.host, undefined, { ref: false });
-      await Promise.race([Promise.allSettled([noted, runs.settled(), notices.close()]), over]);
+      await Promise.race([Promise.allSettled([noted, runs.waitUntilSettled(), notices.close()]), over]);
     },
     status,
     async isUpdating() {
-      await observations.recent();
+      await observations.getRecent();
       return runs.isUnderWay;
     },
     start: (order) => starter.update(order),
     rollbackOffer: () => starter.rollbackOffer(),
     rollback: (order) => starter.rollback(order),
-    report() {
+    createReport() {
       report ??= createDiagnosticReport(context)
         .catch((cause) => {
           throw new UnavailableError('the report cannot be created', { cause });
@@ -118,11 +118,12 @@ export function createUpdateApi(
       return report;
     },
     async cancel(by) {
-      starter.refuseWhenClosing();
+      starter.requireNotClosing();
       await observations.refresh();
       if (!runs.isUnderWay) {
         const [last] = await history.all().catch(throwUnavailableError);
-        if (last && paths.after(last)) return { run: await paths.leave(last).catch(throwUnavailableError) };
+        if (last && paths.after(last))
+          return { run: await paths.stopPath(last).catch(throwUnavailableError) };
       }
       return runs.cancel(by).catch(throwUnavailableError);
     },
@@ -132,14 +133,14 @@ export function createUpdateApi(
     },
     skip: async (version) => ((await offers.skip(version).catch(throwUnavailableError)) ? status() : null),
     async setAutomatic(choice) {
-      await automatic.set(choice).catch(throwUnavailableError);
+      await automatic.changeSettings(choice).catch(throwUnavailableError);
       return status();
     },
-    async record() {
+    async findRunRecord() {
       // While it is unknown whether a run is in progress, a reconnecting client must not get 404 (no run).
-      if ((await observations.whyUnknown()) && !runs.isUnderWay)
+      if ((await observations.waitUntilKnown()) && !runs.isUnderWay)
         throw new UnavailableError(stillCheckingMessage);
-      if (!runs.hasSession) await observations.recent();
+      if (!runs.hasSession) await observations.getRecent();
       return history.last();
     },
     history: () => history.all().catch(throwUnavailableError),

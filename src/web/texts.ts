@@ -17,7 +17,7 @@ const listeners = new Set<() => void>();
 
 export const getTexts = (): Texts => current;
 
-/** @param now the server's current time in milliseconds; null before the first response */
+/** @param now - the server's current time in milliseconds; null before the first response */
 export const getWording = (now: number | null): Wording => createWording(current, now);
 /** Replaces the given texts, for a translation or a different product name. All other texts remain unchanged. */
 export function setTexts({ product, ...overrides }: TextOverrides): void {

@@ -20,9 +20,9 @@ export const reasonCodes = [
   'recalled',
   /** The release needs values for new settings. */
   'settings-missing',
-  /** Only for a rollback. */
+  /** There is no restore point for a rollback. */
   'no-restore-point',
-  /** Only for a rollback, which the updater has refused. */
+  /** The updater has refused the rollback. */
   'rollback-refused',
 ] as const;
 export type ReasonCode = (typeof reasonCodes)[number];
@@ -63,7 +63,8 @@ export const blockedByCodes = [
   /** The publication date is unknown. */
   'age-unknown',
   /**
-   * The release has not been rolled out to this instance yet. An admin's check for updates made it available anyway.
+   * The release has not been rolled out to this instance yet. It is available only because an admin checked for
+   * updates.
    */
   'rolling-out',
 ] as const;
@@ -95,7 +96,7 @@ export type PhaseName = (typeof phaseNames)[number];
 /** States of a run before the updater is started. */
 export const launchStates = ['waiting', 'preparing', 'launching'] as const;
 
-/** States of a run, in order. A run only moves forward, except that it may return to `waiting` for new jobs. */
+/** States of a run, in order. A run never returns to an earlier state, except to `waiting` if new jobs have started. */
 export const runStates = [...launchStates, ...phaseNames, ...endStates] as const;
 export type RunState = (typeof runStates)[number];
 
@@ -122,6 +123,6 @@ export const upToDateCodes = [
 ] as const;
 export type UpToDateCode = (typeof upToDateCodes)[number];
 
-/** Ignores inherited properties: a newer server may send any code, even `constructor`. */
+/** Ignores inherited properties, because a newer server may send any code, even `constructor`. */
 export const lookUpByCode = <T>(table: Readonly<Record<string, T>>, code: string): T | undefined =>
   Object.hasOwn(table, code) ? table[code] : undefined;

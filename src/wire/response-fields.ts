@@ -69,7 +69,7 @@ export const createPercentField = (): ResponseField<number> => ({
   read: (value) => (typeof value === 'number' && value >= 0 && value <= 100 ? Math.round(value) : undefined),
 });
 
-/** A newer server may send values that are not in `words`. The user interface must handle them. */
+/** A newer server may send values that are not in `words`, and the user interface must handle them. */
 export const createKeywordField = <W extends string>(words: readonly W[]): ResponseField<W> => ({
   schema: {
     type: 'string',
@@ -108,7 +108,7 @@ export const createOptionalField = <T>(
   isOptional: true,
 });
 
-/** Values are read as the first type, because it includes all members of the second. */
+/** Values are read with the first schema, because it has all fields of the second. */
 export const createUnionField = <T>(
   { schema, read }: ResponseField<T>,
   second: ResponseField<unknown>,
@@ -117,7 +117,7 @@ export const createUnionField = <T>(
   read,
 });
 
-/** Removes the default, so an object without the field is unreadable. */
+/** Removes the default of a field. An object without the field is then unreadable. */
 export const createRequiredField = <T>(field: ResponseField<T>): ResponseField<T> => ({
   ...field,
   missing: undefined,
@@ -131,7 +131,7 @@ export const createFieldWithDefault = <T, M extends string | undefined>(
   missing,
 });
 
-/** Retains unknown members, because they come from newer servers. */
+/** Retains unknown fields, because they come from newer servers. */
 export function createObjectSchema<F extends Fields>(
   name: string,
   description: string | null,

@@ -38,7 +38,7 @@ function viewOf(state: string, refused: FailedResult | null = null, more: object
     ...more,
   });
   if (run === null) throw new Error('no run');
-  return { run, toldAt: 0, heardAt: 0, refused };
+  return { run, receivedAt: 0, lastResponseAt: 0, refused };
 }
 
 it.each<[FollowedRunView, number, string[]]>([

@@ -21,7 +21,7 @@ function follow(timeout: number, asleep = () => 0) {
     token: null,
     urlSetting: 'SVC_URL',
     tokenSetting: 'SVC_TOKEN',
-    openFile: null,
+    insecureFile: null,
   };
   const session: Session = {
     reader: new UpdateApiClient({ address: 'http://svc', fetch }),
@@ -32,7 +32,7 @@ function follow(timeout: number, asleep = () => 0) {
     stderr: output,
     stdin: Readable.from([]),
     isTerminal: false,
-    canAsk: false,
+    canPrompt: false,
     columns: () => 80,
     rows: () => 24,
     signal: new AbortController().signal,

@@ -180,7 +180,7 @@ describe('the engine socket', () => {
     async (error) => {
       const lines = ['{"status":"Pulling fs layer","id":"a"}', error];
       const engine = await socketThat((_, answer) => answer.end(lines.join('\r\n')));
-      const pull = engine.pullImage({ repository: 'acme/svc', ...wanted, login: null });
+      const pull = engine.pullImage({ repository: 'acme/svc', ...wanted, credentials: null });
       await expect(pull).rejects.toMatchObject({ message: 'no space left on device' });
     },
   );
@@ -195,8 +195,8 @@ describe('the engine socket', () => {
     expect(await engine.inspectRemoteImage('registry:5000/acme/svc:v1', login)).toMatchObject({
       digest: 'sha256:1',
     });
-    await engine.pullImage({ repository: 'registry:5000/acme/svc', ...wanted, login });
-    await engine.pullImage({ repository: 'acme/svc', ...wanted, login: null });
+    await engine.pullImage({ repository: 'registry:5000/acme/svc', ...wanted, credentials: login });
+    await engine.pullImage({ repository: 'acme/svc', ...wanted, credentials: null });
     // The same header as from Docker's client; without base64url, `login` would result in a + or a /.
     const header =
       'eyJ1c2VybmFtZSI6IsO8Pj8iLCJwYXNzd29yZCI6In5-fj8_Iiwic2VydmVyYWRkcmVzcyI6InJlZ2lzdHJ5OjUwMDAifQ==';

@@ -217,7 +217,13 @@ describe('a cancelled request', () => {
     else setTimeout(() => controller.abort(new Error('enough')), 100);
     const engine = new EngineApi(raw.path, { timeouts: long });
     const { signal } = controller;
-    const pull = engine.pullImage({ repository: 'x', tag: 'v1', login: null, onProgress: () => {}, signal });
+    const pull = engine.pullImage({
+      repository: 'x',
+      tag: 'v1',
+      credentials: null,
+      onProgress: () => {},
+      signal,
+    });
     await expect(pull).rejects.toThrow('enough');
     await sleep(50);
     if (isBefore) expect(raw.requests).toEqual([]);

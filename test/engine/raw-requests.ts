@@ -44,7 +44,13 @@ export const questions: Readonly<Record<string, Question>> = {
       '{"status":"Pull complete","id":"a"}\r\n',
     ]),
     ask: (e) =>
-      e.pullImage({ repository: 'acme/svc', tag: 'v1', login, onProgress: () => {}, signal: never }),
+      e.pullImage({
+        repository: 'acme/svc',
+        tag: 'v1',
+        credentials: login,
+        onProgress: () => {},
+        signal: never,
+      }),
   },
   logs: {
     answer: chunked([frame('one\ntwo\n'), frame('three\n', 2)], 'application/vnd.docker.multiplexed-stream'),

@@ -201,14 +201,14 @@ describe('further pages', () => {
     forge.publish('v1.5.0', 'v2.0.0-canary.1');
     const reading = feedOf(forge.address('gitHub'));
     // No request before the first check, which reads the releases anyway.
-    reading.lookFor('canary');
+    reading.checkForChannel('canary');
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(forge.seen).toHaveLength(0);
     await reading.check();
-    reading.lookFor('stable');
+    reading.checkForChannel('stable');
     expect(newest(reading, 'canary')).toBeUndefined();
     channel = 'canary';
-    reading.lookFor('canary');
+    reading.checkForChannel('canary');
     await reading.check();
     expect(newest(reading)).toBe('v2.0.0-canary.1');
     expect(pages()).toHaveLength(3);

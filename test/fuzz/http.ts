@@ -163,10 +163,10 @@ export const serverAnswers: Target<{ body: Buffer; type: string; status: number;
       });
     const reader = new UpdateApiClient({ address: 'https://svc.test/x', fetch, deadlines: { read: 60_000 } });
     const [state, run, runs, offer] = [
-      await reader.status(),
-      await reader.progress(),
-      await reader.history(),
-      await reader.rollbackOffer(),
+      await reader.fetchStatus(),
+      await reader.fetchRun(),
+      await reader.fetchPastRuns(),
+      await reader.fetchRollbackOffer(),
     ];
     for (const answer of [state, run, runs, offer]) {
       assert.ok(['ok', 'problem', 'logged-out', 'none'].includes(answer.kind));

@@ -83,8 +83,10 @@ export const composeFiles: Target<Layout> = {
     if (change === null) return;
     const after = applyEditsToDraft(createDraft(files), change.edits).files;
     const services =
-      attempt(() => files.composeFiles.flatMap((file) => getParsedComposeFile(file).services), isRefusal) ??
-      [];
+      attempt(
+        () => files.composeFiles.flatMap((file) => getParsedComposeFile(file).serviceNames),
+        isRefusal,
+      ) ?? [];
     for (const service of services) {
       const isMoved = change.runs.has(service);
       if (!isMoved && isPinShared(files, service, found)) continue;

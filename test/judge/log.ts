@@ -84,7 +84,7 @@ export function judgeBrokenLog(result: UpdateResult): string[] {
 
 export function endingOf({ lines }: Pick<UpdateResult, 'lines'>): Outcome | null {
   const last = lines.at(-1);
-  return (last && new LegacyResultParser().resultOf(last)?.outcome) ?? null;
+  return (last && new LegacyResultParser().parseResult(last)?.outcome) ?? null;
 }
 
 export const messages = ({ lines }: UpdateResult, level: LogLevel): string[] =>

@@ -47,7 +47,7 @@ export function pointRowOf(product: Product): string[] {
 
 const judged = (
   { services, shared = {}, moved }: Product,
-  said: Parameters<typeof evaluateDataSettings>[0]['said'],
+  said: Parameters<typeof evaluateDataSettings>[0]['dataSettings'],
 ): EvaluatedData =>
   evaluateDataSettings({
     model: {
@@ -66,7 +66,7 @@ const judged = (
       ),
     ),
     updated: moved,
-    said,
+    dataSettings: said,
     product: svcProduct,
     files: [],
     directory: '/opt/tried',

@@ -34,10 +34,10 @@ it('the store of the server 1.0.0 is read and written with the same bytes', asyn
     { store, log: (line) => logged.push(line) },
     defaultServerTiming satisfies ServerTiming,
   );
-  const past = await ledger.pastRuns();
+  const past = await ledger.readPastRuns();
   expect(past.map(({ run }) => ({ ...run, id: 'run' })).reverse()).toEqual(logs.map(({ run }) => run));
   expect((await ledger.read('run'))?.run).toMatchObject({ id: 'open', state: 'waiting', by: 'anna' });
-  for (const { run } of past) await ledger.changePast(run.id, (one) => structuredClone(one));
-  await ledger.change('open', (open) => structuredClone(open));
+  for (const { run } of past) await ledger.changePastRun(run.id, (one) => structuredClone(one));
+  await ledger.changeOpenRun('open', (open) => structuredClone(open));
   expect([Object.fromEntries(entries), logged]).toEqual([before, []]);
 });

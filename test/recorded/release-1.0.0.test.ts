@@ -58,28 +58,30 @@ it('every entry of the store of release 1.0.0 is read and written with the same 
   const ledger = new StateStore({ store: host.store, log: host.log }, defaultServerTiming);
   const read = await Promise.all([
     ledger.read('run'),
-    ledger.pastRuns(),
+    ledger.readPastRuns(),
     ledger.read('skip'),
-    ledger.rollout(),
+    ledger.readStagedRollout(),
     ledger.read('automatic'),
   ]);
   const texts = ['run', 'history', 'skip', 'rollout', 'automatic'].map((key) => entries[key] ?? '');
   expect(read).toEqual(texts.map((text) => JSON.parse(text)));
   expect(await ledger.read('channel')).toBe('canary');
-  expect({ stable: await ledger.ofSigners('offered', 'stable') }).toEqual(JSON.parse(entries.offered ?? ''));
-  expect({ stable: await ledger.ofSigners('channel-files', 'stable') }).toEqual(
+  expect({ stable: await ledger.readBySigner('offered', 'stable') }).toEqual(
+    JSON.parse(entries.offered ?? ''),
+  );
+  expect({ stable: await ledger.readBySigner('channel-files', 'stable') }).toEqual(
     JSON.parse(entries['channel-files'] ?? ''),
   );
   expect(await ledger.claimNotice('urgent:v1.1.0')).toBe(false);
   const [server] = JSON.parse(entries.servers ?? '');
-  expect(await ledger.lastBootOf(server.container)).toEqual(server);
+  expect(await ledger.findServerProcess(server.container)).toEqual(server);
 
   // Equal values in new objects.
-  await ledger.change('r3', (open) => ({ ...open }));
-  await ledger.changePast('r1', (past) => ({ ...past }));
-  await ledger.rollout('v1.1.0');
+  await ledger.changeOpenRun('r3', (open) => ({ ...open }));
+  await ledger.changePastRun('r1', (past) => ({ ...past }));
+  await ledger.readStagedRollout('v1.1.0');
   await ledger.edit('automatic', (automatic) => automatic && { ...automatic });
-  await ledger.addBoot(server);
+  await ledger.addServerProcess(server);
   expect(Object.fromEntries(host.state.store)).toEqual(entries);
 });
 

@@ -24,7 +24,7 @@ const lock = await takeLock({ engine: engine(), log }, container('updater'), dir
 for (const name of names) {
   const path = join(directory, name);
   const seen = async () => {
-    const rights = await diskFileSystem.rights(path).catch((error: Error) => error.message);
+    const rights = await diskFileSystem.readPermissions(path).catch((error: Error) => error.message);
     return { rights, text: await readFile(path, 'utf8').catch(() => null) };
   };
   const before = await seen();
@@ -34,7 +34,10 @@ for (const name of names) {
     const change = { path, before: before.text ?? '', after };
     return {
       warnings,
-      records: await replaceFiles([change], { run, backup: join(backupDirectoryOf(directory), run) }),
+      records: await replaceFiles([change], {
+        runId: run,
+        backupDirectory: join(backupDirectoryOf(directory), run),
+      }),
     };
   };
   if (expected === 'refused') {

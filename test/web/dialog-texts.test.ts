@@ -53,7 +53,7 @@ const covered: PageAction = {
 const noWayBack =
   'No newer release is available, and this version cannot be rolled back because there is no restore point. Install the next release as soon as it is published.';
 const rollingOut =
-  'v1.5.0 is being rolled out to 10 % of all instances, and not yet to this one; check again to install it now';
+  'v1.5.0 is being rolled out to 10% of all instances, but not to this one yet; to install it now, check for updates again';
 const stale = { message: 'channel.json expired at noon', nextCheckAt: begin, staleSince: ago(days(3)) };
 const staleWords = /Release information has been out of date since \d+ \w+ channel\.json expired at noon\./;
 const savedFirst = (to: string) =>

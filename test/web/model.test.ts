@@ -11,26 +11,26 @@ import { endedRun } from './state.ts';
 
 describe('requests', () => {
   const calm: PollingConditions = {
-    isLookedAt: true,
+    isVisible: true,
     isDialogOpen: false,
-    hasAnswer: true,
-    openRun: null,
-    isAsking: false,
-    askedAt: 1000,
-    isDue: false,
+    hasServerResponse: true,
+    runInProgressId: null,
+    isRequestPending: false,
+    requestedAt: 1000,
+    isStatusNeeded: false,
   };
   it.each<[Partial<PollingConditions>, number | null, string | null]>([
     [{}, 61_000, null],
-    [{ isLookedAt: false }, null, null],
-    [{ isLookedAt: false, isDue: true, isDialogOpen: true, openRun: 'a' }, null, null],
-    [{ askedAt: null }, 0, null],
-    [{ isDue: true }, 0, null],
-    [{ isAsking: true, isDue: true }, null, null],
+    [{ isVisible: false }, null, null],
+    [{ isVisible: false, isStatusNeeded: true, isDialogOpen: true, runInProgressId: 'a' }, null, null],
+    [{ requestedAt: null }, 0, null],
+    [{ isStatusNeeded: true }, 0, null],
+    [{ isRequestPending: true, isStatusNeeded: true }, null, null],
     [{ isDialogOpen: true }, 6_000, null],
-    [{ openRun: 'a' }, 6_000, null],
-    [{ openRun: '', isDialogOpen: true }, 6_000, null],
-    [{ openRun: 'a', isDialogOpen: true }, null, 'a'],
-    [{ openRun: 'a', isDialogOpen: true, isDue: true }, 0, 'a'],
+    [{ runInProgressId: 'a' }, 6_000, null],
+    [{ runInProgressId: '', isDialogOpen: true }, 6_000, null],
+    [{ runInProgressId: 'a', isDialogOpen: true }, null, 'a'],
+    [{ runInProgressId: 'a', isDialogOpen: true, isStatusNeeded: true }, 0, 'a'],
   ])('are scheduled: %j', (change, askAt, follow) => {
     expect(planRequests({ ...calm, ...change })).toEqual({ askAt, follow });
   });

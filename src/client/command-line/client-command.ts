@@ -11,7 +11,7 @@ interface Argument {
   isOptional?: true;
 }
 
-/** In the texts of a command, `{product}` is replaced with the product's name. */
+/** A command of the client. In its texts, `{product}` is replaced with the product's name. */
 export interface ClientCommand {
   /** Name of the command, as typed after `svc`: `instance status`. */
   name: string;
@@ -52,7 +52,7 @@ export interface CommandContext {
   /** Whether stdout is a terminal with colors and cursor movement. False with `NO_COLOR` or `TERM=dumb`. */
   isTerminal: boolean;
   /** Whether the user can be prompted, because stdin and stderr are terminals. */
-  canAsk: boolean;
+  canPrompt: boolean;
   columns(): number;
   rows(): number;
   /** Aborted by Ctrl-C, SIGTERM, a closed terminal or a closed pipe. The command then returns `interruptedExitCode`. */

@@ -8,7 +8,7 @@ import { getProductNames } from './product-names.ts';
 
 export type ParsedClientCommand =
   | { kind: 'run'; command: ClientCommand; args: CommandArguments }
-  /** Help for `command`. If it is null: for the commands in `group`, or for all commands if `group` is empty. */
+  /** If `command` is null, the help lists the commands in `group`, or all commands if `group` is empty. */
   | { kind: 'help'; command: ClientCommand | null; group: string }
   | { kind: 'version' };
 
@@ -29,7 +29,7 @@ export function parseClientCommand(
 const isHelpRequested = (words: readonly string[]): boolean =>
   words.includes('--help') || words.includes('-h');
 
-/** Finds the command whose name is at the beginning of the words. */
+/** Finds the command that is named at the beginning of the command line. */
 export const findCommand = (
   words: readonly string[],
   commands: readonly ClientCommand[],
@@ -62,7 +62,7 @@ const messages: ArgumentMessages = {
   unknown: (option) => `Unknown option ${option}.`,
   noValue: (option, placeholder) => `${option} requires a value (${placeholder}).`,
   extraValue: (option) => `${option} takes no value.`,
-  twice: (option) => `${option} was given twice.`,
+  repeated: (option) => `${option} was given twice.`,
 };
 
 function readArgs(words: readonly string[], { options, arguments: wanted = [] }: ClientCommand) {

@@ -20,7 +20,7 @@ let current = namesOf(svcProduct);
 /** Returns the names for the current product, which is svc until `setProduct` is called. */
 export const getProductNames = () => current;
 
-/** Must be called once, before any output. */
+/** Sets the current product. This must happen before any output. */
 export function setProduct(product: Product): void {
   current = namesOf(product);
 }

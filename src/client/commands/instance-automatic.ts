@@ -44,7 +44,7 @@ export const instanceAutomaticCommand: ClientCommand = {
     },
     'include-majors': { help: 'Also install major versions' },
     'exclude-majors': { instead: 'include-majors', help: 'Do not install major versions' },
-    off: { help: 'Turn automatic updates off; any other option turns them on' },
+    off: { help: 'Turn automatic updates off; every other option of this command turns them on' },
   },
   examples: [
     [
@@ -60,7 +60,7 @@ async function run(context: CommandContext): Promise<number> {
   const choice = choiceOf(context.args);
   const session = createSession(context);
   const { reader, signal, stdout } = session;
-  let status = escapeResponseTexts(await requireStatusForAdmins(reader.status({ signal }), session));
+  let status = escapeResponseTexts(await requireStatusForAdmins(reader.fetchStatus({ signal }), session));
   if (status.automatic !== null && choice !== null)
     status = escapeResponseTexts(
       await requireStatusForAdmins(reader.setAutomatic(choice, { signal }), session),
@@ -76,7 +76,7 @@ async function run(context: CommandContext): Promise<number> {
   return 0;
 }
 
-/** Parses a list of weekdays: empty for `all`, null if a name is unknown. */
+/** Parses a list of weekdays. Returns an empty list for `all`, and null if a name is unknown. */
 function daysIn(text: string): Automatic['days'] | null {
   const days = text === 'all' ? [] : text.split(',');
   const known = days.flatMap((word) => dayNames.find((day) => day === word) ?? []);

@@ -77,7 +77,7 @@ async function run(context: CommandContext): Promise<number> {
  * cancelled.
  */
 async function findCurrent(session: Session): Promise<ToldRun | null> {
-  const answer = await session.reader.progress({ signal: session.signal });
+  const answer = await session.reader.fetchRun({ signal: session.signal });
   if (answer.kind === 'ok') {
     const { value: run } = answer;
     return run.outcome === null || findNextStepVersionAfterSuccess(run) !== null ? run : null;
@@ -93,7 +93,7 @@ async function findCurrent(session: Session): Promise<ToldRun | null> {
 async function cancel(session: Session): Promise<ToldRun | string> {
   const { reader, config, signal } = session;
   for (let attempt = 1; ; attempt++) {
-    const answer = await reader.cancel({ signal });
+    const answer = await reader.cancelRun({ signal });
     if (answer.kind === 'ok') return answer.value;
     if (signal.aborted) throw createInterruptedError();
     if (answer.kind === 'logged-out') throw createRequestFailedError(answer, session);

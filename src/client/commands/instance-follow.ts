@@ -21,7 +21,7 @@ async function run(context: CommandContext): Promise<number> {
   const json = context.args.options.json === true;
   const session = createSession(context);
   const { reader, signal, stdout, stderr } = session;
-  const answer = await reader.progress({ signal });
+  const answer = await reader.fetchRun({ signal });
   if (answer.kind === 'ok') return followUpgradePath(session, { run: answer.value, timeout, json });
   if (answer.kind === 'problem' && answer.problem.status === 404) {
     if (json) stdout.write(formatJsonLine(answer.problem));
@@ -29,7 +29,7 @@ async function run(context: CommandContext): Promise<number> {
     return 0;
   }
   const failure = createRequestFailedError(answer, session);
-  // The command may have been started during the downtime of an update.
+  // If there is no response, a likely cause is the downtime of an update.
   if (answer.kind === 'none' && !signal.aborted)
     failure.message += `\n${getProductNames().name} is briefly unavailable during an update. Try again in a few seconds.`;
   throw failure;

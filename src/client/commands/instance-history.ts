@@ -21,7 +21,7 @@ export const instanceHistoryCommand: ClientCommand = {
 async function run(context: CommandContext): Promise<number> {
   const session = createSession(context);
   const { args, reader, signal, stdout } = session;
-  const runs = await requireResponseValue(reader.history({ signal }), session);
+  const runs = await requireResponseValue(reader.fetchPastRuns({ signal }), session);
   const rows = escapeResponseTexts(runs).map(cellsOf);
   const lines = rows.length === 0 ? ['There have been no updates yet.'] : formatTable(rows, '');
   stdout.write(args.options.json ? formatJsonLine(runs) : joinLines(lines));

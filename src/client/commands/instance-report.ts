@@ -21,7 +21,7 @@ export const instanceReportCommand: ClientCommand = {
 async function run(context: CommandContext): Promise<number> {
   const session = createSession(context);
   const { args, reader, signal, stderr } = session;
-  const archive = await requireResponseValue(reader.report(signal), session);
+  const archive = await requireResponseValue(reader.fetchReport(signal), session);
   const time = new Date().toISOString().replace(/\.\d+|[-:]/g, '');
   const file = String(args.options.output ?? `${getProductNames().name}-report-${time}.tar.gz`);
   if (file === '-') {

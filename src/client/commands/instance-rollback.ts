@@ -38,11 +38,11 @@ export const instanceRollbackCommand: ClientCommand = {
 async function run(context: CommandContext): Promise<number> {
   const session = createStartSession(context, 'rollback');
   const { reader, signal, stdout, tell, json } = session;
-  const status = await requireStatusForAdmins(reader.status({ signal }), session);
+  const status = await requireStatusForAdmins(reader.fetchStatus({ signal }), session);
   const refusal = (problem: Problem) =>
     createNoStartResult(problemReasonOf(problem), status, problem, 'rollback');
   tell('Checking the restore point…');
-  const told = await reader.rollbackOffer({ signal });
+  const told = await reader.fetchRollbackOffer({ signal });
   const problem = refusalProblemOf(told);
   if (problem !== null) return printNoStartResult(session, refusal(problem));
   const offer = await requireResponseValue(Promise.resolve(told), session);
@@ -56,8 +56,12 @@ async function run(context: CommandContext): Promise<number> {
     tell('The rollback was not started.');
     return 3;
   }
-  const ask = () => reader.rollback({ confirm: offer.to, ...session.order }, { signal });
-  return startAndFollowRun(session, { before: status.run?.id ?? null, ask, refusal });
+  const ask = () => reader.startRollback({ confirm: offer.to, ...session.order }, { signal });
+  return startAndFollowRun(session, {
+    previousRunId: status.run?.id ?? null,
+    sendStartRequest: ask,
+    createRefusalResult: refusal,
+  });
 }
 
 /** Problem document of a refused request; null for any other response. */
@@ -70,7 +74,7 @@ const refusalProblemOf = (answer: RequestResult<RollbackOffer>): Problem | null 
  */
 async function confirmTwice(session: StartSession, { to }: RollbackOffer, status: Status): Promise<boolean> {
   if (session.args.options.yes) return true;
-  if (!session.canAsk)
+  if (!session.canPrompt)
     throw new CommandUsageError(
       'A rollback replaces the current data. Without a terminal, confirm with --yes.',
     );

@@ -27,7 +27,7 @@ async function run(context: CommandContext): Promise<number> {
   const session = createSession(context);
   const { reader, signal, stdout } = session;
   const status = escapeResponseTexts(
-    await requireStatusForAdmins(reader.skip(version ?? null, { signal }), session),
+    await requireStatusForAdmins(reader.skipRelease(version ?? null, { signal }), session),
   );
   stdout.write(joinLines(formatAvailableUpdate(status)));
   return 0;

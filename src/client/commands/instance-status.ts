@@ -25,16 +25,16 @@ export const instanceStatusCommand: ClientCommand = {
 async function run(context: CommandContext): Promise<number> {
   const session = createSession(context);
   const { args, reader, signal, stdout } = session;
-  const told = await requireResponseValue(reader.status({ signal }), session);
+  const told = await requireResponseValue(reader.fetchStatus({ signal }), session);
   if (args.options.json) {
     stdout.write(formatJsonLine(told));
     return 0;
   }
   if (isAdminStatus(told)) {
-    // If the running version is recalled and no update is available, a rollback may be the only remedy. Its run is in
-    // the history, but is not the last run if a later run has changed nothing.
+    // If the running version is recalled and no update is available, a rollback may be the only remedy. The run to roll
+    // back may be older than the last run, so request the history.
     const isRecalled = told.recalled !== null && told.next === null;
-    const past = isRecalled ? await requireResponseValue(reader.history({ signal }), session) : null;
+    const past = isRecalled ? await requireResponseValue(reader.fetchPastRuns({ signal }), session) : null;
     stdout.write(joinLines(statusLines(escapeResponseTexts(told), escapeResponseTexts(past))));
   } else {
     const { version, updating } = escapeResponseTexts(told);

@@ -60,10 +60,11 @@ async function run(context: CommandContext): Promise<number> {
   const session = createStartSession(context, 'update');
   const { reader, signal, tell } = session;
   const wish = { ...named, ...session.order };
-  const ask = (refresh: boolean) => requireStatusForAdmins(reader.status({ refresh, signal }), session);
+  const ask = (refresh: boolean) => requireStatusForAdmins(reader.fetchStatus({ refresh, signal }), session);
 
   let status = await ask(false);
-  // The server's list of releases may be minutes old, and a release may have been published since then.
+  // The server may have requested the releases minutes ago. Let it check again before reporting that no update is
+  // available.
   if (wish.target === undefined && status.next === null && status.reason?.code !== 'update-running')
     status = await ask(true);
   const target = chooseStartTarget(status, wish);
@@ -101,9 +102,9 @@ async function run(context: CommandContext): Promise<number> {
     ...(Object.keys(given).length > 0 && { settings: given }),
   };
   return startAndFollowRun(session, {
-    before: status.run?.id ?? null,
-    ask: () => reader.start(order, { signal }),
-    refusal: (problem) => refusal(session, problem, status),
+    previousRunId: status.run?.id ?? null,
+    sendStartRequest: () => reader.startUpdate(order, { signal }),
+    createRefusalResult: (problem) => refusal(session, problem, status),
   });
 }
 
@@ -133,8 +134,8 @@ async function refusal(
 ): Promise<NoStartResult> {
   const reason = problemReasonOf(problem);
   if (reason.code !== 'update-running') return createNoStartResult(reason, status, problem);
-  // Another update has been started in the meantime. Only a new status contains its run.
-  const answer = await reader.status({ signal });
+  // Another update has started since the status was read. Only a new status contains its run.
+  const answer = await reader.fetchStatus({ signal });
   const current = answer.kind === 'ok' && isAdminStatus(answer.value) ? answer.value : status;
   return createNoStartResult(reason, current, problem);
 }

@@ -9,17 +9,17 @@ export interface ClientConfig {
   /** Address of the server, without a trailing slash. */
   url: string;
   token: string | null;
-  /** Where the address was set, for messages: `SVC_URL` or `url in FILE`. */
+  /** For messages: where the address was set, as `SVC_URL` or `url in FILE`. */
   urlSetting: string;
-  /** Where the token was set, or can be set, for messages. */
+  /** For messages: where the token was set or, without a token, can be set. */
   tokenSetting: string;
   /** Path of the configuration file if the token is from this file and other users can access it; otherwise null. */
-  openFile: string | null;
+  insecureFile: string | null;
 }
 
 /**
  * Reads the server address and the token from the environment, or from the file written by the login command. A token
- * from the file is sent only to the address in the file, never to another server.
+ * from the file is sent only to the address in the file.
  * @throws CommandFailedError if the address is missing, or if a setting is invalid
  */
 export function readClientConfig(env: NodeJS.ProcessEnv): ClientConfig {
@@ -52,7 +52,7 @@ export function readClientConfig(env: NodeJS.ProcessEnv): ClientConfig {
     token,
     urlSetting,
     tokenSetting,
-    openFile: isFromFile && path !== null && isOpen(path) ? path : null,
+    insecureFile: isFromFile && path !== null && isOpen(path) ? path : null,
   };
 }
 
@@ -69,7 +69,7 @@ function configPath(env: NodeJS.ProcessEnv): string | null {
   }
 }
 
-/** Ignores a relative HOME, because the working directory may belong to another user. */
+/** Ignores a relative HOME: it would be resolved in the working directory, which may belong to another user. */
 function homeOf(env: NodeJS.ProcessEnv): string {
   const home = env.HOME || homedir();
   return isAbsolute(home) ? home : userInfo().homedir;

@@ -21,7 +21,7 @@ export interface Session extends CommandContext {
 /** @throws CommandFailedError if the server address is missing or invalid */
 export function createSession(context: CommandContext): Session {
   const config = readClientConfig(context.env);
-  const { url, token, openFile } = config;
+  const { url, token, insecureFile: openFile } = config;
   if (openFile !== null)
     context.stderr.write(
       `! Other users can read or change ${openFile}, which contains the token. To prevent this, run: chmod 600 ${quoteForShell(openFile)}\n`,
@@ -55,7 +55,7 @@ export async function requireStatusForAdmins(
   throw new CommandFailedError(2, `${url} accepts this command only from admins. Check ${tokenSetting}.`);
 }
 
-/** Explains a failed request. After an interruption, the error has no message. */
+/** Creates the error that explains a failed request, or an error without a message after an interruption. */
 export const createRequestFailedError = (
   refused: FailedResult,
   { config, signal }: Pick<Session, 'config' | 'signal'>,
@@ -65,6 +65,6 @@ export const createRequestFailedError = (
     ? createInterruptedError()
     : new CommandFailedError(2, explainFailedResult(refused, config), problem);
 
-/** For a command that was interrupted before it started a run. The error has no message. */
+/** Creates an error without a message, for a command that was interrupted before it started a run. */
 export const createInterruptedError = (): CommandFailedError =>
   new CommandFailedError(interruptedExitCode, '');

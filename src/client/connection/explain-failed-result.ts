@@ -18,7 +18,7 @@ export function explainFailedResult(refused: FailedResult, config: ClientConfig)
       return `${url} rejected the request (403): ${formatServerMessage(escapeControlCharacters(detail))} Check ${tokenSetting}.`;
     return `${url} responded with ${status}: ${formatServerMessage(escapeControlCharacters(detail))}${status === 404 ? ` Check ${urlSetting}.` : ''}`;
   }
-  // A login for the proxy cannot be sent, because a request has only one `Authorization` header, which contains the
+  // Do not advise the user to log in to the proxy: a request has only one `Authorization` header, which contains the
   // token.
   if (refused.inFront !== null)
     return `A proxy in front of ${name} at ${url} requires its own login (401, ${refused.inFront}). Configure the proxy to let requests to ${endpoints} through, or check ${urlSetting}.`;

@@ -26,7 +26,7 @@ export interface FollowOptions {
   /** Seconds without a response after which the client stops following. */
   timeout: number;
   json: boolean;
-  /** Replaces the default result lines and exit code. */
+  /** Creates the result to print instead of the default one. */
   endingOf?: (run: Run, status: Status | null) => ClientCommandResult;
 }
 
@@ -41,12 +41,12 @@ export const timeoutOption: OptionRow = {
 export const timeoutSecondsOf = ({ options: { timeout } }: CommandArguments): number =>
   Number(timeout ?? defaultTimeoutSeconds);
 
-/** If the server sends 401 for this time in ms, a restart cannot be the cause. */
+/** Time in ms after which repeated 401 responses can no longer be due to a restart of the server. */
 const loggedOutMs = 30_000;
 const second = 1000;
 /**
- * If two ticks are further apart than this time in ms, the process or the machine was asleep. Usually, 1000 ms pass
- * between two ticks.
+ * A longer time in ms between two ticks shows that the process or the machine was asleep. Normally, ticks are 1000 ms
+ * apart.
  */
 const minimumSleepMs = 30_000;
 
@@ -58,12 +58,12 @@ export async function followRunToResult(
   const now = session.now();
   const view: FollowedRunView = {
     run: escapeResponseTexts(options.run),
-    toldAt: now,
-    heardAt: now,
+    receivedAt: now,
+    lastResponseAt: now,
     refused: null,
   };
   const parting = await printFollowedRun(session, options, view, (signal) =>
-    followRun(session.reader, { run: options.run.id, signal }),
+    followRun(session.reader, { runId: options.run.id, signal }),
   );
   const { lines, exitCode } =
     parting ?? (options.endingOf ?? formatRunResult)(view.run, await fetchStatusForAdmins(session));
@@ -84,7 +84,7 @@ export async function printFinishedRun(session: Session, run: ToldRun, json: boo
 
 /** Null without a valid response, or if the user is not an admin. */
 async function fetchStatusForAdmins({ reader }: Session): Promise<Status | null> {
-  const answer = await reader.status();
+  const answer = await reader.fetchStatus();
   return answer.kind === 'ok' && isAdminStatus(answer.value) ? escapeResponseTexts(answer.value) : null;
 }
 
@@ -100,8 +100,8 @@ export function printResultLines(
 type StopReason = 'interrupted' | 'unknown' | 'logged-out' | 'silent';
 
 /**
- * Updates and prints the view of a run until there is no more news or the client gives up. Resolves with the lines to
- * print if the client gives up before the run ends, otherwise with null.
+ * Prints the view of a run after each event, until the events end or the client gives up. Resolves with null if the run
+ * or its events have ended, and with the lines to print if the client has given up.
  */
 export async function printFollowedRun(
   session: Session,
@@ -123,14 +123,14 @@ export async function printFollowedRun(
   const look = () => {
     const at = session.now();
     if (at - lookedAt > minimumSleepMs) {
-      view.heardAt = at;
+      view.lastResponseAt = at;
       loggedOutSince = loggedOutSince === null ? null : at;
     }
     lookedAt = at;
     printer.show(view, at);
     // A silent stream alone does not mean that the server is unavailable: `followRun` reports a lost connection as a
     // failed request.
-    if (view.refused !== null && at - view.heardAt >= timeout * second) giveUp('silent');
+    if (view.refused !== null && at - view.lastResponseAt >= timeout * second) giveUp('silent');
     if (loggedOutSince !== null && at - loggedOutSince >= loggedOutMs) giveUp('logged-out');
   };
   const interrupt = () => giveUp('interrupted');
@@ -164,15 +164,15 @@ function printerFor(session: Session, json: boolean): ProgressPrinter {
 
 function applyNews(view: FollowedRunView, news: RunFollowEvent, now: number): void {
   view.refused = news.kind === 'unheard' ? news.refused : null;
-  if (news.kind !== 'unheard') view.heardAt = now;
+  if (news.kind !== 'unheard') view.lastResponseAt = now;
   if (news.kind !== 'run') return;
   view.run = escapeResponseTexts(news.run);
-  view.toldAt = now;
+  view.receivedAt = now;
 }
 
 /**
- * While the server may be unavailable, only its own 401 means that the login has expired, not a redirect or a 401 from
- * a proxy.
+ * While the server may be unavailable, a redirect or a 401 from a proxy does not mean that the login has expired. Only
+ * the server's own 401 does.
  */
 const isLoggedOut = (news: RunFollowEvent, { run }: FollowedRunView): boolean =>
   news.kind === 'unheard' &&
@@ -191,7 +191,7 @@ async function formatStopLines(
     case 'interrupted':
       return [formatInterruptMessage(run, pendingStep?.to)];
     case 'unknown': {
-      const answer = await reader.status();
+      const answer = await reader.fetchStatus();
       const version = answer.kind === 'ok' ? `${name} ${escapeResponseTexts(answer.value).version}` : name;
       const startedAt = formatClockTime(run.startedAt, run.now);
       return [

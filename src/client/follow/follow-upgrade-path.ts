@@ -54,8 +54,8 @@ async function waitForNextStep(
   const { to, since } = expected;
   const view: FollowedRunView & { pendingStep: PendingStep } = {
     run: last,
-    toldAt: now,
-    heardAt: now,
+    receivedAt: now,
+    lastResponseAt: now,
     refused: null,
     pendingStep: expected,
   };
@@ -64,7 +64,7 @@ async function waitForNextStep(
     const { pendingStep } = status;
     told.status = status;
     view.run = { ...view.run, now: status.now };
-    view.toldAt = session.now();
+    view.receivedAt = session.now();
     if (pendingStep === null) return;
     view.pendingStep = escapeResponseTexts(pendingStep);
     const words = JSON.stringify([pendingStep.to, pendingStep.reason]);
@@ -106,7 +106,7 @@ async function* pollForNextStep(
   { note, signal }: { note: (status: Status) => void; signal: AbortSignal },
 ): AsyncGenerator<RunFollowEvent, void> {
   for (let missing = 0; missing < maximumMissing; ) {
-    const answer = await reader.status({ signal });
+    const answer = await reader.fetchStatus({ signal });
     if (signal.aborted) return;
     if (answer.kind === 'ok' && isAdminStatus(answer.value)) {
       const { run, pendingStep } = answer.value;

@@ -18,17 +18,17 @@ export interface FollowedRunView {
   /** Latest state sent by the server, with its texts escaped. */
   run: ToldRun;
   /** Time at which the client received `run`. */
-  toldAt: number;
+  receivedAt: number;
   /** Time of the server's last response, or of a later wake-up from sleep. */
-  heardAt: number;
+  lastResponseAt: number;
   /** Failure of the last request; null if the request succeeded. */
   refused: FailedResult | null;
-  /** Next step of the upgrade path. The client waits for this step after the run has succeeded. */
+  /** Next step of the upgrade path, if the client is waiting for that step to start. */
   pendingStep?: PendingStep;
 }
 
 export interface ProgressPrinter {
-  /** Prints the title. Called once, but not while the client waits for a next step. */
+  /** Prints the title. Not called while the client waits for the next step of an upgrade path. */
   begin?(view: FollowedRunView, now: number): void;
   /** Prints changes. Called after each event and once a second. */
   show(view: FollowedRunView, now: number): void;
@@ -42,12 +42,15 @@ export interface ProgressPrinter {
 const longDowntime = 60_000;
 
 /** Converts `now` to server time, from which the texts compute ages. */
-const wordingAt = ({ run, toldAt }: FollowedRunView, now: number): Wording =>
+const wordingAt = ({ run, receivedAt: toldAt }: FollowedRunView, now: number): Wording =>
   createClientWording(new Date((Date.parse(run.now) || 0) + now - toldAt).toISOString());
 
-/** Phases as shown at `now`. The current phase shows whether the server is unavailable or the run waits for jobs. */
+/**
+ * Creates the phases to show at `now`. The message of the current phase is replaced if the server is unavailable or the
+ * run waits for jobs.
+ */
 export function createPhaseTexts(view: FollowedRunView, now: number): PhaseText[] {
-  const { run, heardAt } = view;
+  const { run, lastResponseAt: heardAt } = view;
   if (view.pendingStep) return [];
   const t = wordingAt(view, now);
   return presentPhases(run, t).map((row) => {
@@ -61,21 +64,25 @@ export function createPhaseTexts(view: FollowedRunView, now: number): PhaseText[
   });
 }
 
-/** If the run may have stopped the server, any failed request counts: a proxy may respond in place of the server. */
+/**
+ * While the run may have stopped the server, every failed request means that the server is unavailable, because a proxy
+ * may respond in its place.
+ */
 const isUnavailable = ({ run, refused }: FollowedRunView): boolean =>
   refused !== null && canProductBeUnavailable(run);
 
 /**
  * Formats the notes below the phases.
- * @param timeText formats durations. If it returns empty texts, notes can be compared without their durations.
+ * @param timeText - formats a duration. With a function that returns an empty string, notes can be compared without
+ * their durations.
  */
 export function formatProgressNotes(view: FollowedRunView, now: number, timeText = formatDuration): string[] {
   const { run, refused, pendingStep } = view;
   const t = createClientWording(run.now);
-  const silent = now - view.heardAt;
+  const silent = now - view.lastResponseAt;
   const notes: string[] = [];
   if (pendingStep) {
-    const lasts = Date.parse(run.now) + now - view.toldAt - Date.parse(pendingStep.since);
+    const lasts = Date.parse(run.now) + now - view.receivedAt - Date.parse(pendingStep.since);
     notes.push(formatPendingStep(pendingStep, run.to ?? getProductNames().name, timeText(lasts)));
   }
   if (run.state === 'waiting')
@@ -103,7 +110,7 @@ function formatNoResponse(refused: FailedResult, noun: string, time: string): st
   return `${why} The ${noun} continues on the server.`;
 }
 
-/** Command that shows the log. A default is used until the server reports the command. */
+/** Command that shows the log of the run, by default with `docker logs` until the server reports the command. */
 export const logCommandOf = ({ log }: Pick<ToldRun, 'log'>): string =>
   log ?? `docker logs ${getProductNames().container}`;
 

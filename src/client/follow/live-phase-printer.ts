@@ -103,7 +103,7 @@ export class LivePhasePrinter implements ProgressPrinter {
 
   #draw(lines: readonly Line[]): void {
     if (isDeepStrictEqual(lines, this.#drawn)) return;
-    // If the terminal has become narrower, it has wrapped the drawn lines.
+    // A terminal that has become narrower has wrapped the drawn lines, so the cursor must move up more rows.
     const columns = this.#context.columns();
     const heights = this.#drawn.map(({ text }) => Math.max(1, Math.ceil(measureTextWidth(text) / columns)));
     const up = heights.length === 0 ? '' : `\x1b[${heights.reduce((sum, height) => sum + height)}A`;

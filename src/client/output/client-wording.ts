@@ -3,7 +3,7 @@ import { createWording, type Wording } from '../../presentation/wording.ts';
 import { countMillisecondsBetween, createDateFormat } from '../../wire/texts/times.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 
-/** @param now current server time, from which the texts compute ages */
+/** @param now - current server time, from which the texts compute ages */
 export function createClientWording(now: string): Wording {
   const t = createWording({ ...englishTexts, product: getProductNames().name }, Date.parse(now) || null);
   const withAge = (time: string) => {

@@ -11,7 +11,8 @@ export const runNounOf = ({ kind }: Pick<Run, 'kind'>): string =>
   kind === 'rollback' ? 'rollback' : 'update';
 
 /**
- * Exit code of the updater for an outcome; 143 for `cancelled`, and 1 for an outcome that this client does not know.
+ * Returns the updater's exit code for an outcome, 143 for `cancelled`, or 1 for an outcome that this client does not
+ * know.
  */
 export function exitCodeOf(outcome: string | null): number {
   if (outcome === 'cancelled') return 143;
@@ -23,7 +24,7 @@ export interface ClientCommandResult {
   exitCode: number;
 }
 
-/** `status` is null if the server sent no status for admins. */
+/** @param status - null if the server sent no status for admins */
 export function formatRunResult(run: Run, status: Status | null): ClientCommandResult {
   const t = createClientWording(status?.now ?? run.endedAt ?? run.startedAt);
   const version = status?.version ?? null;
@@ -45,7 +46,7 @@ export function formatRunResult(run: Run, status: Status | null): ClientCommandR
 
 /**
  * Formats the heading, the error code and the state of the instance.
- * @param age time since the end of the run; empty to omit it
+ * @param age - time since the end of the run; if the string is empty, the time is omitted
  */
 export function formatRunResultSummary(run: Run, status: Status | null, age = ''): string {
   const t = createClientWording(status?.now ?? run.startedAt);

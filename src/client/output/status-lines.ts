@@ -55,7 +55,7 @@ function boxLine({ heading, lines, link }: MessageBox): string {
 export const formatUpgradePath = (versions: readonly string[], t: Wording): string =>
   `${t.upgradePath}: ${versions.join(' → ')} (${formatNounCount(versions.length - 1, 'update')})`;
 
-/** Describes the available update, or why there is none. @param history null if unknown */
+/** Describes the available update, or why there is none. @param history - null if unknown */
 export function formatAvailableUpdate(status: Status, history: readonly Run[] | null = null): string[] {
   const { latest, next, skipped, now } = status;
   const t = createClientWording(now);
@@ -91,8 +91,8 @@ export function formatBlockingReason(reason: Reason, status: Status, wanted: Run
   if (jobs.length > 0)
     return [`${cannot}: ${shown?.heading}`, ...formatJobLines(jobs, now), jobAdvice(jobs, wanted)];
   if (code === 'up-to-date') return [formatServerMessage(message)];
-  // Only a run of this instance that is in progress can be followed. The blocking update may also belong to another
-  // instance, or be just starting.
+  // Only a run of this instance can be followed. The update in progress may belong to another instance, or may not have
+  // a run yet.
   if (code === 'update-running' && run !== null && run.outcome === null)
     return [
       `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the latest release'} is already in progress. ${formatRunStart(run, t)}.`,

@@ -47,7 +47,7 @@ export function truncateText(text: string, columns: number): string {
   return columns < 1 ? '' : `${kept.trimEnd()}…`;
 }
 
-/** Truncates or pads a text to exactly this width. */
+/** Truncates the text, or pads it with spaces, to a width of exactly `columns`. */
 export const fitToColumns = (text: string, columns: number): string => {
   const kept = truncateText(text, columns);
   return kept + ' '.repeat(Math.max(0, columns - measureTextWidth(kept)));

@@ -44,7 +44,7 @@ export async function requireReplaceableClient(): Promise<ClientFile> {
   });
   const npm = findNpmUpdateCommand(path);
   if (npm !== null) throw createUpdateRefusedError(`${path} was installed with npm.`, npm);
-  const owner = await diskFileSystem.owner(path);
+  const owner = await diskFileSystem.readOwner(path);
   await requireWritableFile(path, owner);
   const machine = process.arch === 'x64' ? 'amd64' : process.arch;
   return {

@@ -4,11 +4,14 @@ import { FeedError } from '../../feed/feed-error.ts';
 import { CommandFailedError } from '../command-line/client-command.ts';
 import { getProductNames } from '../command-line/product-names.ts';
 
-/** For an update of the client that is not allowed. `next` is the recommended action. */
+/** Creates the error for an update of the client that is not allowed. @param next - recommended action */
 export const createUpdateRefusedError = (message: string, next: string): CommandFailedError =>
   new CommandFailedError(exitCodes.refused, `${message}\nNext: ${next}`);
 
-/** For an update of the client that failed before its file was changed. `next` is the recommended action. */
+/**
+ * Creates the error for an update of the client that failed before the file was changed.
+ * @param next - recommended action
+ */
 export const createUpdateFailedError = (message: string, next: string): CommandFailedError =>
   new CommandFailedError(exitCodes.failed, `Nothing was changed: ${message}\nNext: ${next}`);
 

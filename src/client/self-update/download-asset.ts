@@ -3,22 +3,25 @@ import { FeedError, innermostErrorMessageOf } from '../../feed/feed-error.ts';
 import { followRedirects } from '../../feed/follow-redirects.ts';
 import { createUpdateFailedError, downloadAdviceOf } from './client-update-errors.ts';
 
-/** Times in milliseconds, and size in bytes. */
 export interface DownloadLimits {
   /** Maximum time without any data. */
-  silence: number;
+  maximumSilenceMs: number;
   /** Maximum time from the request until the last byte. */
-  whole: number;
-  size: number;
+  maximumDurationMs: number;
+  maximumBytes: number;
 }
 
 export const programDownloadLimits: DownloadLimits = {
-  silence: 30_000,
-  whole: 3_600_000,
-  size: 512 * 1024 * 1024,
+  maximumSilenceMs: 30_000,
+  maximumDurationMs: 3_600_000,
+  maximumBytes: 512 * 1024 * 1024,
 };
 /** Limits for the checksum and signature files of a release. */
-export const signatureDownloadLimits: DownloadLimits = { silence: 30_000, whole: 60_000, size: 256 * 1024 };
+export const signatureDownloadLimits: DownloadLimits = {
+  maximumSilenceMs: 30_000,
+  maximumDurationMs: 60_000,
+  maximumBytes: 256 * 1024,
+};
 
 export interface AssetDownload {
   asset: Asset;
@@ -45,8 +48,8 @@ export async function downloadAsset({
   const ending = new AbortController();
   const endAfter = (milliseconds: number, words: string) =>
     setTimeout(() => ending.abort(new FeedError(words)), milliseconds);
-  const silence = endAfter(limits.silence, `no data for ${limits.silence / 1000} s`);
-  const whole = endAfter(limits.whole, `not complete after ${limits.whole / 1000} s`);
+  const silence = endAfter(limits.maximumSilenceMs, `no data for ${limits.maximumSilenceMs / 1000} s`);
+  const whole = endAfter(limits.maximumDurationMs, `not complete after ${limits.maximumDurationMs / 1000} s`);
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
@@ -61,7 +64,8 @@ export async function downloadAsset({
     for await (const chunk of response.body ?? []) {
       silence.refresh();
       bytes += chunk.byteLength;
-      if (bytes > limits.size) throw new FeedError(`the file is larger than ${limits.size / 1024} KiB`);
+      if (bytes > limits.maximumBytes)
+        throw new FeedError(`the file is larger than ${limits.maximumBytes / 1024} KiB`);
       chunks.push(chunk);
       onProgress?.(bytes, total);
     }

@@ -17,7 +17,10 @@ const sumsName = 'SHA256SUMS';
 const fileName = 'release.json';
 const bundleName = `${fileName}.sigstore.json`;
 
-/** @throws CommandUsageError without a web address. The message omits the address, which may contain a token */
+/**
+ * @throws CommandUsageError if the address is missing or not a web address. The message does not quote the address,
+ * which may contain a token.
+ */
 export function requireFeedAddress(env: NodeJS.ProcessEnv): string {
   const { name, feed, releases } = getProductNames();
   const given = env[feed] || releases;
@@ -28,7 +31,10 @@ export function requireFeedAddress(env: NodeJS.ProcessEnv): string {
   return address.href;
 }
 
-/** Null if the channel has no release. @throws CommandFailedError with outcome `failed`, or the signal's reason */
+/**
+ * Resolves with null if the channel has no release.
+ * @throws CommandFailedError with outcome `failed`, or the signal's reason
+ */
 export function fetchNewestRelease(
   feed: string,
   channel: Channel,
@@ -76,8 +82,7 @@ export async function fetchChecksum(
 }
 
 /**
- * Verifies the signature of `release.json`, and reads a file's checksum from it. The file itself has not been
- * downloaded yet.
+ * Verifies the signature of `release.json`, and reads from it the checksum of a file that is yet to be downloaded.
  * @throws CommandFailedError with outcome `refused` if the signature is invalid, otherwise `failed`, or the signal's
  * reason
  */

@@ -8,15 +8,15 @@ import type { ClientCommandResult } from '../output/run-result-text.ts';
 import { formatAvailableUpdate, formatBlockingReason } from '../output/status-lines.ts';
 import { escapeResponseTexts } from '../output/text.ts';
 
-/** Explains why no run was started. */
+/** Output and exit code of a command that has not started a run. */
 export interface NoStartResult extends ClientCommandResult {
   /** Problem document that `--json` prints; null if there is none. */
   problem: Problem | null;
 }
 
 /**
- * Determines the target of an update, by default the available version. The start request contains this version, so
- * that a release published after the status was read is not installed by surprise.
+ * Determines the target of an update, by default the available version. The start request names this version, so that a
+ * release published in the meantime is not installed instead.
  */
 export function chooseStartTarget(
   status: Status,
@@ -26,11 +26,11 @@ export function chooseStartTarget(
   const { code, jobs = [] } = reason ?? {};
   const isPassed = jobs.length > 0 && (force || (when === 'idle' && !jobs.some(({ stuck }) => stuck)));
   if (reason !== null && !isPassed && code !== 'up-to-date') return createNoStartResult(reason, status);
-  // After these outcomes, the server accepts a start request for the same release. The updater then verifies the
+  // After these outcomes, the user may request the release of the failed run again. The updater then verifies the
   // containers.
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
-  // Do not install the release again if a newer version is running, for example after a manual repair: a downgrade is
-  // not possible.
+  // Do not request that release if a newer version is running, for example after a manual repair: a downgrade is not
+  // possible.
   const isAgain = isInTrouble && run.to !== null && !isNewerVersion(status.version, run.to);
   const offered = (allSteps ? next?.upgradePath.at(-1) : null) ?? next?.version;
   const goal = target ?? offered ?? (isAgain ? run.to : null);
@@ -53,7 +53,7 @@ export const createNoStartResult = (
   exitCode: 3,
 });
 
-/** Uses `detail` as the reason if the server has sent none. Older servers and proxies send no reason. */
+/** Uses `detail` if the problem document has no reason, because older servers and proxies send none. */
 export const problemReasonOf = ({ reason, detail }: Problem): Reason =>
   reason ?? { code: 'rollback-refused', message: detail };
 

@@ -18,7 +18,7 @@ export async function confirmStart(
   { steps, force }: { steps: readonly string[]; force: boolean },
 ): Promise<boolean> {
   if (context.args.options.yes) return true;
-  if (force && !context.canAsk)
+  if (force && !context.canPrompt)
     throw new CommandUsageError('--force stops running jobs. Without a terminal, confirm with --yes.');
   if (force && !(await promptToStopJobs(context, status))) return false;
   const majors = steps.filter((to, at) => isMajor(status, to, steps[at - 1]));
@@ -50,11 +50,11 @@ function isMajor({ version, next }: Status, to: string, from = version): boolean
 
 /** Any input other than `y` or `yes` means no. */
 export async function promptYesNo(question: string, context: CommandContext): Promise<boolean> {
-  if (!context.canAsk) throw new CommandUsageError(`${question} Without a terminal, confirm with --yes.`);
+  if (!context.canPrompt) throw new CommandUsageError(`${question} Without a terminal, confirm with --yes.`);
   return /^\s*y(?:es)?\s*$/i.test(await promptForInput(`${question} [y/N] `, context));
 }
 
-/** Resolves with an empty text at the end of the input. A secret is not shown while it is typed. */
+/** Resolves with an empty string at the end of the input. A secret is not shown while it is typed. */
 export async function promptForInput(
   question: string,
   context: CommandContext,

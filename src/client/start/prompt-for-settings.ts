@@ -4,19 +4,19 @@ import { type CommandContext, CommandUsageError } from '../command-line/client-c
 import { promptForInput } from './confirm-start.ts';
 
 /**
- * Resolves with the values of new settings. On a terminal, prompts for the settings that `--set` omits or specifies
- * without a value.
- * @throws CommandUsageError for a name without a value if there is no terminal
+ * Resolves with the values of new settings. On a terminal, prompts for missing settings, and for values that `--set`
+ * omits.
+ * @throws CommandUsageError if `--set` omits a value and there is no terminal
  */
 export async function promptForSettings(context: CommandContext, settings: readonly NewReleaseSetting[]) {
   const given: Record<string, string> = {};
   for (const one of context.args.list) {
     const [name = '', ...value] = one.split('=');
-    if (value.length === 0 && !context.canAsk)
+    if (value.length === 0 && !context.canPrompt)
       throw new CommandUsageError(`Without a terminal, use --set ${one}=VALUE instead of --set ${one}.`);
     given[name] = value.length > 0 ? value.join('=') : await promptForInput(`${name}: `, context, true);
   }
-  if (context.canAsk)
+  if (context.canPrompt)
     for (const { name, description, secret } of findMissingSettings(settings, given))
       given[name] = await promptForInput(`${name} (${description}): `, context, secret);
   return given;

@@ -17,11 +17,11 @@ import { followUpgradePath } from '../follow/follow-upgrade-path.ts';
 import { escapeResponseTexts, formatJsonLine, joinLines } from '../output/text.ts';
 import type { NoStartResult } from './choose-start-target.ts';
 
-/** Time in ms for which the server may still be processing a request whose response was lost. */
+/** Time in ms that the server may still need to process a request whose response was lost. */
 const graceMs = 15_000;
 const pauseMs = 1_000;
 
-/** Options that `update` and `rollback` share. The parameter `yes` is the help text of `--yes`. */
+/** Options that `update` and `rollback` have in common. @param yes - help text of `--yes` */
 export const createStartOptions = (kind: RunKind, yes: string): OptionTable => ({
   'when-idle': { help: 'Wait until running jobs have finished; new jobs stay queued' },
   force: { instead: 'when-idle', help: 'Stop running jobs' },
@@ -36,7 +36,7 @@ export const createStartOptions = (kind: RunKind, yes: string): OptionTable => (
 /** Session and parsed options of a command that starts a run. */
 export interface StartSession extends Session {
   kind: RunKind;
-  /** Part of the start request that an update and a rollback share. */
+  /** Fields that the start requests of an update and a rollback have in common. */
   order: Pick<UpdateRequestBody, 'when' | 'force'>;
   json: boolean;
   timeout: number;
@@ -71,10 +71,10 @@ export function printNoStartResult(
 
 interface WantedRun {
   /** Id of the last run before the start request; null if there is none. */
-  before: string | null;
-  ask(): Promise<RequestResult<ToldRun>>;
+  previousRunId: string | null;
+  sendStartRequest(): Promise<RequestResult<ToldRun>>;
   /** Creates the result to print if the server refuses the request. */
-  refusal(problem: Problem): NoStartResult | Promise<NoStartResult>;
+  createRefusalResult(problem: Problem): NoStartResult | Promise<NoStartResult>;
 }
 
 /** Starts a run and follows it, unless `--no-follow` is specified. Resolves with the exit code. */
@@ -90,19 +90,19 @@ export async function startAndFollowRun(session: StartSession, wanted: WantedRun
 }
 
 /**
- * Sends the start request only once. If the response is lost, a new run shows that the server accepted the request.
+ * Sends the start request, but never twice: after a lost response, waits for a new run instead.
  * @throws CommandFailedError if the run was not started, or if this is unknown
  */
 async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldRun | NoStartResult> {
   const { kind, config, signal, stderr } = session;
-  const answer = await wanted.ask();
+  const answer = await wanted.sendStartRequest();
   if (answer.kind === 'ok') return answer.value;
   if (signal.aborted) throw createUnknownStartError(interruptedExitCode, kind);
   if (answer.kind === 'problem' && (answer.problem.status < 500 || answer.problem.status === 503)) {
     // After these statuses, a later request may succeed. Any other status means that the request itself is invalid.
     if (![409, 429, 503].includes(answer.problem.status))
       throw createRequestFailedError(answer, session, answer.problem);
-    return wanted.refusal(answer.problem);
+    return wanted.createRefusalResult(answer.problem);
   }
   if (answer.kind === 'logged-out') throw createRequestFailedError(answer, session);
   stderr.write(`${explainFailedResult(answer, config)} Checking whether the ${kind} was started…\n`);
@@ -116,11 +116,14 @@ const createUnknownStartError = (exitCode: number, kind: RunKind, why = ''): Com
   );
 
 /** Waits until the server reports a run that did not exist before the start request. */
-async function waitForStartedRun(session: StartSession, { before }: WantedRun): Promise<ToldRun> {
+async function waitForStartedRun(
+  session: StartSession,
+  { previousRunId: before }: WantedRun,
+): Promise<ToldRun> {
   const { kind, reader, signal, now } = session;
   const until = now() + graceMs;
   for (;;) {
-    const answer = await reader.progress({ signal });
+    const answer = await reader.fetchRun({ signal });
     if (answer.kind === 'ok' && answer.value.id !== before) return answer.value;
     if (signal.aborted) throw createUnknownStartError(interruptedExitCode, kind);
     if (now() >= until) throw createNotStartedError(answer.kind === 'ok' ? null : answer, session);

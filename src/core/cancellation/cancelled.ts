@@ -1,4 +1,4 @@
-/** A signal cancelled the run. The run changed nothing, or all its changes were undone. */
+/** A signal cancelled the run. The run had changed nothing, or all its changes were undone. */
 export class CancelledError extends Error {
   override readonly name = 'CancelledError';
 

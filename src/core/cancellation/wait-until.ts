@@ -1,6 +1,6 @@
 /**
  * Resolves early if the signal is aborted.
- * @param ref whether the timer keeps the process running
+ * @param ref - whether the timer keeps the process running
  */
 export function sleepFor(ms: number, signal?: AbortSignal, ref = true): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
@@ -16,7 +16,7 @@ export function sleepFor(ms: number, signal?: AbortSignal, ref = true): Promise<
 }
 
 interface Wait<T> {
-  /** Time in ms between observations, or a function that waits. */
+  /** Time in ms between two observations, or a function that waits for the next one. */
   pause: number | ((observed: T) => Promise<void>);
   deadlineMs?: number;
   /** Ends the wait when aborted. A run passes the signal for its current state (docs/contract.md 5.13, 5.14). */
@@ -24,9 +24,9 @@ interface Wait<T> {
 }
 
 /**
- * Observes repeatedly until `evaluate` returns a result. The deadline only sets `isLate`; `evaluate` decides whether to
- * continue.
- * @param evaluate returns undefined to continue
+ * Calls `observe`, then `evaluate` with the observed value, until `evaluate` returns a result. A deadline does not end
+ * the wait: it only sets `isLate` for `evaluate`.
+ * @param evaluate - returns undefined to continue
  * @throws the signal's reason
  */
 export async function waitUntil<T, R>(

@@ -9,11 +9,11 @@ export interface ProjectStartOptions {
   files: readonly string[];
   /** Values of `--env-file`; empty if compose uses the default `.env`. */
   envFiles: readonly string[];
-  /** Values of `--profile`, which override `COMPOSE_PROFILES`. Undefined in the journal of an older updater. */
+  /** Values of `--profile`, which override `COMPOSE_PROFILES`. Undefined in a journal that an older updater wrote. */
   profiles?: readonly string[];
   /**
-   * Services with underscores in their container names (`project_service_1`). Undefined in the journal of an older
-   * updater.
+   * Services with underscores in their container names (`project_service_1`). Undefined in a journal that an older
+   * updater wrote.
    */
   oldNames?: readonly string[];
 }
@@ -42,7 +42,7 @@ const defaultName = (directory: string): string =>
     .replace(/[^a-z0-9_-]/g, '')
     .replace(/^[_-]+/, '');
 
-/** The command starts the services and their dependencies, or all services if the list is empty. */
+/** Returns a command that starts the services and their dependencies. An empty list stands for all services. */
 export const formatUpCommand = (project: ProjectStartOptions, services: readonly string[] = []): string =>
   [formatComposeCommand(project), 'up -d', ...services].join(' ');
 

@@ -12,7 +12,7 @@ export interface OptionRow {
   choices?: readonly string[] | undefined;
   /** Pattern that every value must match, and its description for users. */
   form?: readonly [form: { test(text: string): boolean }, description: string];
-  /** Name of an earlier option in the table that cannot be combined with this option. */
+  /** Option that must not be combined with this option. It comes earlier in the table. */
   instead?: string;
   /** One or more lines. Text in braces is replaced with a product name. */
   help: string;
@@ -20,13 +20,13 @@ export interface OptionRow {
 
 export type OptionTable<Row extends OptionRow = OptionRow> = Readonly<Record<string, Row>>;
 
-/** Fragments for a log, or sentences for the client. */
+/** Messages about mistakes in arguments: fragments in the updater's log, sentences in the client. */
 export interface ArgumentMessages {
   unknown(option: string, name: string): string;
   noValue(option: string, placeholder: string): string;
   extraValue(option: string): string;
   /** Returns the message for a repeated option; null if a switch may be repeated. */
-  twice(option: string, isSwitch: boolean): string | null;
+  repeated(option: string, isSwitch: boolean): string | null;
 }
 
 /** Parsed arguments. Their values have not been validated yet. */
@@ -34,7 +34,7 @@ interface Arguments {
   /** Values, keyed by option name without dashes. A switch has the value `1`. */
   values: Map<string, string[]>;
   words: string[];
-  /** All `words` except those that may be the value of an unknown option. */
+  /** Positional arguments, except those that may be the value of an unknown option. */
   certainWords: string[];
   mistakes: string[];
 }
@@ -68,7 +68,7 @@ export function parseArguments(
     const row = option === `--${name}` && Object.hasOwn(table, name) ? table[name] : undefined;
     const isSwitch = row?.value === undefined;
     const known = read.values.get(name) ?? [];
-    const twice = row?.isList || known.length === 0 ? null : messages.twice(option, isSwitch);
+    const twice = row?.isList || known.length === 0 ? null : messages.repeated(option, isSwitch);
     if (row === undefined) {
       isAfterUnknown = true;
       read.mistakes.push(messages.unknown(option, name));

@@ -7,7 +7,10 @@ import { parseYamlDocuments, type YamlDocument } from './yaml-document.ts';
 export interface ScalarText {
   text: string;
   line: number;
-  /** Offset of the text in the file; negative if the file contains the text in another form (escapes, folded lines). */
+  /**
+   * Offset of the text in the file; negative if the file contains the text only in another form (escapes, folded
+   * lines).
+   */
   start: number;
 }
 
@@ -35,7 +38,7 @@ export interface FileReference {
   line: number;
 }
 
-/** An entry of the compose element `include`. */
+/** Entry of `include` in its short form (a path) or its long form (a mapping). */
 export interface IncludeEntry {
   /** Main file, followed by the files that override it. */
   paths: FileReference[];
@@ -48,19 +51,21 @@ export interface IncludeEntry {
 export interface ComposeFile {
   file: TextFile;
   documents: readonly YamlDocument[];
-  services: string[];
+  serviceNames: string[];
   includes: IncludeEntry[];
   /** Files to which `extends` refers in the services of this file. */
-  extends: FileReference[];
-  service(name: string): ServiceEntry | null;
+  extendedFiles: FileReference[];
+  getService(name: string): ServiceEntry | null;
 }
 
 const read = new WeakMap<TextFile, ComposeFile>();
-/** Last parsed text of each path. Parsing is slow, and two file objects may have the same text. */
+/**
+ * Last parsed version of each file, keyed by path. It is reused while the text is unchanged, because parsing is slow.
+ */
 const latest = new Map<string, ComposeFile>();
 
 /**
- * Parses a compose file once and returns the cached result afterwards.
+ * Parses a compose file, or returns the cached result.
  * @throws UpdateError compose-invalid with file and line
  */
 export function getParsedComposeFile(file: TextFile): ComposeFile {
@@ -81,13 +86,13 @@ export function parseComposeFile(file: TextFile): ComposeFile {
   return {
     file,
     documents,
-    services: names,
+    serviceNames: names,
     includes: documents.flatMap((yaml) => parseIncludeEntries(yaml, file)),
-    extends: names.flatMap((name) => {
+    extendedFiles: names.flatMap((name) => {
       const base = entryOf(name)?.extends;
       return base && base.file !== null ? [{ path: base.file, line: base.line }] : [];
     }),
-    service: entryOf,
+    getService: entryOf,
   };
 
   function entryOf(name: string): ServiceEntry | null {
@@ -143,7 +148,7 @@ function parseIncludeEntries(yaml: YamlDocument, file: TextFile): IncludeEntry[]
   const list = yaml.get(yaml.contents, 'include');
   if (!isSeq(list)) return [];
   return list.items.map((item) => {
-    const entry = yaml.follow(item);
+    const entry = yaml.resolveAlias(item);
     const envFiles = yaml.get(entry, 'env_file');
     return {
       paths: parseFileReferences(yaml, entry, file),
@@ -156,9 +161,9 @@ function parseIncludeEntries(yaml: YamlDocument, file: TextFile): IncludeEntry[]
 /** Parses an entry or a list of entries. An entry is a path, or a mapping whose `path` is one path or a list. */
 export function parseFileReferences(yaml: YamlDocument, node: Node | null, file: TextFile): FileReference[] {
   return (isSeq(node) ? node.items : [node]).flatMap((item) => {
-    const entry = yaml.follow(item);
+    const entry = yaml.resolveAlias(item);
     const path = isMap(entry) ? yaml.get(entry, 'path') : entry;
-    const paths = isSeq(path) ? path.items.map((one) => stringOf(yaml.follow(one))) : [stringOf(path)];
+    const paths = isSeq(path) ? path.items.map((one) => stringOf(yaml.resolveAlias(one))) : [stringOf(path)];
     const line = lineNumberOf(file, entry?.range?.[0] ?? 0);
     return paths.filter((one) => one !== null).map((one) => ({ path: one, line }));
   });

@@ -30,7 +30,7 @@ export function createEdit(
 }
 
 /**
- * Insertions at the same position keep their order.
+ * Insertions at one position keep their order.
  * @throws UpdateError file-changed if the text has changed since the edits were planned
  */
 export function applyEdits(text: string, edits: readonly TextEdit[]): string {

@@ -3,7 +3,6 @@ import type { TextFile } from '../files/text-file.ts';
 import { createEdit, type TextEdit } from './edit.ts';
 import { formatOffsetLocation, type ProjectFiles } from './project-files.ts';
 
-/** An assignment `KEY=value`. */
 export interface EnvAssignment {
   key: string;
   /** Offsets of the value, excluding its quotes and an inline comment. */
@@ -91,9 +90,9 @@ export function parseEnvAssignments(file: TextFile): EnvAssignment[] {
 }
 
 /**
- * Changes the last assignment of a variable, even if its value is empty. If there is no assignment, a line is appended
- * to the last env file.
- * @param value any single line of text, which is quoted if necessary
+ * Changes the last assignment of a variable, even if its value is empty. If there is no assignment, appends one to the
+ * last env file.
+ * @param value - any single line of text, which is quoted if necessary
  */
 export function createVariableEdit(
   { envFiles, newEnvFile }: Pick<ProjectFiles, 'envFiles' | 'newEnvFile'>,

@@ -11,7 +11,7 @@ import { displayPathOf, type ProjectFiles, projectDirectoryOf } from './project-
 import { createSourceMappedText } from './source-map.ts';
 import { createVariableLookup } from './variables.ts';
 
-// Maximum number of files. Otherwise, two files that include each other with changing base directories would cause an
+// Maximum number of files. Without it, two files that include each other with changing base directories would cause an
 // endless loop.
 const mostLayers = 1000;
 
@@ -24,17 +24,17 @@ export interface ComposeSource {
   base: string;
   variables: ComposeVariableLookup;
   /** Whether the file's `include` entries are followed; false for files loaded by `extends`. */
-  follows: boolean;
+  followsIncludes: boolean;
 }
 
 /** Compose file or env file to which another file refers. */
 export interface ReferencedFile {
   path: string;
   /** Kind of reference: `include`, `extends`, `env_file` */
-  as: string;
+  kind: string;
   /** File and line of the reference, as shown to users. */
-  where: string;
-  optional: boolean;
+  referencedAt: string;
+  isOptional: boolean;
 }
 
 /**
@@ -53,13 +53,12 @@ export function listRootSources(files: ProjectFiles): ComposeSource[] {
     name: displayPathOf(files, file.path),
     base,
     variables,
-    follows: true,
+    followsIncludes: true,
   }));
 }
 
 /**
- * Returns the files of an `include` entry in the order of the entry: later files take precedence. A missing file is
- * represented by an error.
+ * Returns the files of an `include` entry in ascending order of precedence. A missing file is represented by an error.
  */
 export function resolveIncludedSources(
   files: ProjectFiles,
@@ -72,7 +71,7 @@ export function resolveIncludedSources(
   return include.paths.map((link) => {
     const file = findReferencedFile(files, layer, link, 'include');
     if (file instanceof UpdateError) return file;
-    return { file, name: displayPathOf(files, file.file.path), base, variables, follows: true };
+    return { file, name: displayPathOf(files, file.file.path), base, variables, followsIncludes: true };
   });
 }
 
@@ -94,13 +93,16 @@ function resolveIncludeScope(
   // Compose treats an empty list like a missing list.
   if (!envFiles?.length) {
     const where = formatLocation(layer, main?.line ?? 1);
-    return { base, env: [{ path: join(base, '.env'), as: 'env file of include', where, optional: true }] };
+    return {
+      base,
+      env: [{ path: join(base, '.env'), kind: 'env file of include', referencedAt: where, isOptional: true }],
+    };
   }
   const env = envFiles.map((link) => ({
     path: resolveReferencedPath(layer, link),
-    as: 'env_file',
-    where: formatLocation(layer, link.line),
-    optional: false,
+    kind: 'env_file',
+    referencedAt: formatLocation(layer, link.line),
+    isOptional: false,
   }));
   return { base, env: env.filter(({ path }) => path !== '/dev/null') };
 }
@@ -119,7 +121,7 @@ export function resolveExtendedSource(
     name: displayPathOf(files, path),
     base: dirname(path),
     variables: layer.variables,
-    follows: false,
+    followsIncludes: false,
   };
 }
 
@@ -130,7 +132,7 @@ function findReferencedFile(
   link: FileReference,
   as: string,
 ): ComposeFile | UpdateError {
-  const { path, where } = referencedFileOf(layer, link, as);
+  const { path, referencedAt: where } = referencedFileOf(layer, link, as);
   const file = [...files.composeFiles, ...(files.linkedFiles ?? [])].find((known) => known.path === path);
   return file ? getParsedComposeFile(file) : createMissingFileError(path, as, where);
 }
@@ -142,9 +144,9 @@ export const createMissingFileError = (path: string, as: string, where: string):
 
 const referencedFileOf = (layer: ComposeSource, link: FileReference, as: string): ReferencedFile => ({
   path: resolveReferencedPath(layer, link),
-  as,
-  where: formatLocation(layer, link.line),
-  optional: false,
+  kind: as,
+  referencedAt: formatLocation(layer, link.line),
+  isOptional: false,
 });
 
 /** Returns the absolute path, with variables resolved. */
@@ -160,17 +162,19 @@ export const resolveTextVariables = (
 
 export const formatLocation = ({ name }: ComposeSource, line: number): string => `${name} line ${line}`;
 
-/** The `-f` files, and all files to which they refer directly or through other files. */
+/** The `-f` files, and all files to which they refer, directly or through other files. */
 interface IncludeTree {
   /** Compose files, starting with the `-f` files. A file with several base directories is listed once for each. */
-  layers: ComposeSource[];
+  sources: ComposeSource[];
   /** Compose files in `include` and `extends`, each once, including missing files. */
   composeFiles: ReferencedFile[];
   /** Env files of `include` entries, each once, including missing files. */
   envFiles: ReferencedFile[];
 }
 
-/** @throws UpdateError compose-invalid if there are more than 1000 files, for example because of a loop */
+/**
+ * @throws UpdateError compose-invalid if there are more than 1000 files, for example because files include each other
+ */
 export function resolveIncludeTree(files: ProjectFiles): IncludeTree {
   const composeFiles = new Map<string, ReferencedFile>();
   const envFiles = new Map<string, ReferencedFile>();
@@ -178,7 +182,7 @@ export function resolveIncludeTree(files: ProjectFiles): IncludeTree {
   const layers: ComposeSource[] = [];
   const queue = listRootSources(files);
   for (let layer = queue.shift(); layer; layer = queue.shift()) {
-    // A file may be included several times, with different base directories.
+    // A file may be included several times with different base directories, and is listed for each of them.
     const place = `${layer.file.file.path}\n${layer.base}`;
     if (seen.has(place)) continue;
     seen.add(place);
@@ -193,27 +197,27 @@ export function resolveIncludeTree(files: ProjectFiles): IncludeTree {
       const target = referencedFileOf(layer, link, as);
       if (!composeFiles.has(target.path)) composeFiles.set(target.path, target);
     };
-    for (const include of layer.follows ? layer.file.includes : []) {
+    for (const include of layer.followsIncludes ? layer.file.includes : []) {
       for (const link of include.paths) note(link, 'include');
       for (const linked of resolveIncludeScope(layer, include).env) envFiles.set(linked.path, linked);
       queue.push(...resolveIncludedSources(files, layer, include).filter(isLayer));
     }
-    for (const link of layer.file.extends) {
+    for (const link of layer.file.extendedFiles) {
       note(link, 'extends');
       const base = resolveExtendedSource(files, layer, link);
       if (isLayer(base)) queue.push(base);
     }
   }
-  return { layers, composeFiles: [...composeFiles.values()], envFiles: [...envFiles.values()] };
+  return { sources: layers, composeFiles: [...composeFiles.values()], envFiles: [...envFiles.values()] };
 }
 
 /**
  * Returns the services whose `env_file` lists one of these files, directly or through `extends`. Compose must already
- * have accepted the files, because circular `extends` would cause endless recursion.
+ * have accepted the project, because circular `extends` would cause endless recursion.
  */
 export function findServicesByEnvFile(files: ProjectFiles, paths: readonly string[]): string[] {
   const reads = (layer: ComposeSource, name: string): boolean => {
-    const { envFiles = [], extends: base = null } = layer.file.service(name) ?? {};
+    const { envFiles = [], extends: base = null } = layer.file.getService(name) ?? {};
     if (envFiles.some((link) => paths.includes(resolveReferencedPath(layer, link)))) return true;
     if (base === null) return false;
     const { file, line } = base;
@@ -222,8 +226,10 @@ export function findServicesByEnvFile(files: ProjectFiles, paths: readonly strin
       isLayer(from) && reads(from, resolveTextVariables(layer, base.service, formatLocation(layer, line)))
     );
   };
-  const { layers } = resolveIncludeTree(files);
-  return layers.flatMap((layer) => layer.file.services.filter((name) => layer.follows && reads(layer, name)));
+  const { sources: layers } = resolveIncludeTree(files);
+  return layers.flatMap((layer) =>
+    layer.file.serviceNames.filter((name) => layer.followsIncludes && reads(layer, name)),
+  );
 }
 
 const isLayer = (found: ComposeSource | UpdateError): found is ComposeSource =>

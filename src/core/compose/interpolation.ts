@@ -9,18 +9,18 @@ interface Interpolation extends SourceMappedText {
   unset: string[];
 }
 
-// Compose ignores case by Unicode rules, so the long s and the Kelvin sign count as letters.
+// Compose ignores case by the rules of Unicode, by which the long s (ſ) and the Kelvin sign are letters.
 const name = /[_a-zA-Z\u017f\u212a][_a-zA-Z0-9\u017f\u212a]*/y;
 const operator = /:?[-+?]/y;
 const deepest = 100;
-// Maximum length of a resolved text. Otherwise, variables that each contain the previous variable twice would exhaust
+// Maximum length of a resolved text. Without it, variables that each contain the previous variable twice would exhaust
 // the memory.
 const longest = 100_000;
 
 /**
- * Resolves `$V ${V} ${V-d} ${V:-d} ${V?e} ${V:?e} ${V+a} ${V:+a}`, including nested ones, and `$$`, as compose does
- * (compose-go, template.go). Any other `$` is not changed. Error messages begin with `where`, and quote the template
- * only if `mayQuote` is true.
+ * Resolves `$$` and variable references like compose (compose-go, template.go): `$V ${V} ${V-d} ${V:-d} ${V?e} ${V:?e}
+ * ${V+a} ${V:+a}`, also nested. Any other `$` is kept. Error messages begin with `where`, and quote the template only
+ * if `mayQuote` is true.
  * @throws UpdateError compose-invalid for a bad substitution or a required variable without a value
  */
 export function interpolate(
@@ -66,7 +66,7 @@ export function interpolate(
     const value = lookup(variable);
     const has = isGiven(found, value?.text);
     const isTaken = sign.endsWith('-') ? !has : sign.endsWith('+') && has;
-    // An unused default is not evaluated, as in compose 5.0.2 and later; older versions of compose may reject the file.
+    // Compose 5.0.2 and later do not evaluate an unused default. Older versions do, and may therefore reject the file.
     if (isTaken) expand(rest, close, sign.endsWith('-') ? { via: 'default', variable } : mark, depth + 1);
     if (sign.endsWith('?') && !has) {
       const reason = mayQuote ? source.slice(rest, close) : '';
@@ -154,8 +154,8 @@ function matchAt(form: RegExp, source: string, at: number, end: number): string 
 }
 
 /**
- * Like compose, searches only the same line. If not all opening braces are closed, the last closing brace on the line
- * is used. Returns -1 if the line has none.
+ * Returns the offset of the brace that closes a reference. Like compose, searches only to the end of the line. If some
+ * braces are not closed, returns the last closing brace on the line, or -1 if there is none.
  */
 function closingBrace(source: string, open: number, end: number): number {
   let depth = 0;
@@ -164,7 +164,7 @@ function closingBrace(source: string, open: number, end: number): number {
   for (let i = open; i < end && source[i] !== '\n'; i += 1) {
     const char = source[i];
     if (char === '}') last = i;
-    // Like compose, ignore the character after an opening brace.
+    // Like compose, ignore the character that follows an opening brace.
     if (isSkipped) isSkipped = false;
     else if (char === '{') {
       depth += 1;
@@ -177,7 +177,10 @@ function closingBrace(source: string, open: number, end: number): number {
   return last;
 }
 
-/** Also finds required variables (`${V:?}`) in unused defaults, and after a reference that compose rejects. */
+/**
+ * Returns required variables (`${V:?}`) that are not set, including those in unused defaults and after a reference that
+ * compose rejects.
+ */
 export function findUnsetRequiredVariables(text: string, setTo: (name: string) => string | null): string[] {
   const missing: string[] = [];
   within(0, text.length, 0);

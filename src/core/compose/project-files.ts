@@ -14,7 +14,7 @@ export const defaultComposeFileNames = [
 export interface ProjectFiles {
   /** Compose files in the order of `-f`. */
   composeFiles: readonly TextFile[];
-  /** Env files in reading order. The last file that sets a variable takes precedence. */
+  /** Env files in the order in which compose reads them. The last file that sets a variable takes precedence. */
   envFiles: readonly TextFile[];
   /** Path of the env file for new variables. The file may not exist yet. */
   newEnvFile: string;
@@ -36,7 +36,7 @@ export const projectDirectoryOf = (files: ProjectFiles): string =>
   files.directory ?? dirname(files.composeFiles[0]?.path ?? files.newEnvFile);
 
 /**
- * Returns the path for messages, relative to the base directory. A file outside this directory is shown by its name
+ * Returns the path for messages, relative to the project directory. A file outside this directory is shown by its name
  * only.
  */
 export function displayPathOf(files: ProjectFiles, path: string): string {
@@ -59,7 +59,7 @@ export const listEnvFiles = (files: ProjectFiles): TextFile[] => [
 export const findProjectFile = (files: ProjectFiles, path: string): TextFile | undefined =>
   listProjectFiles(files).find((file) => file.path === path);
 
-/** Replaces the file with the same path. If there is none, the file is added to `list`. */
+/** Replaces the project file that has the path of the given file. If there is none, adds the file to `list`. */
 export function setProjectFile(
   files: ProjectFiles,
   file: TextFile,
@@ -72,7 +72,10 @@ export function setProjectFile(
 
 const counters = new WeakMap<TextFile, LineCounter>();
 
-/** Line numbers start at 1. The offsets of all lines are cached, because large files are queried many times. */
+/**
+ * Returns a line number, starting at 1. The offsets of all lines are cached, because large files are queried many
+ * times.
+ */
 export function lineNumberOf(file: TextFile, offset: number): number {
   let counter = counters.get(file);
   if (!counter) {
@@ -83,7 +86,7 @@ export function lineNumberOf(file: TextFile, offset: number): number {
   return counter.linePos(offset).line;
 }
 
-/** Returns a text for messages: `compose.yaml line 3`. */
+/** Returns a location for messages: `compose.yaml line 3`. */
 export function formatOffsetLocation(file: TextFile, offset: number): string {
   return `${basename(file.path)} line ${lineNumberOf(file, offset)}`;
 }

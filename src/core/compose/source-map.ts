@@ -3,8 +3,8 @@ export interface CharacterOrigin {
   /** Path of the file. */
   source: string;
   /**
-   * Offset in the file's text; negative if the file does not contain the character literally, for example because it is
-   * escaped in YAML.
+   * Offset in the file's text; negative if the file does not contain the character itself, for example because YAML
+   * escapes it.
    */
   offset: number;
   /** Number of characters in the file: 1, or 2 for an escape such as `$$`. */
@@ -20,7 +20,7 @@ export interface SourceMappedText {
   origins: readonly CharacterOrigin[];
 }
 
-/** Adjacent characters from the same source. */
+/** Range of adjacent characters that come from the same source. */
 export interface SourceSegment extends Omit<CharacterOrigin, 'offset' | 'length'> {
   text: string;
   /** Offsets in the file; negative if the text cannot be changed in place. */
@@ -30,7 +30,7 @@ export interface SourceSegment extends Omit<CharacterOrigin, 'offset' | 'length'
 
 export type OriginKind = Pick<CharacterOrigin, 'via' | 'variable'>;
 
-/** @param offset position of the first character in the file; negative if no file contains the text */
+/** @param offset - position of the first character in the file; negative if no file contains the text */
 export function createSourceMappedText(
   text: string,
   source: string,

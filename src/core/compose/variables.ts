@@ -17,10 +17,10 @@ interface EnvFile {
 }
 
 /**
- * Resolves variables like compose, on demand. The last assignment in the last env file takes precedence. `$V` in a
- * value refers to the previous assignment of V in the same file or in a preceding file (as in compose 2.40.3; 2.26.1
+ * Creates a function that resolves variables like compose. The last assignment in the last env file takes precedence. A
+ * `$V` in a value refers to the previous assignment of V, in the same or a preceding file (as in compose 2.40.3; 2.26.1
  * prefers the preceding file).
- * @param outer variables that take precedence over all env files
+ * @param outer - variables that take precedence over all env files
  */
 export function createVariableLookup(
   envFiles: readonly TextFile[],
@@ -31,8 +31,8 @@ export function createVariableLookup(
 }
 
 /**
- * Includes values that a later assignment overrides. Each value is returned in up to three forms: as written between
- * its quotes, with escapes decoded, and (if possible) with variables resolved.
+ * Returns each value in up to three forms: as written between its quotes, with escapes decoded, and (if possible) with
+ * variables resolved. Includes values that a later assignment overrides.
  * @throws UpdateError compose-invalid
  */
 export function listEnvFileValues(envFiles: readonly TextFile[]): { key: string; value: string }[] {
@@ -57,7 +57,7 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: ComposeVariableLook
   let depth = 0;
   return { files, before };
 
-  /** Returns the value before assignment number `position` of env file number `index`. */
+  /** Returns the value that a variable has before assignment number `position` of env file number `index`. */
   function before(name: string, index: number, position: number): SourceMappedText | null {
     const fixed = outer(name);
     if (fixed) return fixed;
@@ -95,7 +95,7 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: ComposeVariableLook
 
 const read = new WeakMap<TextFile, EnvFile>();
 
-/** The result is cached, because each service of a project needs the same file. */
+/** The result is cached, because each service of a project may need the file. */
 export function getParsedEnvFile(file: TextFile): EnvFile {
   const known = read.get(file);
   if (known) return known;
@@ -173,7 +173,7 @@ interface UnsetVariables {
   empty: string[];
 }
 
-/** Returns each variable once, in file order. Comments and keys are ignored. */
+/** Returns each variable once, in the order of the file. Comments and keys are ignored. */
 export function findUnsetVariables(file: TextFile, variables: ComposeVariableLookup): UnsetVariables {
   const required = new Set<string>();
   const empty = new Set<string>();
@@ -186,7 +186,7 @@ export function findUnsetVariables(file: TextFile, variables: ComposeVariableLoo
       const { unset } = interpolate(createSourceMappedText(text, '', -1, { via: 'text' }), known, '');
       for (const name of unset) empty.add(name);
     } catch {
-      // Compose rejects this text for a reason that setting a variable could not fix.
+      // Compose rejects this text for another reason, which setting a variable would not remove.
     }
   }
   return { required: [...required], empty: [...empty] };

@@ -31,7 +31,7 @@ type Fail = (offset: number, message: string) => never;
 export interface YamlDocument {
   contents: Node | null;
   /** Returns the node itself, or the target of an alias. */
-  follow(node: unknown): Node | null;
+  resolveAlias(node: unknown): Node | null;
   /** Returns a mapping's value. The mapping's own keys take precedence over merged keys. */
   get(map: unknown, key: string): Node | null;
   /** Returns the keys of a mapping, including merged keys. */
@@ -45,7 +45,7 @@ export function parseYamlDocuments(file: TextFile): YamlDocument[] {
 }
 
 /**
- * Returns string values, but no keys. A value with several aliases is returned once.
+ * Returns all values that are strings, but no keys. A value with several aliases is returned once.
  * @throws UpdateError compose-invalid with file and line
  */
 export function parseYamlStringValues(file: TextFile): string[] {
@@ -93,7 +93,7 @@ function createYamlDocument(document: Document.Parsed<ParsedNode>, fail: Fail): 
   const entries = new WeakMap<YAMLMap, Map<string, unknown>>();
 
   function follow(node: unknown): Node | null {
-    // The node is followed only once, because the target of an alias is never another alias.
+    // An alias is followed only once, because its target is never another alias.
     const target = isAlias(node) ? targets.get(node) : node;
     return isMap(target) || isSeq(target) || isScalar(target) ? target : null;
   }
@@ -103,7 +103,7 @@ function createYamlDocument(document: Document.Parsed<ParsedNode>, fail: Fail): 
     const map = follow(start);
     if (!isMap(map)) return;
     if (above.has(map)) fail(map.range?.[0] ?? 0, 'an alias contains itself');
-    // Skip a mapping that was already merged, because it adds nothing. Alias bombs rely on repeated visits to the same
+    // Skip a mapping that was already visited, because it adds nothing. Alias bombs rely on repeated visits to one
     // node.
     if (seen.has(map)) return;
     seen.add(map);
@@ -117,7 +117,7 @@ function createYamlDocument(document: Document.Parsed<ParsedNode>, fail: Fail): 
   }
 
   /**
-   * Returns the mapping's own entries. They are indexed once, because a large file is queried for each of its services.
+   * Returns the mapping's own entries. The result is cached, because a large file is queried for each of its services.
    */
   function entriesOf(map: YAMLMap): Map<string, unknown> {
     const known = entries.get(map);
@@ -134,7 +134,7 @@ function createYamlDocument(document: Document.Parsed<ParsedNode>, fail: Fail): 
 
   return {
     contents: document.contents,
-    follow,
+    resolveAlias: follow,
     get(map, key) {
       for (const layer of layers(map, new Set(), new Set())) {
         const own = entriesOf(layer);

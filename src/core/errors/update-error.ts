@@ -153,10 +153,10 @@ const table = {
 export type ErrorCode = keyof typeof table;
 export const errorCodes = Object.keys(table) as readonly ErrorCode[];
 
-/** The fields of `formatAdvice` are not replaced yet. */
+/** Returns advice in which the fields of `formatAdvice` have not been replaced yet. */
 export const generalAdviceOf = (code: ErrorCode): string => table[code].advice;
 
-/** The advice contains the names of the product. */
+/** Returns the explanation with the product's names in its advice. */
 export function explanationOf(code: ErrorCode, product: Product): ErrorExplanation {
   const row = table[code];
   return { ...row, advice: formatAdvice(row.advice, { product }) };
@@ -177,7 +177,7 @@ export class UpdateError extends Error {
   readonly requiredRelease: string | null;
   /** State of the instance, as a text for users; null if the code determines it. */
   readonly state: string | null;
-  /** Whether the message is already in the log, followed by the updater's actions. */
+  /** Whether the message has already been logged, before a rollback. */
   readonly isLogged: boolean;
   /** Additional machine-readable fields of the last log line. */
   readonly fields: Readonly<Record<string, unknown>>;
@@ -194,14 +194,14 @@ export class UpdateError extends Error {
     this.fields = options.fields ?? {};
   }
 
-  /** The new error has the default advice of its code, and this error as its cause. */
+  /** Returns an error with another code and its default advice. This error becomes the cause. */
   withCode(code: ErrorCode): UpdateError {
     return new UpdateError(code, this.message, { detail: this.detail, cause: this });
   }
 }
 
 /**
- * Returns the error if it is an UpdateError with one of these codes. Without codes, every UpdateError is returned.
+ * Returns an UpdateError with one of the codes, or any UpdateError if there are no codes.
  * @throws any other error unchanged
  */
 export function requireUpdateError(error: unknown, ...codes: readonly ErrorCode[]): UpdateError {

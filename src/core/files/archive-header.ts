@@ -12,9 +12,9 @@ interface EntryDetails {
 }
 
 /**
- * Creates a tar header in POSIX ustar format, owned by root. With the default details, there is only one valid header
- * for a name and a size. A reader of a release archive therefore compares whole headers and trusts no other field.
- * @param name at most 100 bytes; a longer name must be in an extended header
+ * Creates a tar header in POSIX ustar format, owned by root. With the default details, a name and a size allow only one
+ * header, so a reader of a release archive compares whole headers.
+ * @param name - at most 100 bytes; a longer name must be in an extended header
  */
 export function createArchiveHeader(
   name: string,

@@ -27,7 +27,7 @@ export const isOnSmb = async (path: string): Promise<boolean> => smb.includes((a
 const [fat, fuse] = [[0x4d44, 0x2011bab0], 0x65735546];
 
 /**
- * Checks whether a directory is on FAT, exFAT or a similar FUSE file system. They store no modes: every file has the
+ * Checks whether a directory is on FAT, exFAT or a similar FUSE file system. These store no modes: every file has the
  * mode that was set for the mount.
  */
 export async function hasNoFileModes(directory: string): Promise<boolean> {
@@ -41,15 +41,15 @@ export async function hasNoFileModes(directory: string): Promise<boolean> {
 }
 
 /**
- * Error for a new file that cannot get the permissions of the old file, or that inherited an access control list from
- * its directory that cannot be removed.
+ * Error for a new file that cannot get the permissions of the old file, or would keep an access control list that it
+ * inherited from its directory.
  */
 export class PrivilegesLostError extends Error {}
 
 const call = promisify(execFile);
 const run = async (program: string, args: readonly string[]): Promise<string> => {
   const env = { PATH: process.env.PATH, LC_ALL: 'C' };
-  // A value has at most 64 KiB, and most file systems allow little more for all attributes of a file together.
+  // `getfattr` prints values of up to 64 KiB, and most file systems allow little more for all attributes of a file.
   const { stdout } = await call(program, args, { env, timeout: 10_000, maxBuffer: 16 << 20 });
   return stdout;
 };
@@ -60,7 +60,7 @@ const stderrOf = (error: unknown): string =>
 
 /**
  * Reads attributes with `getfattr` (package attr), because Node cannot. Without `getfattr`, GNU `ls` shows whether
- * there is an access control list. Null if neither program is available.
+ * there is an access control list. Returns null if neither program is available.
  * @throws PrivilegesLostError if the attributes cannot be read
  */
 export async function readAttributes(path: string): Promise<FileAttributes | null> {
@@ -70,7 +70,7 @@ export async function readAttributes(path: string): Promise<FileAttributes | nul
     );
   } catch (error) {
     if (isMissing(error)) return detectAclWithLs(path);
-    // A file system that does not support attributes has none to lose.
+    // If the file system does not support attributes, there are none to lose.
     if (stderrOf(error).endsWith(': Operation not supported')) return {};
     throw new PrivilegesLostError(
       `its attributes cannot be read: ${stderrOf(error) || (error as Error).message}`,
@@ -96,8 +96,8 @@ const unquote = (name: string): string =>
   ).toString();
 
 /**
- * Detects an access control list by the `+` that `ls` prints in `-rw-r-----+`. Returns null for any other `ls` than
- * that of GNU, which may not print the `+`.
+ * Detects an access control list by the `+` that GNU `ls` prints in `-rw-r-----+`. Returns null for any other `ls`,
+ * because it may not print the `+`.
  */
 async function detectAclWithLs(path: string): Promise<FileAttributes | null> {
   try {
@@ -111,10 +111,9 @@ async function detectAclWithLs(path: string): Promise<FileAttributes | null> {
 }
 
 /**
- * Sets the attributes of a new file and removes an access control list that it inherited from its directory. Must be
- * called before the final mode is set, because setting a list also sets mode bits. Returns the names of lost
- * attributes. A lost access control list is an error.
- * @throws PrivilegesLostError
+ * Sets the attributes of a new file, and removes an access control list that it inherited from its directory. Must be
+ * called before the final mode is set, because setting a list changes the mode. Returns the names of lost attributes.
+ * @throws PrivilegesLostError if an access control list is lost
  */
 export async function applyAttributes(path: string, wanted: FileAttributes): Promise<string[]> {
   const has = await readAttributes(path);
@@ -128,7 +127,7 @@ export async function applyAttributes(path: string, wanted: FileAttributes): Pro
     if (isAccessList(name) && !Object.hasOwn(wanted, name)) await set(name, '-x', name);
   }
   for (const [name, value] of Object.entries(wanted)) {
-    // `setfattr` accepts the empty value `0s` without setting the attribute, so an empty text is passed instead.
+    // `setfattr` accepts the empty value `0s` without setting the attribute, so an empty string is passed instead.
     if (has[name] !== value) await set(name, '-n', name, '-v', value === '0s' ? '' : value);
   }
   if (errors.size === 0 && hasSameAttributes(has, wanted)) return [];

@@ -30,7 +30,8 @@ export interface Owner {
    */
   mode: number;
   /**
-   * Attributes, including the access control list. Null if no program can read them, undefined if they were not read.
+   * Attributes, including the access control list; null if no program can read attributes, undefined if they were not
+   * read.
    */
   attributes?: FileAttributes | null;
 }
@@ -40,16 +41,16 @@ export interface FileSystem {
   /** Returns null if the file does not exist. */
   read(path: string): Promise<Buffer | null>;
   realpath(path: string): Promise<string>;
-  /** Returns owner and mode without attributes. For a link, they are those of the link itself. */
-  owner(path: string): Promise<Owner>;
+  /** Returns owner and mode without attributes. Does not follow a symbolic link. */
+  readOwner(path: string): Promise<Owner>;
   /** Returns owner, mode and attributes. */
-  rights(path: string): Promise<Owner>;
+  readPermissions(path: string): Promise<Owner>;
   /** Creates a directory and its missing parents. Each new directory gets the owner of its parent. */
   makeDirectory(path: string, mode: number): Promise<void>;
   /**
-   * Creates a file, which must not exist yet. Only its owner can read it until the final permissions are set. If
-   * `owner` is null, the file gets the owner of its directory. The file is on the disk only after `sync`, and a failed
-   * call may leave an incomplete file. Returns the names of attributes that could not be set.
+   * Creates a file, which is on the disk only after `sync`. Until the final permissions are set, only the owner can
+   * read the file. If `owner` is null, the file gets the owner of its directory. Returns the names of attributes that
+   * could not be set. Fails if the file exists; any other failure may leave an incomplete file.
    */
   write(path: string, bytes: string | Buffer, owner: Owner | null, mode: number): Promise<readonly string[]>;
   /** Syncs the content of a file, or the names in a directory, to the disk. */
@@ -73,7 +74,10 @@ export const isDiskFullError = (error: unknown): boolean =>
 export const isMissingFileError = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(systemErrorCodeOf(error) ?? '');
 
-/** Error codes of file systems that cannot sync a directory. They keep renames in order automatically or not at all. */
+/**
+ * Error codes of file systems that cannot sync a directory. Such a file system keeps renames in order by itself, or not
+ * at all.
+ */
 const cannotSync = ['EINVAL', 'EBADF', 'ENOTSUP'];
 
 export const diskFileSystem: FileSystem = {
@@ -89,13 +93,13 @@ export const diskFileSystem: FileSystem = {
     }
   },
 
-  async owner(path) {
+  async readOwner(path) {
     const { uid, gid, mode } = await lstat(path);
     return { uid, gid, mode: mode & 0o7777 };
   },
 
-  async rights(path) {
-    return { ...(await diskFileSystem.owner(path)), attributes: await readAttributes(path) };
+  async readPermissions(path) {
+    return { ...(await diskFileSystem.readOwner(path)), attributes: await readAttributes(path) };
   },
 
   async makeDirectory(path, mode) {
@@ -112,8 +116,8 @@ export const diskFileSystem: FileSystem = {
       const { uid, gid } = await file.stat();
       if (owner && (owner.uid !== uid || owner.gid !== gid)) await file.chown(owner.uid, owner.gid);
       if (owner === null) await chownLikeDirectory(path);
-      // The access control list is set before the mode. With a list, the group bits of the mode are its mask. Without
-      // it, they would give access to the whole group, or to the users in the directory's default list.
+      // The access control list is set before the mode. The group bits of the mode are the mask of the list. Without
+      // the list, they would give access to the whole group, or to the users in the directory's default list.
       const lost = owner?.attributes ? await applyAttributes(path, owner.attributes) : [];
       // The mode is set after the owner, because changing the owner clears the set-user-ID bits. A mode that the list
       // has already set is not set again, because some file systems would then remove the list.
@@ -160,9 +164,9 @@ const formatOwner = ({ uid, gid, mode }: Owner): string =>
   `owner ${uid}, group ${gid}, mode ${(mode & 0o7777).toString(8)}`;
 
 /**
- * Gives a new file or directory the owner of its parent directory, if possible. It is not possible on SMB, for an
- * unprivileged user who runs `bump`, or if the owner is not mapped into this container. A link itself gets the owner,
- * not its target.
+ * Gives a new file or directory the owner of its parent directory. Does nothing if that is impossible: on SMB, for an
+ * unprivileged user who runs `bump`, or if the owner is not mapped into this container. Does not follow a symbolic
+ * link.
  */
 export async function chownLikeDirectory(path: string): Promise<void> {
   const [made, around] = await Promise.all([lstat(path), stat(dirname(path))]);
@@ -182,7 +186,7 @@ function listPathsDownTo(first: string, path: string): string[] {
   return way;
 }
 
-/** Writes and syncs a file that no other process uses yet. First removes the file of an earlier attempt. */
+/** Writes and syncs a file that no other process uses yet. A file left by an earlier attempt is removed first. */
 export async function writeTemporaryFile(
   fs: FileSystem,
   path: string,

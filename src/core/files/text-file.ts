@@ -66,7 +66,10 @@ async function rejectUnmountedLink(path: string): Promise<void> {
   );
 }
 
-/** Accepts a missing file. @throws UpdateError not-a-file */
+/**
+ * Accepts a regular file or a missing file.
+ * @throws UpdateError not-a-file
+ */
 export async function requireRegularFile(path: string): Promise<void> {
   const found = await stat(path).catch(() => null);
   if (found !== null && !found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);

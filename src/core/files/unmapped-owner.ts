@@ -1,6 +1,9 @@
 import { lchownSync, lstatSync, readFileSync, type Stats } from 'node:fs';
 
-/** Content of `/proc/self/uid_map` if all IDs are mapped. The fields are first ID inside, first ID outside, count. */
+/**
+ * Content of `/proc/self/uid_map` if all IDs are mapped. Its fields are the first ID inside, the first ID outside, and
+ * the count.
+ */
 const wholeMap = /^\s*0\s+0\s+4294967295\s*$/;
 
 const systems = { uid: 'owner', gid: 'group' } as const;
@@ -8,8 +11,8 @@ type Kind = keyof typeof systems;
 
 /**
  * Finds an owner or group that is not mapped into this container, as with a rootless engine; null if both are mapped.
- * The kernel shows an unmapped ID as `nobody`, but `nobody` can also be a mapped ID. To tell the two apart, the
- * function sets the shown ID again, which fails if the real ID is unmapped.
+ * The kernel shows an unmapped ID as `nobody`, which can also be a mapped ID. Setting the shown ID again tells them
+ * apart: it fails if the real ID is unmapped.
  */
 export function findUnmappedOwner(
   path: string | Buffer,

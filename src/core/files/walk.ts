@@ -17,9 +17,9 @@ interface WalkEntry {
 }
 
 /**
- * Yields every file and directory once, each directory before its contents. Names are bytes, and memory use does not
- * grow with the number of files. Files that disappear during the walk are skipped. Directories on other devices, and
- * directories that the caller removes, are not entered.
+ * Yields every file and directory once, each directory before its contents. Skips files that disappear during the walk.
+ * Does not enter directories on other devices, or directories that the caller removes. Memory use does not grow with
+ * the number of files.
  */
 export async function* walkTree(path: string, excluded: readonly string[]): AsyncGenerator<WalkEntry> {
   const skipped = new Set(excluded.map((each) => Buffer.from(`/${each}`).toString('latin1')));

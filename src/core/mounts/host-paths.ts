@@ -17,16 +17,14 @@ interface Mapping {
   writable: boolean;
 }
 
-/** Also true for the directory itself. Both paths must be absolute and normalized. */
+/** Whether the path is in the directory, or is the directory. Both must be absolute and normalized. */
 export const isWithin = (path: string, directory: string): boolean =>
   path === directory || path.startsWith(directory.endsWith('/') ? directory : `${directory}/`);
 
 /** Converts paths in mounted host directories between the host and this container. */
 export class HostPaths {
   readonly #mappings: Mapping[];
-  /**
-   * Named volumes mounted in this container. Their files have a path on the host as well, but only the engine uses it.
-   */
+  /** Named volumes mounted in this container. Their files also have a path on the host, but only the engine uses it. */
   readonly volumes: readonly Mount[];
 
   constructor(mounts: readonly Mount[]) {
@@ -47,10 +45,10 @@ export class HostPaths {
   }
 
   /**
-   * Adds a second host path for a mounted directory: the path with symbolic links that compose was started with, or a
-   * volume's path in another program's container.
+   * Adds a second host path for a mounted directory. Examples are the path that compose was started with, if it
+   * contains symbolic links, and the path of a volume in another program's container.
    */
-  alias(host: string, here: string): void {
+  addAlias(host: string, here: string): void {
     if (this.mappingOfHost(host)) return;
     const volume = this.volumes.find(({ destination }) => isWithin(here, destination));
     const { writable } = this.#mappingOf(here) ?? volume ?? { writable: false };

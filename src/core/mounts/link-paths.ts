@@ -10,8 +10,8 @@ interface HostPathLink {
 }
 
 /**
- * Links every host directory that is mounted at another path, because project files may refer to its host path. Ignores
- * errors.
+ * Links every host directory that is mounted at a different path in this container, because project files may refer to
+ * its host path. Ignores errors.
  */
 export async function linkAllHostPaths(paths: HostPaths): Promise<HostPathLink[]> {
   const made: HostPathLink[] = [];
@@ -26,8 +26,8 @@ export async function linkAllHostPaths(paths: HostPaths): Promise<HostPathLink[]
 
 /**
  * Makes a host path available at the same path in this container, with a symbolic link if it is mounted elsewhere.
- * Compose resolves relative bind mounts in this container: without the link, the engine would create them as empty
- * directories at a wrong path on the host. Returns the new link; null if none was needed.
+ * Without the link, compose would resolve relative bind mounts to wrong host paths, where the engine would create empty
+ * directories. Returns the new link; null if none was needed.
  */
 export async function linkHostPath(paths: HostPaths, host: string): Promise<HostPathLink | null> {
   const mapping = paths.mappingOfHost(host);

@@ -5,7 +5,7 @@ export type MountTableEntry = ReturnType<typeof parseMountTable>[number];
 /**
  * Parses the kernel's list of mounts. `root` keeps its octal escapes. `device` may differ from the device that `stat`
  * reports, for example on btrfs.
- * @param text content of `/proc/<pid>/mountinfo`
+ * @param text - content of `/proc/<pid>/mountinfo`
  */
 export const parseMountTable = (text: string) =>
   text.split('\n').flatMap((line) => {
@@ -16,7 +16,10 @@ export const parseMountTable = (text: string) =>
       : [{ path: unescapeOctal(path), root, device, type, source: unescapeOctal(source) }];
   });
 
-/** Returns the mount at a path, with empty fields if there is none. `below` lists mounts below it by relative path. */
+/**
+ * Returns the mount at a path; `root` and `device` are empty if there is none. `below` lists the mounts below the path,
+ * relative to it.
+ */
 export function readMountAt(path: string): { root: string; device: string; below: string[] } {
   const mounts = parseMountTable(readFileSync('/proc/self/mountinfo', 'utf8'));
   const { root = '', device = '' } = mounts.findLast((mount) => mount.path === path) ?? {};
@@ -26,6 +29,6 @@ export function readMountAt(path: string): { root: string; device: string; below
   return { root, device, below };
 }
 
-/** Decodes octal digits, which the kernel writes for characters that would end a field, such as spaces. */
+/** Decodes octal escapes, which the kernel writes for characters that would end a field, such as spaces. */
 export const unescapeOctal = (text: string): string =>
   text.replaceAll(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));

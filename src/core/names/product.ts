@@ -106,7 +106,7 @@ export function createProduct(given: ProductOptions): Product {
     containerName: given.containerName ?? `${name}-updater`,
     labelPrefix: given.labelPrefix ?? name,
     feed: given.feed ?? null,
-    // Older updaters reject these keys, so they are passed on only if they are set.
+    // Older updaters reject these keys. They are therefore passed on only if they are set.
     ...(given.data !== undefined && { data: given.data }),
     ...(given.ready !== undefined && { ready: given.ready }),
     ...(given.preflight !== undefined && { preflight: given.preflight }),
@@ -131,8 +131,8 @@ export function findProductMistakes(given: unknown): string[] {
 }
 
 /**
- * Detects credentials in an address. They would be public, because the address is part of every build. Error messages
- * do not repeat such an address.
+ * Checks whether an address contains credentials, which would be public, because the address is part of every build.
+ * Error messages do not repeat such an address.
  */
 function hasCredentials(value: unknown): boolean {
   const url = typeof value === 'string' ? URL.parse(value) : null;

@@ -10,7 +10,9 @@ export const runResultSchema = z.object({
    * and `crashed`.
    */
   code: z.nullable(z.string()),
-  /** State of the instance in one sentence without a period. After a success, the whole last line of the log. */
+  /**
+   * State of the instance in one sentence without a period. After a success, this is the whole last line of the log.
+   */
   message: z.string(),
   /** Last error of the run; null after a success. */
   detail: z.nullable(z.string()),
@@ -31,7 +33,7 @@ export function formatLastLine({
   advice,
 }: Omit<RunResult, 'detail' | 'facts'>): string {
   const head = code === null ? outcome : `${outcome} (${code})`;
-  // The first `. Next: ` in the line must begin the advice, so the state must not contain this text.
+  // The first `. Next: ` in the line must be the one before the advice, so the state must not contain this text.
   const state = oneLine(message).replaceAll('. Next: ', '. next: ');
   return advice === null ? `${head}: ${state}` : `${head}: ${state}. Next: ${oneLine(advice)}`;
 }

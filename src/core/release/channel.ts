@@ -26,7 +26,7 @@ export interface Release {
 /** A file that is published with a release. */
 export interface Asset {
   name: string;
-  /** Address as in the feed. In a static feed, it may be relative to the feed file. */
+  /** Address from the feed. In a static feed, the address may be relative to the feed file. */
   url: string;
 }
 
@@ -41,8 +41,8 @@ export function channelOf(version: string): Channel | null {
 const ordered = new WeakMap<readonly Release[], Partial<Record<Channel, readonly Release[]>>>();
 
 /**
- * Returns the releases of a channel, newest version first. They are not sorted by date, because an older release line
- * may receive a fix later. The result is cached, so callers must not modify `releases` afterwards.
+ * Returns the releases of a channel, newest version first. Sorting by date would be wrong, because an older release
+ * line may receive a fix later. The result is cached, so callers must not modify `releases` afterwards.
  */
 export function listChannelReleases(channel: Channel, releases: readonly Release[]): readonly Release[] {
   const known = ordered.get(releases) ?? {};
@@ -66,9 +66,9 @@ export function isNewerVersion(version: string, running: string): boolean {
   return channelOf(version) !== null && tag.kind === 'release' && compareVersions(version, tag.version) > 0;
 }
 
-/** Accepts the targets that can be requested from a server: `vX.Y.Z`, `vX.Y.Z-canary.N` and `canary`. */
+/** Whether the target can be requested from a server: `vX.Y.Z`, `vX.Y.Z-canary.N` or `canary`. */
 export const isRequestableTarget = (text: string): boolean => text === 'canary' || channelOf(text) !== null;
 
-/** Returns `canary` for a canary build, because such a build can only be installed with the floating tag. */
+/** Returns `canary` for a canary build, because canary builds can only be installed with the floating tag. */
 export const updateTargetOf = (version: string): string =>
   channelOf(version) === 'canary' ? 'canary' : version;

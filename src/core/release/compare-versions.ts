@@ -15,7 +15,7 @@ export function compareVersions(a: string, b: string): number {
   return 0;
 }
 
-/** Compares only the numbers that both versions have, so `2025.10` equals `2025.10.3`. Suitable for ascending order. */
+/** Compares only the numbers that both versions have, for ascending order. `2025.10` therefore equals `2025.10.3`. */
 export function compareSharedVersionNumbers(a: string, b: string): number {
   const count = Math.min(countVersionNumbers(a), countVersionNumbers(b));
   return countVersionNumbers(a) === countVersionNumbers(b)
@@ -30,12 +30,12 @@ export const cutVersion = (version: string, count: number): string =>
 /** Counts the numbers in a version: 3 in `1.2.3`. */
 export const countVersionNumbers = (version: string): number => plain(version).split('.').length;
 
-/** Lowest first number of a version that counts as a year. A new year does not mean a major change. */
+/** Lowest first number of a version that is regarded as a year. A new year is not a major change. */
 const firstYear = 1900;
 
 /**
- * Checks whether the first numbers of two versions differ and are not years. If so, users are advised to dump the
- * database first.
+ * Checks whether the first numbers of two versions differ and are not years. Before such a change, users are advised to
+ * dump the database.
  */
 export function isMajorVersionChange(from: string, to: string): boolean {
   const [a = 0, b = 0] = [from, to].map((version) => numbersOf(version)[0]);

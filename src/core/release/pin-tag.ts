@@ -63,8 +63,8 @@ function parseNumbered(text: string): NumberedTag | null {
 }
 
 /**
- * Parses a tag with a word before a complete version (`postgresql-v2.15.1`, `version-6.1.21`). Two numbers are accepted
- * only after a word such as `release` (`release-10.11`), because they may be the version of the base system
+ * Parses a tag with a word before a complete version (`postgresql-v2.15.1`, `version-6.1.21`). After a word such as
+ * `release`, two numbers are enough (`release-10.11`). After other words, they may be the version of the base system
  * (`alpine-3.20`).
  */
 function parsePrefixedTag(text: string): NumberedTag | null {
@@ -90,7 +90,7 @@ const stated =
 
 /**
  * Returns the version or word in a tag without its variant: `1.144.1` for `v1.144.1-cuda`, `2.1.0` for `2.1.0-ls47`,
- * `release` for `release-cuda`. Used to check whether two images have equal versions, even if it is unknown which is
+ * `release` for `release-cuda`. Used to check whether two tags have the same version, even if it is unknown which is
  * newer.
  */
 export const versionTextOf = (text: string): string => stated.exec(text)?.[1] ?? text.replace(/-.*$/, '');

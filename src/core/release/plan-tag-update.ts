@@ -8,7 +8,7 @@ export type TagUpdateResult =
   | { kind: 'moved'; tag: string }
   /** The tag is not changed, because it is floating or already covers the target. */
   | { kind: 'stays' }
-  /** The pin has a partial version, such as `2025.10`, that is newer than the target. */
+  /** The pin's version is partial, such as `2025.10`, and newer than the target. */
   | { kind: 'older' }
   /** The variant of the target differs from the variant of the pin. */
   | { kind: 'variant' }
@@ -45,9 +45,9 @@ export const formatTagLike = (tag: NumberedTag, version: string): string =>
   `${tagPrefixOf(tag)}${version}${tag.suffix}`;
 
 /**
- * Returns the tags under which the target may be published in the pin's variant, with and without `v`. A tag such as
- * `apache` may be a variant, or a custom word without variants. A tag such as `release-10.11` may be a floating tag for
- * releases whose own tags do not contain `release-`.
+ * Returns the tags under which the target may be published in the pin's variant, with and without `v`. All readings of
+ * an ambiguous tag are included: `apache` may be a variant or a custom word, and `release-10.11` may be a floating tag
+ * for releases whose own tags do not contain `release-`.
  */
 export function listCompleteVersionTags(tag: PinTag, { version, suffix = '' }: ReleaseTarget): string[] {
   const own = tagSuffixOf(tag) || suffix;
@@ -62,7 +62,7 @@ export function listCompleteVersionTags(tag: PinTag, { version, suffix = '' }: R
 
 /**
  * Guesses the variants of a newer release if the current variant contains a number: `-alpine3.21` and `-alpine` for
- * `-alpine3.20`; `-p1` and no variant for `-p2`. The engine cannot list a registry's tags.
+ * `-alpine3.20`; `-p1` and no variant for `-p2`. Guesses are needed because the engine cannot list a registry's tags.
  */
 function guessVariants(suffix: string): string[] {
   const [, before = '', number = '', after = ''] = /^(.*?)(\d{1,4})(\D*)$/.exec(suffix) ?? [];

@@ -1,6 +1,8 @@
 import * as z from 'zod/mini';
 
-/** File in the updater container through which the server passes values of new settings. The updater removes it. */
+/**
+ * File in the updater container with the values of new settings, which the server passes. The updater removes the file.
+ */
 export const serverSettingsPath = '/run/svc-updater-settings.env';
 
 /** Formats in which the updater can generate the value of a setting. */

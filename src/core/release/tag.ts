@@ -2,7 +2,9 @@ import valid from 'semver/functions/valid.js';
 
 /** A tag that contains a version. */
 export interface NumberedTag {
-  /** `part` is a partial version with one or two numbers. Such a tag usually points to the newest matching release. */
+  /**
+   * `part` means a partial version with one or two numbers. Such a tag usually points to the newest matching release.
+   */
   kind: 'release' | 'part';
   text: string;
   /** Version: `1.2.3`, `2025.08.4` or `1.6.0-canary.4`; `2` or `2025.10` if it is partial. */

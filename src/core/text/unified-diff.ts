@@ -1,8 +1,8 @@
 import { type StructuredPatchHunk, structuredPatch } from 'diff';
 
 /**
- * Maximum number of removed and added lines in a diff. A diff of this size takes a third of a second; twice as many
- * lines take four times as long.
+ * Maximum number of removed and added lines in a diff. Such a diff takes a third of a second; twice as many lines take
+ * four times as long.
  */
 const maxEditLength = 2_000;
 

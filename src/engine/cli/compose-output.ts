@@ -1,8 +1,8 @@
 import { parseObject } from '../objects/json.ts';
 
 /**
- * Matches errors of calls that compose cancelled because another call failed and, in compose 5, of calls that needed
- * the failed call's result.
+ * Matches the errors of engine calls that compose cancelled because another call failed. Compose 5 reports such errors
+ * even for calls that it could not make without the failed call's result.
  */
 const cancelled =
   /(?:^|[\s:])context canceled$|internal: rename node #\d+: create node #\d+ returned empty ID/;
@@ -23,17 +23,19 @@ export function parseComposeMessages(stderr: string): string[] {
     const { text, about, isWarning } = readLine(line.trim());
     if (text && isWarning) warned.add(text);
     if (!text) continue;
-    // Services that fail with the same error share one message. Compose's final message belongs to no service.
+    // If several services fail with the same error, the message is returned once, with all their names. Compose's final
+    // message belongs to no service, so it is never merged with them.
     const key = `${about === '' ? '' : 'of'} ${text}`;
     const known = byText.get(key) ?? { text, abouts: [] };
     byText.set(key, known);
     if (!known.abouts.includes(about)) known.abouts.push(about);
   }
   const said = [...byText.values()].map(({ text, abouts }) => `${abouts.join(', ')} ${text}`.trim());
-  // If a call fails, compose cancels the other calls in progress. Their errors are left out if the cause is known.
+  // If a call fails, compose cancels the other calls in progress. Omit the errors of the cancelled calls if the cause
+  // is known.
   const isCause = (text: string) => !cancelled.test(text);
   const messages = said.some((text) => isCause(text) && !warned.has(text)) ? said.filter(isCause) : said;
-  // Leave out an earlier message if the last message repeats it.
+  // Omit earlier messages that the last message repeats.
   const last = messages.at(-1)?.replace(/^Error response from daemon: /, '');
   return messages.filter((text, index) => index === messages.length - 1 || !last || !text.endsWith(last));
 }

@@ -9,8 +9,8 @@ import type { CommandResult } from './run-command.ts';
 /** Options with which compose resolves the project as it does on the host. All paths are absolute host paths. */
 export interface ComposeProject extends ProjectStartOptions {
   /**
-   * Whether an env file sets COMPOSE_COMPATIBILITY. The updater overrides it to keep the separator of existing
-   * container names.
+   * Whether an env file sets COMPOSE_COMPATIBILITY, which changes the separator in container names. The updater
+   * overrides the variable, so that existing containers keep their names.
    */
   asksForNames?: boolean;
 }
@@ -55,7 +55,7 @@ export interface ModelService {
   networks?: Record<string, unknown> | null;
   ports?: { target?: number; published?: string; host_ip?: string; protocol?: string }[] | null;
   volumes?: ModelMount[] | null;
-  /** Such as `other`, `other:ro` or `container:name`. */
+  /** Services or containers whose volumes are mounted: `other`, `other:ro`, `container:name`. */
   volumes_from?: string[] | null;
   tmpfs?: string | string[] | null;
   configs?: { source: string; target?: string }[] | null;
@@ -76,7 +76,7 @@ export interface ComposeModel {
 }
 
 interface ConfigOptions {
-  /** Replace the project's own compose files while an edit is verified. */
+  /** Compose files that replace the project's own files, to verify an edit. */
   files?: readonly string[];
   envFiles?: readonly string[];
   /** Whether to reject references to undefined services, networks or volumes, as `up` does. */
@@ -106,8 +106,8 @@ interface UpOptions {
 }
 
 /**
- * Engines whose compose is older than 2.35 and lacks `--no-env-resolution`, which is possible if the host's compose is
- * used. Compose 5.0 and later can resolve a project without its env files.
+ * Engines whose compose is older than 2.35 and lacks `--no-env-resolution`. This is possible only if the host's compose
+ * is used. Since compose 5.0, a project can be resolved without its env files.
  */
 const olderCompose = new WeakSet<Engine>();
 
@@ -145,8 +145,8 @@ export class Compose {
     // Never print the model: it contains the values of env files.
     let result = await this.#config(options);
     if (result.exitCode !== 0 && !olderCompose.has(this.#engine)) {
-      // The cause may be an unreadable env file of a service that the run does not update. Resolve the model again
-      // without the variables in env files.
+      // The command may have failed because of an unreadable env file of a service that the run does not update.
+      // Resolve the model again without reading the services' env files.
       const without = await this.#config(options, '--no-env-resolution');
       if (without.exitCode === 0) result = without;
       else if (/unknown flag: --no-env-resolution/.test(without.stderr)) olderCompose.add(this.#engine);
@@ -171,15 +171,15 @@ export class Compose {
   }
 
   /**
-   * Runs `docker compose up` for the services in `scale` only, without `-y`. Sets `--remove-orphans=false`, because the
-   * project's `.env` may set COMPOSE_REMOVE_ORPHANS. Pass several services only if the command changes nothing:
-   * containers must be replaced in order.
+   * Runs `docker compose up` for the services in `scale` only. Never passes `-y`, which would confirm compose's
+   * prompts. Sets `--remove-orphans=false`, because the project's `.env` may set COMPOSE_REMOVE_ORPHANS. Pass several
+   * services only if the command changes nothing: containers must be replaced in order.
    */
   async up(scale: Scale, options: UpOptions): Promise<CommandResult> {
     const result = await this.#up(scale, options);
     if (!lacksModelPlugin(result)) return result;
-    // Compose requires docker-model even if only a dependency uses `models`. Dependencies are not updated, so the
-    // override removes their `models`.
+    // Compose requires docker-model if any service uses `models`, even a dependency that is not updated. Repeat the
+    // command with an override that removes the `models` of such dependencies.
     const { services } = await this.config();
     const users = Object.keys(services).filter((name) => services[name]?.models);
     if (users.some((name) => scale.has(name))) return result;
@@ -203,20 +203,20 @@ export class Compose {
       ...['--no-deps', '--no-build', '--pull', 'never', '--remove-orphans=false'],
       ...(options.forceRecreate ? ['--force-recreate'] : []),
       ...[...scale].flatMap(([name, count]) => ['--scale', `${name}=${count}`]),
-      // A service name may look like an option.
+      // `--` is needed because a service name may look like an option.
       ...['--', ...scale.keys()],
     ];
     return this.#engine.call([...this.#flags({ files, isOld }), '--progress', 'json', 'up', ...what], {
       deadlineMs: options.deadlineMs,
       repeatable: options.repeatable ?? false,
       cwd,
-      // No flag turns COMPOSE_COMPATIBILITY off.
+      // Override the variable, because no flag turns compatibility mode off.
       env: asksForNames && !isOld ? { ...env, COMPOSE_COMPATIBILITY: 'false' } : env,
     });
   }
 
-  /** Returns the model with its variables unreplaced; null if compose fails. */
-  async written(): Promise<unknown> {
+  /** Returns the model before variables are replaced by their values; null if compose fails. */
+  async readUninterpolatedModel(): Promise<unknown> {
     const result = await this.#config({}, '--no-interpolate');
     return result.exitCode === 0 ? JSON.parse(result.stdout) : null;
   }
@@ -239,7 +239,7 @@ export class Compose {
     ];
   }
 
-  /** Services may pass PWD through, so it is set as if the command were run in the project directory. */
+  /** A service may use the variable PWD, so set it as if the command were run in the project directory. */
   #where() {
     return { cwd: this.project.directory, env: { PWD: this.project.directory } };
   }

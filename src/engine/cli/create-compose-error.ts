@@ -40,11 +40,14 @@ const hasNoPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
 /** Start of the response with which a dry run rejects requests that would change something. */
 export const recorderRejectionText = 'svc-updater records, but does not execute';
 
-/** Advice if docker-model is missing. Docker's packages install the plugin at this host path. */
+/** Advice to mount docker-model if it is missing. Docker's packages install it at the host path in this text. */
 const mountPlugin =
   'Add -v /usr/libexec/docker/cli-plugins/docker-model:/usr/local/libexec/docker/cli-plugins/docker-model:ro to the docker run command. If docker info on the host prints a different path for the plugin, use that path before the first colon.';
 
-/** Compose 2.38 and later prints this message for a project with `models:` if docker-model is missing. */
+/**
+ * Checks whether compose failed because docker-model is missing. Compose 2.38 and later prints this message for a
+ * project with `models:`.
+ */
 export const lacksModelPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
   exitCode !== 0 && /'models' support requires Docker Model plugin/.test(stderr);
 

@@ -89,7 +89,7 @@ const isTraced = process.env.SVC_UPDATER_TRACE === '1';
 /**
  * Prints to standard error, not to the log, when a child process or an engine request started and ended, in
  * milliseconds since this process started.
- * @param beganAt time from `performance.now()`
+ * @param beganAt - time from `performance.now()`
  */
 function logTiming(what: string, beganAt: number, how: string): void {
   if (!isTraced) return;
@@ -111,8 +111,8 @@ interface SharedState {
   readonly client: EngineClient;
   hasAnswered: boolean;
   /**
-   * Start of the current outage, from `performance.now()`; null while the engine responds. Ensures that an outage is
-   * logged once, even if several calls wait.
+   * Start of the current outage, from `performance.now()`; null while the engine responds. Because all views share this
+   * field, an outage is logged once, even if several calls wait.
    */
   awaySince: number | null;
   readonly shutdown: AbortController;
@@ -182,9 +182,9 @@ export class Engine extends EngineApi {
         if (answer.status < 500 || repeat !== 'failed' || readings >= maxReadings) return answer;
         await sleep(readingPauseMs);
       } catch (cause) {
-        if (this.aborted.aborted) throw this.abortion;
+        if (this.aborted.aborted) throw this.abortError;
         if (!(cause instanceof EngineError)) throw cause;
-        if (cause.code !== 'unreachable' && cause.code !== 'not-an-engine') throw this.explain(cause);
+        if (cause.code !== 'unreachable' && cause.code !== 'not-an-engine') throw this.toCallerError(cause);
         attempt += 1;
         if (attempt > maxAttempts || !this.#shared.hasAnswered) {
           const message = `the engine does not answer (${name}): ${cause.message}`;
@@ -202,7 +202,9 @@ export class Engine extends EngineApi {
     return stream;
   }
 
-  /** Reads the lines again after an outage, because they may explain why an update failed. */
+  /**
+   * If the connection is lost, waits for the engine and reads the lines again: they may explain why an update failed.
+   */
   override async readLastLines(...asked: Parameters<EngineApi['readLastLines']>): Promise<string[]> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -215,7 +217,7 @@ export class Engine extends EngineApi {
     }
   }
 
-  protected override explain(cause: EngineError, purpose?: string): UpdateError {
+  protected override toCallerError(cause: EngineError, purpose?: string): UpdateError {
     const { code, message } = cause;
     if (code === 'unsupported') return new UpdateError('engine-version', message, { cause });
     if (code === 'refused-by-proxy' && Number(cause.status) < 500)
@@ -232,7 +234,7 @@ export class Engine extends EngineApi {
     const deadlineMs = options.deadlineMs ?? queryDeadlineMs;
     for (let attempt = 1; ; attempt++) {
       const result = await this.#run(args, { ...options, deadlineMs });
-      if (result.aborted) throw this.abortion;
+      if (result.aborted) throw this.abortError;
       if (result.timedOut && deadlineMs === queryDeadlineMs) {
         const message = `the engine did not answer within ${queryDeadlineMs / 1000} s (docker ${args[0]})`;
         throw new UpdateError('engine-unavailable', message);
@@ -245,7 +247,7 @@ export class Engine extends EngineApi {
   }
 
   /** Returns the credentials for an image's registry from the updater's own configuration. */
-  ownLogin(repository: string): Promise<RegistryCredentials | null> {
+  readOwnCredentials(repository: string): Promise<RegistryCredentials | null> {
     return readRegistryCredentials(repository, join(this.address.configDirectory, 'config.json'));
   }
 
@@ -256,7 +258,7 @@ export class Engine extends EngineApi {
   async findRemoteDigest({ repository, tag }: { repository: string; tag: string }): Promise<RemoteDigest> {
     const reference = `${repository}${tag.includes(':') ? '@' : ':'}${tag}`;
     try {
-      const { digest } = await this.inspectRemoteImage(reference, await this.ownLogin(repository));
+      const { digest } = await this.inspectRemoteImage(reference, await this.readOwnCredentials(repository));
       return { digest };
     } catch (error) {
       if (!(error instanceof UpdateError)) throw error;
@@ -266,37 +268,37 @@ export class Engine extends EngineApi {
     }
   }
 
-  /** Also works after this view's abort signal. */
-  answers(signal?: AbortSignal): Promise<boolean> {
+  /** Checks whether the engine responds, even if this view's abort signal is aborted. */
+  isResponding(signal?: AbortSignal): Promise<boolean> {
     const probe = {
       method: 'GET',
       path: '/version',
       deadlineMs: probeMs,
       ...(signal && { signal }),
     } as const;
-    return this.client.ask(probe).then(
+    return this.client.sendRequest(probe).then(
       ({ status }) => status < 500,
       () => false,
     );
   }
 
   /**
-   * Waits until the engine stops responding. Call this after this process was asked to stop: an engine that then stops
-   * responding is shutting down and waits for this process. Calls in progress then fail with Interrupted instead of
-   * waiting for the engine.
+   * Waits until the engine stops responding; calls in progress then fail with InterruptedError instead of waiting for
+   * the engine. Call this after this process was asked to stop: an engine that does not respond at that time is
+   * shutting down, and waits for this process to exit.
    */
   async watchShutdown(): Promise<void> {
-    while (await this.answers()) await sleep(probePauseMs, undefined, { ref: false });
+    while (await this.isResponding()) await sleep(probePauseMs, undefined, { ref: false });
     this.#shared.shutdown.abort(new InterruptedError());
   }
 
-  /** Aborted by this view's abort signal or by an engine shutdown. */
+  /** Signal that is aborted with this view's abort signal, or when the engine shuts down. */
   get aborted(): AbortSignal {
     return AbortSignal.any([this.#shared.shutdown.signal, ...(this.signal ? [this.signal] : [])]);
   }
 
-  /** Error of a call that `aborted` has ended. */
-  get abortion(): CancelledError | InterruptedError {
+  /** Error for calls that were ended by `aborted`. */
+  get abortError(): CancelledError | InterruptedError {
     return this.#shared.shutdown.signal.aborted ? new InterruptedError() : new CancelledError();
   }
 
@@ -324,14 +326,14 @@ export class Engine extends EngineApi {
 
   /**
    * Waits until the engine responds again, for example after a restart or an upgrade.
-   * @param cause error of the lost connection
+   * @param cause - error of the lost connection
    */
   async #awaitReturn(cause?: EngineError): Promise<void> {
     const known = this.#shared;
     for (const end = performance.now() + awayMs; performance.now() < end; await sleep(500)) {
-      const isBack = await this.answers(this.aborted);
-      if (this.aborted.aborted) throw this.abortion;
-      // If the engine responds to the first check, the connection to a registry was lost, not that to the engine.
+      const isBack = await this.isResponding(this.aborted);
+      if (this.aborted.aborted) throw this.abortError;
+      // If the engine responds to the first check, the lost connection was one to a registry, not to the engine.
       // Nothing is logged.
       if (isBack) return this.#noteAnswer();
       if (known.awaySince === null)

@@ -2,8 +2,8 @@ import { posix } from 'node:path';
 import { requestedMountsOf } from '../objects/container.ts';
 import { type Json, toList, toObject, toStrings } from '../objects/json.ts';
 
-// Privileges on the host that a container's definition can grant. The engine itself grants them to every client.
-// Lifting a restriction (a read-only file system, a ban on new privileges) does not count.
+// Privileges on the host that a container's definition can grant. The engine does not restrict them: every client may
+// request them. Lifting a restriction (a read-only file system, a ban on new privileges) is not reported.
 
 /** Both parts of a container's definition, as in an inspection and in the body of `POST /containers/create`. */
 export interface ContainerDefinition {
@@ -31,7 +31,7 @@ export interface PrivilegeContext {
   volumeOptions: (name: string) => Json;
 }
 
-/** @param raw an inspection, or the body of `POST /containers/create` */
+/** @param raw - an inspection, or the body of `POST /containers/create` */
 export const containerDefinitionOf = (raw: Json): ContainerDefinition => ({
   config: toObject(raw.Config ?? raw),
   hostConfig: toObject(raw.HostConfig),
@@ -64,7 +64,7 @@ const createPrivilege = (section: string, name: string, item = ''): HostPrivileg
   name,
 });
 
-/** Returns the texts in `then` that are not in `now`, without duplicates. */
+/** Returns the strings in `then` that are not in `now`, without duplicates. */
 const added = (now: unknown, then: unknown): string[] => {
   const known = new Set(toStrings(now));
   return [...new Set(toStrings(then))].filter((each) => !known.has(each));
@@ -79,7 +79,7 @@ const namespaces = [
   ['cgroup', 'CgroupnsMode'],
 ] as const;
 
-/** Includes shared namespaces of other containers, which may in turn share those of the host. */
+/** A namespace shared with another container counts, because that container may share the host's namespace. */
 const findGainedNamespaces = (now: Json, then: Json): HostPrivilege[] =>
   namespaces.flatMap(([section, key]) => {
     const mode = String(then[key] ?? '');
@@ -111,7 +111,7 @@ function findGainedCapabilities(now: Json, then: Json): HostPrivilege[] {
   const [has, gets] = [capabilities(now), capabilities(then)];
   const isCovered = (name: string) => has.added.has(name) || (has.added.has('ALL') && !has.dropped.has(name));
   const gained = [...gets.added].filter((name) => !isCovered(name));
-  // If both definitions have all capabilities, the new definition may drop fewer of them.
+  // If both definitions add `ALL`, the new one gains each capability that only the old one drops.
   const less = gets.added.has('ALL') && has.added.has('ALL') ? [...has.dropped] : [];
   const back = less.filter((name) => !gets.dropped.has(name));
   const isAsked = (name: string) => named(then.CapAdd).includes(name);
@@ -170,8 +170,8 @@ const isDefault = (option: string): boolean =>
 const isOff = (option: string): boolean => /=(?:unconfined|disable)$/.test(option);
 
 /**
- * Checks whether hidden system paths become visible. If a definition does not set the hidden paths, the engine hides
- * its own list, but reports that list only for an existing container.
+ * Checks whether system paths become visible that are hidden now. If a definition has no list of hidden paths, the
+ * engine uses its default list, which it reports only for existing containers.
  */
 const gainsSystemPaths = (now: Json, then: Json): boolean =>
   then.Privileged !== true &&
@@ -229,7 +229,7 @@ const ofNetwork = new Set(['nfs', 'nfs4', 'cifs', 'smb3', 'tmpfs']);
 const isHostDevice = ({ type, device }: Json): boolean =>
   device !== undefined && !ofNetwork.has(String(type ?? ''));
 
-/** User and groups determine what a container may do with its mounts. */
+/** The user and the groups count as privileges, because they determine what a container may do with its mounts. */
 function findGainedIdentity(now: ContainerDefinition, then: ContainerDefinition): HostPrivilege[] {
   const user = ({ config }: ContainerDefinition) => String(config.User ?? '').split(':');
   const isRoot = (definition: ContainerDefinition) => ['', '0', 'root'].includes(user(definition)[0] ?? '');

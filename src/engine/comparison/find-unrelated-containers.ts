@@ -18,7 +18,7 @@ export interface KnownInstance {
    * Known compose origins of the instance, in the format of `composeOriginOf`, from sources other than the labels to be
    * checked.
    */
-  claims: ReadonlySet<string>;
+  knownOrigins: ReadonlySet<string>;
   /**
    * Id of the container in which the server runs; null for a manual update. The origin in this container's labels is
    * one of the known origins.
@@ -51,8 +51,8 @@ export const expectedComposeOriginOf = (project: {
 }): string => [project.directory, project.files.join(), project.envFiles.join()].join('\n');
 
 /**
- * Message parts about containers of one service with different origins. `foreign` describes the foreign containers;
- * `all` is used if it is unknown which of the containers are foreign.
+ * Texts for a message about containers of one service with different origins: `foreign` if it is known which of them
+ * are foreign, otherwise `all`.
  */
 interface OriginDifference {
   foreign: string;
@@ -64,7 +64,7 @@ const otherImage: OriginDifference = {
   all: 'run images of different repositories',
 };
 const otherDirectory = differentFrom('another directory', 'different directories');
-/** In the order of the result of `originPartsOf`. */
+/** Texts for the parts of an origin, in the order of `originPartsOf`. */
 const otherParts = [
   otherDirectory,
   differentFrom('other compose files', 'different compose files'),
@@ -75,7 +75,7 @@ function differentFrom(one: string, several: string): OriginDifference {
   return { foreign: `from ${one}`, all: `were started from ${several}` };
 }
 
-/** Null if only the image's id is known. */
+/** Returns the repository of a container's image; null if only the image's id is known. */
 function repositoryOf({ imageReference }: Pick<Container, 'imageReference'>): string | null {
   if (/^(?:sha256:|[0-9a-f]{12,64}$|$)/.test(imageReference)) return null;
   return imageReference.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
@@ -83,16 +83,17 @@ function repositoryOf({ imageReference }: Pick<Container, 'imageReference'>): st
 
 /**
  * Finds the containers of a project that another user may have started (docs/contract.md 4.10); null if there are none.
- * Compose creates all containers of one service from one directory, one list of files and one repository. Containers of
- * different services may differ: a service can be started separately, and projects in two directories may have the same
- * name.
- * @param containers containers of the project, without one-off containers, hooks and leftovers of an interrupted
+ * Compares the containers of each service, which compose creates from one directory, one list of files and one
+ * repository.
+ * @param containers - containers of the project, without one-off containers, hooks and leftovers of an interrupted
  * compose command
  */
 export function findUnrelatedContainers(
   containers: readonly ListedContainer[],
   known: KnownInstance,
 ): UnrelatedContainers | null {
+  // Different services are not compared: a service can be started separately, and projects in two directories may have
+  // the same name.
   for (const [service, all] of Map.groupBy(containers, serviceOf)) {
     // Skip names that no service in a compose file can have, because the messages below print the name.
     if (!/^[\w.][\w.-]*$/.test(service)) continue;
@@ -119,19 +120,19 @@ function findOriginMismatch(
   all: readonly ListedContainer[],
   known: KnownInstance,
 ): OriginMismatch | null {
-  const isOwn = (container: ListedContainer) => known.claims.has(composeOriginOf(container));
+  const isOwn = (container: ListedContainer) => known.knownOrigins.has(composeOriginOf(container));
   const isHere = (container: ListedContainer) =>
     container.labels[composeLabels.directory] === known.directory;
   const isApp = service === known.app;
   const isOfServer = known.serverId !== null && (isApp || all.some(({ id }) => id === known.serverId));
-  // If no container has a known origin, compare the directory: the operator has mounted it, or the server belongs to
-  // it.
+  // If no container has a known origin, those from the instance's directory count as its own: the operator has mounted
+  // this directory, or the server belongs to it.
   const own = isOfServer || all.some(isOwn) ? all.filter(isOwn) : all.filter(isHere);
   if (own.length === 0 && !isApp) return null;
   const odd = all.filter((each) => !own.includes(each));
   const [first] = own.map(composeOriginOf);
   if (odd.length > 0) {
-    const truth = first ?? [...known.claims][0] ?? known.directory;
+    const truth = first ?? [...known.knownOrigins][0] ?? known.directory;
     return { containers: odd, by: differenceOf(odd, truth), isCertain: true };
   }
   if (first === undefined || all.every((each) => isOwn(each) || composeOriginOf(each) === first)) return null;
@@ -139,8 +140,8 @@ function findOriginMismatch(
 }
 
 /**
- * Returns the first part of the known origin (directory, compose files or env files) that differs from the containers'
- * labels.
+ * Returns the texts for the first part of the origin (directory, compose files or env files) in which a container's
+ * labels differ from the known origin.
  */
 function differenceOf(odd: readonly ListedContainer[], claim: string): OriginDifference {
   const truth = claim.split('\n');
@@ -227,7 +228,7 @@ const recreationAdviceOf = (service: string): string =>
   `If all of them belong to this instance, recreate them from its files with {compose} up -d --no-deps --force-recreate ${service}. Then run {command} again.`;
 
 /**
- * Returns the containers of this directory that share the most common compose and env files; all containers if none
+ * Returns the containers of a directory that share the most common compose and env files; all containers if none
  * belongs to the directory.
  */
 export function findLargestOriginGroup<C extends Pick<Container, 'labels'>>(

@@ -13,8 +13,8 @@ export interface LocalImage {
 }
 
 /**
- * Checks whether a container was created from this image, or from a different image with the same content. The latter
- * happens if a tag was published again with a different index (docs/contract.md 3.15).
+ * Checks whether a container was created from an image, or from a different image with the same content. Images differ
+ * in this way if a tag was published again with a different index (docs/contract.md 3.15).
  */
 export const isContainerOfImage = (
   { imageId, imageManifest }: ImageInUse,
@@ -36,10 +36,8 @@ export const hasSameImage = (one: ImageInUse, { imageId, imageManifest }: ImageI
   isContainerOfImage(one, { id: imageId, manifests: imageManifest ? [imageManifest] : [] });
 
 /**
- * Checks whether `docker compose up` keeps a container after the image was pulled. Compose up to 5.2 labels containers
- * with the image's id and replaces them if the id has changed; later versions replace such containers once. Containers
- * created by later versions are compared by content only: their label has the manifest's digest, or the image's id if
- * `up` itself had to pull.
+ * Checks whether `docker compose up` keeps a container after the image was pulled. A container that was created by
+ * compose up to 5.2 is replaced if the image's id has changed, because its label has this id.
  */
 export const canKeepContainer = (
   container: ImageInUse & Pick<Container, 'labels'>,
@@ -48,4 +46,6 @@ export const canKeepContainer = (
   isContainerOfImage(container, image) &&
   (container.imageId === image?.id ||
     (image?.manifests ?? []).includes(container.labels[composeLabels.image] ?? 'none') ||
+    // Later versions compare only the content. Their label has the manifest's digest, or the image's id if `up` itself
+    // had to pull.
     isAtLeast(container.labels[composeLabels.version] ?? '', '5.3'));

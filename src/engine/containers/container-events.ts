@@ -15,9 +15,9 @@ const calmMs = 2_000;
 const deafMs = 250;
 
 /**
- * Lets a caller poll as soon as a container changes. Failures are not reported, because the caller also polls without
+ * Lets a caller poll as soon as a container changes. Failures are not reported, because the caller polls even without
  * events: events may be lost, the stream may be interrupted, and a proxy may block it.
- * @param about filter for the containers: their ids, `{ container: […] }`, or a label
+ * @param about - filter for the containers: their ids, `{ container: […] }`, or a label
  */
 export function listenForEvents(engine: Engine, about: EngineFilters) {
   let hasNews = false;
@@ -51,9 +51,9 @@ export function listenForEvents(engine: Engine, about: EngineFilters) {
   open();
   return {
     /**
-     * Resolves when the caller should poll: when an event arrives, or the stream opens or ends (immediately if that has
-     * happened since the last call). Otherwise resolves after two seconds, or after 250 ms if no stream is open, but no
-     * later than after `withinMs` milliseconds.
+     * Resolves when the caller should poll: when an event arrives, or the stream opens or ends; immediately if that has
+     * happened since the last call. Resolves at the latest after two seconds (250 ms if no stream is open) or after
+     * `withinMs` milliseconds, whichever is shorter.
      */
     async next(withinMs: number): Promise<void> {
       // Reopen an ended stream at most once every two seconds, because a server may close each stream immediately.
@@ -72,8 +72,8 @@ export function listenForEvents(engine: Engine, about: EngineFilters) {
 }
 
 /**
- * Watches these containers for stops in progress. The engine continues a stop after its client has disconnected, and
- * reports a stop in progress only by events.
+ * Records which of these containers are being stopped. The engine continues a stop after its client has disconnected,
+ * and reports a stop in progress only by events.
  */
 export function watchStops(engine: Engine, ids: readonly string[]) {
   const stopping = new Set<string>();
@@ -120,7 +120,8 @@ interface Listener {
   onEvent: (event: EngineEvent) => void;
   onOpen?: () => void;
   /**
-   * Called when the stream has ended or could not be opened. `isRefused` is true if the response had an error status.
+   * Called when the stream has ended or could not be opened.
+   * @param isRefused - whether the response had an error status
    */
   onEnd?: (isRefused: boolean) => void;
 }

@@ -7,9 +7,7 @@ import { findEngineError } from '../http/engine-error.ts';
 const mendArchives =
   'This engine cannot copy files to or from containers (docker cp fails). Update the engine, then run {command} again.';
 
-/**
- * Rethrows an archive call's error. If the engine itself rejected the call, the error then advises an engine update.
- */
+/** Rethrows an archive call's error. If the engine itself rejected the call, adds the advice to update the engine. */
 export function rethrowWithArchiveAdvice(error: unknown): never {
   const cause = findEngineError(error);
   if (!(error instanceof UpdateError) || cause?.status == null || cause.code === 'refused-by-proxy')
@@ -18,8 +16,8 @@ export function rethrowWithArchiveAdvice(error: unknown): never {
 }
 
 /**
- * Bytes read in addition to the content, for headers and padding. The limit also stops reading a directory, or a file
- * that is too big.
+ * Maximum number of bytes read in addition to the content, for headers and padding. This limit stops the transfer of a
+ * directory or of a file that is too big.
  */
 const besides = 16 * tarBlockSize;
 
@@ -49,7 +47,7 @@ export async function readContainerFile(
 }
 
 /**
- * Works for running and stopped containers.
+ * Checks whether a directory of a running or stopped container has entries.
  * @throws UpdateError engine-unavailable
  */
 export async function hasDirectoryEntries(engine: Engine, id: string, path: string): Promise<boolean> {

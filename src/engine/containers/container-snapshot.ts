@@ -46,9 +46,9 @@ export interface ContainerSnapshot {
 }
 
 /**
- * Skips missing containers. Call this while the containers are running: for a stopped container, the engine no longer
- * reports the MAC addresses of additional networks.
- * @param copied paths to which compose may have copied files, keyed by container id; see `listCopiedPaths`
+ * Takes snapshots of all containers that exist. Call this while the containers are running: for a stopped container,
+ * the engine no longer reports the MAC addresses of additional networks.
+ * @param copied - paths to which compose may have copied files, keyed by container id; see `listCopiedPaths`
  * @throws UpdateError engine-unavailable
  */
 export async function takeContainerSnapshots(
@@ -69,8 +69,8 @@ export async function takeContainerSnapshots(
 }
 
 /**
- * @param raw response to `GET /containers/<id>/json`, or an element of `docker inspect`
- * @param apiVersion API version of the response, such as `1.45`; empty if unknown
+ * @param raw - response to `GET /containers/<id>/json`, or an element of `docker inspect`
+ * @param apiVersion - API version of the response, such as `1.45`; empty if unknown
  */
 export function buildContainerSnapshot(raw: unknown, apiVersion = ''): ContainerSnapshot {
   const { Id, Name, Image, Config, HostConfig, NetworkSettings, Mounts, ImageManifestDescriptor } =
@@ -89,8 +89,8 @@ export function buildContainerSnapshot(raw: unknown, apiVersion = ''): Container
     networks: networksOf(toObject(toObject(NetworkSettings).Networks), {
       id,
       mode,
-      // Before API 1.52, this field contains the MAC address that was requested for the container's first network.
-      // Since 1.52, the engine no longer reports the requested address.
+      // Before API 1.52, `config.MacAddress` is the MAC address that was requested for the container's first network.
+      // Since 1.52, the engine does not report the requested address.
       mac: isAtLeast(apiVersion, '1.52') ? null : String(config.MacAddress ?? ''),
     }),
     published: listPublishedPorts(toObject(toObject(NetworkSettings).Ports)),
@@ -100,7 +100,7 @@ export function buildContainerSnapshot(raw: unknown, apiVersion = ''): Container
 }
 
 /**
- * Returns the configuration for the recreated container. Values that come from the image can stay: the engine merges
+ * Returns the configuration for recreating a container. Values from the image need not be removed: the engine merges
  * them with the image's values, with the same result.
  */
 function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; uts: string }): Json {
@@ -129,7 +129,7 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
       .filter(({ Type, Name }) => Type === 'volume' && Name)
       .map((mount) => [cleanPath(String(mount.Destination)), mount]),
   );
-  // A bind without a colon requests an anonymous volume, which is added by its name below.
+  // A bind without a colon requests an anonymous volume. The code below adds this volume by name.
   const binds = toStrings(host.Binds).filter((bind) => bind.includes(':'));
   const mounts = toList<Json>(host.Mounts).map((mount) => {
     const volume = volumes.get(cleanPath(String(mount.Target)));
@@ -142,8 +142,8 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
       ...Object.keys(toObject(host.Tmpfs)),
     ].map(cleanPath),
   );
-  // Only anonymous volumes are added. Any other volume in neither Binds nor Mounts comes from `VolumesFrom`, which also
-  // mounts it in the new container.
+  // Add only anonymous volumes. A named volume that is in neither Binds nor Mounts comes from `VolumesFrom`, which the
+  // new container also has.
   const anonymous = [...volumes]
     .filter(([destination, { Name }]) => !named.has(destination) && /^[0-9a-f]{64}$/.test(String(Name)))
     .map(([destination, { Name, RW }]) => ({
@@ -182,9 +182,9 @@ function networksOf(
 }
 
 /**
- * Returns an endpoint's MAC address if it was probably requested, otherwise an empty text. Engines do not report
- * whether it was. Engines before 28 derive the address from the IP address: such a MAC address was not requested, and
- * could be a duplicate if it were reused with a different IP address.
+ * Returns an endpoint's MAC address if it was probably requested, which engines do not report; otherwise an empty
+ * string. Engines before 28 derive unrequested addresses from the IP address. Reusing such a MAC address with a
+ * different IP address could create a duplicate.
  */
 function requestedMacOf({ MacAddress, IPAddress }: Json): string {
   const made = String(IPAddress ?? '')

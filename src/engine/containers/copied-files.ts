@@ -19,7 +19,7 @@ const maxBytes = 1024 * 1024;
 /**
  * Returns the container paths of a service's configs and secrets. Compose usually mounts those with a `file`, and
  * copies those with `content` or `environment` into the container.
- * @param service the service in the output of `docker compose config --format json`
+ * @param service - the service in the output of `docker compose config --format json`
  */
 export function listCopiedPaths(service: unknown): string[] {
   const { configs, secrets } = (service ?? {}) as Record<'configs' | 'secrets', unknown>;
@@ -34,7 +34,10 @@ function targets(references: unknown, directory: string): string[] {
   });
 }
 
-/** Skips missing files. Files that are too big or not regular files are listed in `lost`. */
+/**
+ * Reads files that compose has copied into a container. Skips missing files; lists files that are too big or not
+ * regular files in `lost`.
+ */
 export async function readCopiedFiles(
   engine: Engine,
   id: string,
@@ -56,7 +59,7 @@ export function createCopiedFilesArchive(files: readonly CopiedFile[]): Buffer {
   const parts = files.flatMap(({ path, mode, uid, gid, modified, content }) => {
     const name = path.replace(/^\//, '');
     const bytes = Buffer.from(content, 'base64');
-    // Only an extended header has room for long paths and large user ids.
+    // Use an extended header, because only it has room for long paths and large user ids.
     const extended = Buffer.from(record('path', name) + record('uid', uid) + record('gid', gid));
     return [
       ...createArchiveEntry('extended', extended, { modified, kind: 'x' }),

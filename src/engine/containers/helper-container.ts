@@ -12,8 +12,8 @@ import { createCopiedFilesArchive } from './copied-files.ts';
  */
 const scratchLabel = 'svc-updater.scratch';
 /**
- * Lets a process find its own helper containers, even if the engine failed and the response with a container's id was
- * lost.
+ * Label by which a process finds its own helper containers, even if the engine failed and the response with a
+ * container's id was lost.
  */
 const makerLabel = 'svc-updater.maker';
 const maker = randomUUID();
@@ -22,7 +22,7 @@ let hasMade = false;
 interface HelperContainerOptions {
   /** Platform of the image; chosen by the engine if null. */
   platform?: string | null;
-  /** Replaces `scratchLabel`, for containers that must survive the removal of helper containers. */
+  /** Label to set instead of `scratchLabel`, for a container that must not be removed with the helper containers. */
   label?: string;
   /** Container configuration in the format of the engine's API. */
   config?: Readonly<Record<string, unknown>>;
@@ -32,7 +32,7 @@ interface HelperContainerOptions {
 
 /**
  * Creates a helper container without starting it. Returns its id; null if the image is missing.
- * @param madeFor value of the label: the project or path for which the container is created
+ * @param madeFor - value of the label: the project or path for which the container is created
  * @throws UpdateError engine-unavailable
  */
 export async function createHelperContainer(
@@ -77,7 +77,7 @@ export async function tryHelperContainer(
   try {
     await engine.startContainer(id, { deadlineMs: Number.POSITIVE_INFINITY });
   } finally {
-    // Not awaited, because the removal takes long if the start hangs.
+    // Do not await the removal: it takes a long time if the start hangs.
     removeHelperContainer(engine.uncancellable(), id).catch(() => {});
   }
 }
@@ -98,7 +98,7 @@ export const removeHelperContainers = (
   label = scratchLabel,
 ): Promise<void> => removeLabelled(engine, `${label}=${madeFor}`);
 
-/** Also removes containers whose ids are unknown because the response was lost. */
+/** Removes all helper containers of this process, even those whose ids are unknown because the response was lost. */
 export async function removeOwnHelperContainers(engine: Engine): Promise<void> {
   if (hasMade) await removeLabelled(engine, `${makerLabel}=${maker}`);
 }
@@ -125,7 +125,7 @@ export async function copyFilesToContainer(
  * Checks that the engine can copy a container's files into a new container of the same image. Call this before any
  * container is stopped: compose copies the files only after removing the old container, and a rollback would fail in
  * the same way.
- * @param project project whose next run removes the helper container if this run is killed
+ * @param project - project whose next run removes the helper container if this run is killed
  * @throws UpdateError engine-unavailable
  */
 export async function requireCopyableFiles(
@@ -136,7 +136,7 @@ export async function requireCopyableFiles(
   const { imageId, platform, copied } = blueprint;
   if (copied.length === 0) return;
   const scratch = await createHelperContainer(engine, imageId, project, { platform });
-  // If the image is missing, no rollback is possible. Another check reports that.
+  // If the image is missing, do not fail here: another check reports that a rollback is impossible.
   if (scratch === null) return;
   try {
     await copyFilesToContainer(engine, scratch, blueprint);

@@ -31,8 +31,8 @@ export function hasDefaultName(separator: '_' | '-', container: Pick<Container, 
 
 /**
  * Finds the services whose containers must keep names like `project_service_1`: compose would otherwise rename the
- * containers that it replaces. A service with custom names (`container_name`) follows the other services, because its
- * links contain their names.
+ * containers that it replaces. A service with custom names (`container_name`) is treated like the other services,
+ * because its links contain the names of their containers.
  */
 export function findServicesWithUnderscoreNames(containers: readonly Container[]): string[] {
   const named = containers.map((container) => ({ ...container, name: finalNameOf(container) }));
@@ -55,7 +55,7 @@ export const isReplacementFor = ({ name }: Container, { id }: Container): boolea
 export const isUnstartedWithTemporaryName = (container: Container): boolean =>
   hasTemporaryName(container) && container.status === 'created';
 
-/** Checks whether compose has created a replacement container, under any name, but not started it. */
+/** Checks whether a container is a replacement that compose has created but not started, whatever its name. */
 export const isUnstartedReplacement = ({ status, labels }: Container): boolean =>
   status === 'created' && labels[composeLabels.replaces] !== undefined;
 
@@ -79,13 +79,13 @@ export interface ProjectContainers {
 }
 
 /**
- * Checks whether compose has stopped a container to replace it but not yet removed it. The container was running, so
- * its replacement must run too.
+ * Checks whether compose has stopped a container to replace it, but has not removed it yet. Because the container was
+ * running, its replacement must be started.
  */
 export const isStoppedForReplacement = (container: Container, leftovers: readonly Container[]): boolean =>
   !isUp(container) && leftovers.some((leftover) => isReplacementFor(leftover, container));
 
-/** Returns the engine's filter for a project's containers, and for events about them. */
+/** Returns a filter for a project's containers or their events, for the engine's API. */
 export const projectFilterOf = (project: string) => ({ label: [`${composeLabels.project}=${project}`] });
 
 /** Previous result of `listProjectContainers`, from which unchanged containers are reused. */
@@ -96,8 +96,10 @@ interface PreviousListing {
 }
 
 /**
- * @param earlier previous result, from which containers are reused if their id, name and status are unchanged and their
- * service is not in its `services`: a project may have a hundred containers that the run does not touch
+ * Lists a project's containers. A project may have a hundred containers that the run does not touch, so results are
+ * reused.
+ * @param earlier - previous result: containers with unchanged id, name and status are reused, except those of
+ * `services`
  */
 export async function listProjectContainers(
   engine: Engine,

@@ -10,16 +10,15 @@ import type { Json } from '../objects/json.ts';
 import type { ContainerSnapshot } from './container-snapshot.ts';
 import { copyFilesToContainer } from './helper-container.ts';
 
-/** Creating a container may take long, because the engine may have to copy image content into a volume. */
+/** Time limit for creating a container: the engine may have to copy image content into a volume. */
 const createDeadlineMs = 300_000;
 
 /**
- * Recreates a container under its old name without starting it, and returns the new id. On a repeated call, returns the
- * id of the old container if it still exists, or of the recreated container if it has been started since. A recreated
- * container that was never started may be incomplete, so it is created again.
- * @param successors ids of recreated containers, keyed by the ids of the containers that they replace
- * @throws UpdateError containers-not-restored with the engine's message if the engine rejects a request;
- * engine-unavailable
+ * Recreates a container under its old name without starting it, and returns the new id. Can be repeated: returns the id
+ * of the old container if it still exists, or of the recreated container if that has been started. Replaces a recreated
+ * container that was never started, because it may be incomplete.
+ * @param successors - ids of recreated containers, keyed by the ids of the containers that they replace
+ * @throws UpdateError containers-not-restored if the engine rejects a request; engine-unavailable
  */
 export async function rebuildContainer(
   engine: Engine,
@@ -32,7 +31,7 @@ export async function rebuildContainer(
     const twin = made === null ? await findTwin(engine, blueprint) : null;
     if (twin?.started) return twin.id;
     if (twin !== null) await remove(engine, twin.id);
-    // If the name belongs to an unrelated container, the engine rejects the second attempt too.
+    // After a conflict, try again. This attempt fails if the name belongs to an unrelated container.
     const id = made ?? (await create(engine, spec));
     await complete(engine, blueprint, id).catch(async (error) => {
       // A later run must not mistake a container without its networks and files for a complete container.
@@ -90,8 +89,8 @@ async function complete(engine: Engine, blueprint: ContainerSnapshot, id: string
 }
 
 /**
- * Finds the container that now has the old container's name. Null if it is neither the old container nor created from
- * its snapshot.
+ * Finds the container that now has the old container's name. Null unless it is the old container itself, or was created
+ * from the old container's snapshot.
  */
 async function findTwin(
   engine: Engine,
@@ -104,7 +103,7 @@ async function findTwin(
   return same ? { id: its.id, started: hasStarted(its) } : null;
 }
 
-/** Keeps the volumes, because they belong to the old container. */
+/** Removes a container, but keeps its volumes, because they belong to the old container. */
 const remove = (engine: Engine, id: string): Promise<void> =>
   engine.removeContainer(id, { force: true, keepsVolumes: true });
 

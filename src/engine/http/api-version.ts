@@ -1,15 +1,16 @@
 import { EngineError, errorMessageOf } from './engine-error.ts';
 
 /**
- * Oldest and newest API versions that this program supports. Engines from 2017 support the oldest. Since API 1.48,
- * responses contain image manifests; since API 1.52, some fields are missing.
+ * Oldest and newest API versions that this program supports. The oldest is supported by engines since 2017. From API
+ * 1.48 on, responses contain image manifests; from API 1.52 on, some fields are missing.
  */
 const oldest = '1.30';
 const newest = '1.51';
 
 /**
- * Returns the newest API version that both the engine and this program support, so that newer engines respond in a
- * known format. Null if the engine does not report its version; it then uses its newest version.
+ * Returns the newest API version that both the engine and this program support, so that the responses of newer engines
+ * have a known format. Null if the engine does not report its version: requests then have no version, and the engine
+ * uses its newest.
  * @throws EngineError if the engine is too old
  */
 export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
@@ -18,14 +19,14 @@ export function negotiateApiVersion({ ApiVersion, MinAPIVersion }: Record<string
     const message = `the engine is too old: it supports API ${ApiVersion}, but at least ${oldest} is required`;
     throw new EngineError('unsupported', message);
   }
-  // If the engine no longer supports `newest`, the oldest version that it supports is the closest.
+  // If the engine no longer supports `newest`, use the oldest version that it supports, which is the closest.
   const wanted = isApiVersion(MinAPIVersion) && !isAtLeast(newest, MinAPIVersion) ? MinAPIVersion : newest;
   return isAtLeast(wanted, ApiVersion) ? ApiVersion : wanted;
 }
 
 /**
- * Checks whether the engine rejected the API version. This happens if another engine has replaced the engine that
- * reported its version. The rejected request had no effect.
+ * Checks whether the engine rejected a request, without any effect, because of the API version. This happens if another
+ * engine has replaced the engine that reported its version.
  */
 export const isUnsupportedVersion = (answer: { status: number; body: Buffer }): boolean =>
   answer.status === 400 && /client version \S+ is too (?:new|old)/i.test(errorMessageOf(answer));

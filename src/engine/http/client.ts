@@ -25,7 +25,7 @@ const errorBodyLimits = { limit: 64 * 1024, cut: true };
  */
 export class EngineClient {
   /** Latest response to `GET /version`; null before the first response. */
-  about: Record<string, unknown> | null = null;
+  versionResponse: Record<string, unknown> | null = null;
   /** API version of the last response; empty if the engine does not report it. */
   apiVersion = '';
   readonly #targetOf: () => EngineTarget;
@@ -33,14 +33,14 @@ export class EngineClient {
   /** API version for requests. Reset after a failed request, because another engine may respond next. */
   #version: Promise<string | null> | null = null;
 
-  /** @param deadlineMs time limit in milliseconds for `GET /version` */
+  /** @param deadlineMs - time limit in milliseconds for `GET /version` */
   constructor(targetOf: () => EngineTarget, deadlineMs: number) {
     this.#targetOf = targetOf;
     this.#deadlineMs = deadlineMs;
   }
 
   /** Sends a request and returns the response, whatever its status. */
-  ask(question: EngineRequest): Promise<EngineResponse> {
+  sendRequest(question: EngineRequest): Promise<EngineResponse> {
     return this.#versioned(question, async (asked) => {
       const answer = await sendEngineRequest(this.#targetOf(), asked);
       if (question.path === versionPath && answer.status === 200)
@@ -50,7 +50,7 @@ export class EngineClient {
   }
 
   /** Opens a streamed response. Fails if the response has an error status, or if nothing arrives for `silenceMs`. */
-  async open(question: EngineRequest, silenceMs: number): Promise<EngineStream> {
+  async openStream(question: EngineRequest, silenceMs: number): Promise<EngineStream> {
     const opened = await this.#versioned(question, async (asked) => {
       const stream = await openStream(this.#targetOf(), asked, silenceMs);
       const isRefusal = stream.status >= 300;
@@ -64,7 +64,7 @@ export class EngineClient {
   }
 
   /**
-   * Sends a request with the API version in its path. Like the docker command, it adds no version to `HEAD` requests.
+   * Sends a request with the API version in its path. Like the docker command, omits the version from `HEAD` requests.
    */
   async #versioned<T extends EngineResponse>(
     question: EngineRequest,
@@ -98,7 +98,7 @@ export class EngineClient {
 
   /**
    * Returns the API version for requests. Null if the engine does not report its version, or if a proxy blocks `GET
-   * /version`. The engine then uses its newest version.
+   * /version`: the engine then uses its newest version.
    */
   #agree(): Promise<string | null> {
     const asked = { method: 'GET', path: versionPath, deadlineMs: this.#deadlineMs } as const;
@@ -109,7 +109,7 @@ export class EngineClient {
   }
 
   #learn({ body }: EngineResponse): string | null {
-    this.about = requireJsonObject(body.toString());
-    return negotiateApiVersion(this.about);
+    this.versionResponse = requireJsonObject(body.toString());
+    return negotiateApiVersion(this.versionResponse);
   }
 }

@@ -1,20 +1,20 @@
-/**
- * Reason for a failed request.
- * `refused`: the engine rejected the request; `not-found` and `conflict`: it did so with status 404 or 409;
- * `refused-by-proxy`: a proxy in front of the engine rejected the request;
- * `unsupported`: the engine and this program have no API version in common;
- * `unreachable`: there was no response, or it was interrupted; `not-an-engine`: another server responded;
- * `late`: the response was not complete before the timeout; `too-big`: it is longer than the limit.
- */
+/** Reason for a failed request. */
 export type EngineErrorCode =
+  /** The engine rejected the request with a status other than 404 and 409. */
   | 'refused'
   | 'not-found'
   | 'conflict'
+  /** A proxy in front of the engine rejected the request. */
   | 'refused-by-proxy'
+  /** The engine and this program have no API version in common. */
   | 'unsupported'
+  /** There was no response, or the response was interrupted. */
   | 'unreachable'
+  /** A server that is not an engine responded. */
   | 'not-an-engine'
+  /** The response was not complete before the timeout. */
   | 'late'
+  /** The response is longer than the limit. */
   | 'too-big';
 
 export class EngineError extends Error {
@@ -34,10 +34,10 @@ export class EngineError extends Error {
   }
 }
 
-/** Codes for responses with an error status. With any other code, the response is missing or invalid. */
+/** Codes for responses with an error status. All other codes mean that the response is missing or invalid. */
 export const rejectionCodes = ['refused', 'not-found', 'conflict', 'refused-by-proxy'] as const;
 
-/** Returns the error or its cause, whichever is an EngineError; null if neither is. */
+/** Returns the error itself if it is an EngineError, otherwise its cause if that is one; null if neither is. */
 export function findEngineError(error: unknown): EngineError | null {
   const { cause } = Object(error) as { cause?: unknown };
   return [error, cause].find((each) => each instanceof EngineError) ?? null;
@@ -52,11 +52,11 @@ export const tolerateErrors =
     throw error;
   };
 
-/** Error statuses that come from a proxy if the response has no body. */
+/** Statuses with which proxies deny requests. If such a response has no body, it is not from the engine. */
 const statusesOfDenial = [401, 403, 405, 407];
 const codesOfStatus: Readonly<Record<number, EngineErrorCode>> = { 404: 'not-found', 409: 'conflict' };
 
-/** @param call method and path of the request, such as `GET /version` */
+/** @param call - method and path of the request, such as `GET /version` */
 export function createResponseError(call: string, answer: { status: number; body: Buffer }): EngineError {
   const { status } = answer;
   const said = errorMessageOf(answer);

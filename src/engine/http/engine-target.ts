@@ -16,8 +16,8 @@ export interface EngineTarget {
 
 /**
  * Parses an engine's address.
- * @param host `unix:///…` or `tcp://…`
- * @param tls TLS flags of the docker command with their values: `--tlsverify`, `--tlscacert`, `/certs/ca.pem` …
+ * @param host - `unix:///…` or `tcp://…`
+ * @param tls - TLS flags of the docker command with their values: `--tlsverify`, `--tlscacert`, `/certs/ca.pem` …
  * @throws TypeError for any other address
  */
 export function parseEngineTarget(host: string, tls: readonly string[] = []): EngineTarget {

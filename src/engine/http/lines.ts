@@ -30,7 +30,7 @@ export function createLineSplitter(onLine: (line: string) => void, longest = lon
   };
 }
 
-/** Long lines are truncated. */
+/** Decodes UTF-8 text and yields its lines. Truncates long lines. */
 export async function* decodeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let lines: string[] = [];
   const splitter = createLineSplitter((line) => lines.push(line));
@@ -63,22 +63,21 @@ export function requireJsonObject(text: string): Record<string, unknown> {
       return value as Record<string, unknown>;
     }
   } catch {
-    // The error below describes the problem.
+    // Invalid JSON is reported by the error below.
   }
   const message = `the response is not from a container engine: ${text.slice(0, 100).trim()}`;
   throw new EngineError('not-an-engine', message);
 }
 
 const headSize = 8;
-/** First byte of a frame in which the engine reports that it could not read the log. */
+/** First byte of a frame that contains an error message: the engine could not read the log. */
 const errorFrame = 3;
 const maxErrorBytes = 1_000;
 
 /**
- * Decodes a container's log, with both outputs in order of arrival. Without a terminal, the engine sends frames. A
- * frame begins with a head: a byte for the output, three zeros, and the length of the content. With a terminal, the
- * engine sends plain text. Before API 1.42, the response does not specify its format, but text from a terminal never
- * begins with such a head.
+ * Decodes a container's log, with standard output and standard error in order of arrival. Without a terminal, the
+ * engine sends frames that begin with a header: a byte for the output, three zeros, and the length of the content. With
+ * a terminal, the engine sends plain text, which never begins with such a header.
  */
 export async function* decodeLog(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let isFramed: boolean | null = null;
@@ -91,6 +90,7 @@ export async function* decodeLog(chunks: AsyncIterable<Buffer>): AsyncGenerator<
     rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     if (isFramed === null) {
       if (rest.length < headSize && couldBeHead(rest)) continue;
+      // Before API 1.42, only the first bytes show whether the log has frames.
       isFramed = couldBeHead(rest);
     }
     while (rest.length > 0) {
@@ -109,7 +109,7 @@ export async function* decodeLog(chunks: AsyncIterable<Buffer>): AsyncGenerator<
       rest = rest.subarray(size);
     }
   }
-  // The output of a terminal may be shorter than the head of a frame.
+  // The output of a terminal may be shorter than the header of a frame.
   if (isFramed === null && rest.length > 0) yield rest;
   else if (left > 0 || rest.length > 0)
     throw new EngineError('unreachable', 'the log ends in the middle of a frame');

@@ -1,5 +1,5 @@
-// An engine or a proxy may interrupt a response or stall at any byte. Every request in this file settles by its
-// deadline, if it has one.
+// An engine or a proxy may interrupt or stall a response at any byte. Therefore, every request that has a deadline
+// settles by that deadline.
 
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
@@ -9,7 +9,7 @@ import type { EngineTarget } from './engine-target.ts';
 
 export interface EngineRequest {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
-  /** Path, including the query. */
+  /** Path with the query. */
   path: string;
   headers?: OutgoingHttpHeaders;
   /** Buffers and streams are sent as a tar archive, other values as JSON. */
@@ -78,8 +78,7 @@ export async function sendEngineRequest(target: EngineTarget, asked: EngineReque
 }
 
 /**
- * Sends a request and opens its response. The response may take any time, but a silence of more than `idleMs` is an
- * error.
+ * Sends a request and returns its response as a stream of any duration. A silence of more than `idleMs` is an error.
  * @throws EngineError if no response begins before the deadline; the signal's reason
  */
 export async function openStream(
@@ -121,7 +120,7 @@ function send(
       answer.on('error', () => {});
       resolve(answer);
     });
-    // Errors of the body's stream are ignored. The engine may respond before it has received the whole body, and its
+    // Ignore errors of the body's stream: the engine may respond before it has received the whole body, and only its
     // response counts.
     if (content instanceof Readable) pipeline(content, request).catch(() => {});
     else request.end(content);
@@ -175,7 +174,7 @@ async function* chunksOf(
   }
 }
 
-/** Settles when the work settles, at the deadline, or when the signal is aborted, whichever is first. */
+/** Settles when the promise settles, at the deadline, or when the signal is aborted, whichever is first. */
 export async function awaitWithDeadline<T>(
   work: Promise<T>,
   deadlineMs: number,

@@ -20,7 +20,8 @@ export interface ListedContainer extends ReturnType<typeof toListedContainer> {}
 
 export interface Image extends ReturnType<typeof toImage> {
   /**
-   * Whether it is unknown which of the image's digests belongs to its tag. Podman reports several digests for an image.
+   * Whether it is unknown which of the image's digests belongs to its tag, because Podman reports several digests for
+   * an image.
    */
   isUnclear?: boolean;
 }
@@ -31,7 +32,7 @@ const neverStarted = '0001-01-01T00:00:00Z';
 export const hasStarted = (container: Container): boolean =>
   container.startedAt !== neverStarted && container.startedAt !== '';
 
-/** Paused and restarting containers count as up, because they are meant to run. */
+/** Checks whether a container is running. Paused and restarting containers count, because they are meant to run. */
 export const isUp = (container: Pick<Container, 'status'>): boolean =>
   ['running', 'restarting', 'paused'].includes(container.status);
 
@@ -52,7 +53,6 @@ export const compareContainerNumbers = (a: Container, b: Container): number =>
 type Raw = any;
 type Labels = Readonly<Record<string, string>>;
 
-/** Converts a list to strings, without empty entries. */
 const toNonEmptyTexts = (list: readonly unknown[] | null | undefined): string[] =>
   (list ?? []).filter(Boolean).map(String);
 
@@ -120,8 +120,8 @@ export function toContainer(raw: Raw) {
     id: String(raw.Id),
     name: String(raw.Name ?? '').replace(/^\//, ''),
     /**
-     * Id of the local image, `sha256:…`: with the containerd store, the digest of an index; otherwise, of a
-     * configuration.
+     * Id of the local image, `sha256:…`. With the containerd image store, this is the digest of an index; otherwise, it
+     * is the digest of a configuration.
      */
     imageId: String(raw.Image ?? ''),
     /**
@@ -136,7 +136,7 @@ export function toContainer(raw: Raw) {
     labels: (config.Labels ?? {}) as Labels,
     env: parseEnvironment(config.Env),
     status: toContainerStatus(state.Status),
-    /** In ISO 8601, like the other times of a container. */
+    /** Time in ISO 8601, like `startedAt` and `finishedAt`. */
     createdAt: String(raw.Created ?? ''),
     startedAt: String(state.StartedAt ?? ''),
     finishedAt: String(state.FinishedAt ?? ''),
@@ -235,7 +235,7 @@ const addressesOf = (config: Raw, endpoints: readonly Raw[]): string[] =>
 
 /**
  * Lists the container ports that are published on the host, such as `8080/tcp`.
- * @param ports `NetworkSettings.Ports` of an inspection; a port without bindings is exposed, but not published
+ * @param ports - `NetworkSettings.Ports` of an inspection; a port without bindings is exposed, but not published
  */
 export const listPublishedPorts = (ports: Raw): string[] =>
   Object.entries(ports as Record<string, Raw[] | null>).flatMap(([target, bindings]) =>
@@ -244,7 +244,7 @@ export const listPublishedPorts = (ports: Raw): string[] =>
 
 export function toImage(raw: Raw) {
   const own = platformOf({ os: raw.Os, architecture: raw.Architecture });
-  // Manifests of other kinds, such as attestations, cannot be run.
+  // Omit manifests of other kinds, such as attestations, because they cannot be run.
   const manifests = (raw.Manifests as Raw[] | undefined)?.filter(({ Kind }) => Kind === 'image');
   const here = manifests?.filter(({ Available }) => Available) ?? [];
   const platforms = (list: readonly Raw[]) =>
@@ -276,7 +276,7 @@ export const manifestDigestOf = (raw: Raw): string | null => raw.ImageManifestDe
 const platformOf = ({ os, architecture }: Raw = {}): string | null =>
   os && architecture ? normalizePlatform(`${os}/${architecture}`) : null;
 
-/** Keys of `HostConfig` whose value may be another container, to share its namespace. */
+/** Keys of `HostConfig` whose value may be `container:<id>`, to share the namespace of another container. */
 export const namespaceModeKeys = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
 
 /**

@@ -4,8 +4,8 @@ import { type Json, toList, toObject } from './json.ts';
 const usual = { Interval: 30e9, Timeout: 30e9, Retries: 3 };
 
 /**
- * @param config `Config.Healthcheck` of an inspection
- * @param log `State.Health.Log` of an inspection, oldest entry first
+ * @param config - `Config.Healthcheck` of an inspection
+ * @param log - `State.Health.Log` of an inspection, oldest entry first
  */
 export function toHealthCheck(config: Json, log: unknown) {
   const of = (key: keyof typeof usual) => Number(config[key] || usual[key]);
@@ -13,13 +13,14 @@ export function toHealthCheck(config: Json, log: unknown) {
   const last = results.at(-1);
   return {
     /** Longest time in milliseconds from a start until the engine reports the container as healthy or unhealthy. */
-    decidedMs: (Number(config.StartPeriod ?? 0) + of('Retries') * (of('Interval') + of('Timeout'))) / 1e6,
+    longestDecisionMs:
+      (Number(config.StartPeriod ?? 0) + of('Retries') * (of('Interval') + of('Timeout'))) / 1e6,
     /**
-     * Exit code and last output line of the last check; null if it did not fail. Durations are removed, so that
+     * Exit code and last output line of the last check; null if that check did not fail. Durations are removed, so that
      * repeated failures have the same text.
      */
-    failing: last === undefined || last.ExitCode === 0 ? null : failure(last),
-    /** Whether the log has only checks whose program could not be started. */
+    failureText: last === undefined || last.ExitCode === 0 ? null : failure(last),
+    /** Whether all checks in the log failed because their program could not be started. */
     cannotRun: results.length > 0 && results.every(couldNotRun),
   };
 }
@@ -37,12 +38,15 @@ const failure = (result: Json): string =>
   `${result.ExitCode} ${(linesOf(result).at(-1) ?? '').replace(/\d+(?:\.\d+)? ?m?s\b/g, '').slice(0, 200)}`;
 
 /**
- * Matches a shell's message about a missing program. The exit code is not sufficient, because a check often ends with
- * `|| exit 1`, which hides code 127.
+ * Matches a shell's message about a missing program. The exit code 127 is not sufficient, because a check often ends
+ * with `|| exit 1`, which hides the code.
  */
 const notFound = /^\S*sh: (?:(?:line )?\d+: )?\S+: (?:command )?not found$/;
 
-/** The engine reports exit code -1 if the check's program could not be started, but also after a timeout. */
+/**
+ * Checks whether a check's program could not be started. The engine then reports exit code -1, but it does so after a
+ * timeout as well.
+ */
 function couldNotRun(result: Json): boolean {
   const lines = linesOf(result);
   if (result.ExitCode === -1) return !/^Health check exceeded timeout/.test(lines[0] ?? '');

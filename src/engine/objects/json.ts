@@ -24,7 +24,7 @@ export function parseObject(text: string): Json | null {
   }
 }
 
-/** @throws TypeError if the value is not a non-empty text */
+/** @throws TypeError if the value is not a string, or is empty */
 export function requireText(value: unknown): string {
   if (typeof value !== 'string' || value === '') throw new TypeError('a string is missing');
   return value;

@@ -14,7 +14,10 @@ export const composeLabels = {
   number: `${compose}.container-number`,
   /** `True` for a container of `docker compose run`, `False` for other containers. */
   oneOff: `${compose}.oneoff`,
-  /** Set on a container that runs a service's hook. Later versions of compose keep the container if the hook failed. */
+  /**
+   * Set on a container that runs a service's hook. If the hook fails, later versions of compose do not remove the
+   * container.
+   */
   hook: `${compose}.hook`,
   /** Set on a container that replaces another container. */
   replaces: `${compose}.replace`,
@@ -46,7 +49,7 @@ export const swarmLabels = {
   serviceId: 'com.docker.swarm.service.id',
 } as const;
 
-/** Annotations with the name of an image in an OCI layout. The engine reads them when it loads the layout. */
+/** Annotations with the name of an image in an OCI image layout. The engine reads the name when it loads the layout. */
 export const layoutAnnotations = {
   name: 'io.containerd.image.name',
   tag: 'org.opencontainers.image.ref.name',

@@ -1,7 +1,7 @@
 /** Docker's architecture names, keyed by the kernel's names. */
 const others: Readonly<Record<string, string>> = { aarch64: 'arm64', x86_64: 'amd64' };
 
-/** Additional platform that a machine can run, keyed by the machine's own platform. */
+/** Additional platform whose programs a machine can run, keyed by the machine's own platform. */
 const runsToo: Readonly<Record<string, string>> = { 'linux/amd64': 'linux/386', 'linux/arm64': 'linux/arm' };
 
 /**
@@ -16,8 +16,9 @@ export function normalizePlatform(text: string): string {
 
 /**
  * Returns the platform of a new container; null if the container cannot be created.
- * @param here local platforms of the image
- * @param chosen requested platform; null for the engine's own platform, or another local platform if that is missing
+ * @param here - local platforms of the image
+ * @param chosen - requested platform. If null, the engine's own platform is used, or another if the image is not local
+ * for that platform.
  */
 export function findContainerPlatform(
   here: readonly string[],

@@ -1,5 +1,5 @@
-// Podman responds like Docker's engine, but with some values of its own. This file converts them in inspections, so
-// that other modules need to know only Docker's values. Values that the owner has requested are not changed.
+// Podman responds like Docker's engine, but some values are different. This file converts those values in inspections,
+// so that other modules need to know only Docker's. Values that the owner has requested are not changed.
 
 import { constants } from 'node:os';
 import { isUnsetValue, type Json, toList, toObject, toStrings } from './json.ts';
@@ -68,7 +68,7 @@ function removeDefaultOptions(text: string): string {
 
 /**
  * Adds Podman's defaults for values that a definition does not set.
- * @param planned settings that compose would send, merged with the image's settings
+ * @param planned - settings that compose would send, merged with the image's settings
  */
 export function addPodmanDefaults(planned: Json, running: Json): Json {
   const keyOf = (entry: string) => entry.split('=', 1)[0];
@@ -86,8 +86,8 @@ export function addPodmanDefaults(planned: Json, running: Json): Json {
 }
 
 /**
- * Checks whether Podman added a variable. If a user is set, HOME comes from a file in the image, not from the
- * definition.
+ * Checks whether Podman added an environment variable. If the definition sets a user, Podman reads HOME from a file in
+ * the image.
  */
 function isPodmanVariable(entry: string, { Hostname, User }: Json): boolean {
   if (/^HOME=(\/|\/root)?$/.test(entry)) return true;

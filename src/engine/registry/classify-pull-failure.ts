@@ -8,8 +8,8 @@ export type RetryPolicy = 'never' | 'once' | 'patiently' | 'often';
 
 interface PullFailure {
   code: Extract<ErrorCode, `pull-${string}`>;
-  again: RetryPolicy;
-  /** Cause of the failure, printed after "repository:tag: ". */
+  retryPolicy: RetryPolicy;
+  /** Cause of the failure. Messages print it after `repository:tag: `. */
   sentence: string;
   /** Next step for the user, if the general advice for the code does not fit. */
   advice?: string;
@@ -99,7 +99,7 @@ const rows: readonly Row[] = [
     'often',
     'the registry reported a server error (5xx)',
   ],
-  // If a pull fails before its response stream begins, the engine's error contains a registry's message only after a
+  // If the pull failed before the response stream began, the engine quotes the registry's message only after a status
   // 403.
   [/error response from daemon: error from registry: /i, 'pull-denied', 'never', refused],
   [/error from registry: /i, 'pull-failed', 'often', 'the registry returned an error'],
@@ -107,8 +107,8 @@ const rows: readonly Row[] = [
 
 /**
  * Classifies a failed pull by compose's output or the engine's response.
- * @param references pulled images, whose names are ignored because they may contain any word or number
- * @param status HTTP status of the engine's response; null if there was none
+ * @param references - pulled images. Their names are ignored, because they may contain any word or number.
+ * @param status - HTTP status of the engine's response; null if there was none
  */
 export function classifyPullFailure(
   text: string,
@@ -119,9 +119,9 @@ export function classifyPullFailure(
   for (const [pattern, code, again, sentence, advice] of rows) {
     if (!pattern.test(status === 401 || status === 403 ? `Error response from daemon: ${said}` : said))
       continue;
-    return { code, again, sentence, ...(advice && { advice }) };
+    return { code, retryPolicy: again, sentence, ...(advice && { advice }) };
   }
-  return { code: 'pull-failed', again: 'never', sentence: 'the pull failed' };
+  return { code: 'pull-failed', retryPolicy: 'never', sentence: 'the pull failed' };
 }
 
 /**

@@ -16,8 +16,8 @@ const afterDownload =
   /^(Already exists|Download complete|Verifying Checksum|Extracting|Pull complete|Extract complete)/;
 
 /**
- * Adds up the progress of a pull's layers. The percentage is weighted by bytes and never decreases. It is unknown until
- * all announced layers have a size, because a small complete layer says nothing about the others.
+ * Adds up the progress of a pull's layers. The percentage is weighted by bytes and never decreases. It is null until
+ * all announced layers have a known size, because a small complete layer says nothing about the others.
  */
 export class PullMeter {
   /** Bytes, keyed by layer id. `total` is null until the layer's size is known. */
@@ -30,9 +30,9 @@ export class PullMeter {
    * Returns the progress after a line of `docker compose --progress json pull`; null if the line contains no layer
    * progress.
    */
-  read(line: string): PullProgress | null {
+  readLine(line: string): PullProgress | null {
     const event = parseObject(line);
-    return typeof event?.parent_id === 'string' ? this.add(event) : null;
+    return typeof event?.parent_id === 'string' ? this.addEvent(event) : null;
   }
 
   /**
@@ -47,7 +47,7 @@ export class PullMeter {
    * Returns the progress after an event of the engine or of compose; null if the event contains no layer progress.
    * Depending on its version, compose puts the engine's text in `text` or `status`.
    */
-  add({ id, text, status, progressDetail, ...bytes }: Json): PullProgress | null {
+  addEvent({ id, text, status, progressDetail, ...bytes }: Json): PullProgress | null {
     const words = [String(text ?? ''), String(status ?? '')];
     this.#readEnd(words[1] ?? '');
     if (typeof id !== 'string') return null;
@@ -69,8 +69,8 @@ export class PullMeter {
   }
 
   /**
-   * Docker's pull begins with a line `Pulling from …` and ends with a line `Status: …`. Other engines, such as Podman,
-   * send neither line, so any of their lines counts as the end.
+   * Detects the end of a pull. Docker's pull begins with a line `Pulling from …` and ends with a line `Status: …`.
+   * Other engines, such as Podman, send neither, so each of their lines may be the last.
    */
   #readEnd(status: string): void {
     if (status.startsWith('Pulling from ')) this.#end = 'awaited';

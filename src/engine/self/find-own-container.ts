@@ -23,19 +23,20 @@ interface ContainerLookup {
   /** Inspects a container by name or id; null if it does not exist. */
   inspect(name: string): Promise<Container | null>;
   /** Returns the ids of the containers that share a container's network. */
-  inNetworkOf(id: string): Promise<readonly string[]>;
+  listNetworkUsers(id: string): Promise<readonly string[]>;
 }
 
 /**
- * Prefers the container id in the mount table: the engine mounts /etc/hostname and other files from a directory whose
- * path contains the id. The host name is less reliable, because the operator may have chosen it.
+ * Reads the clues from the mount table, the host name and the environment. The mount table is more reliable: the engine
+ * mounts /etc/hostname from a directory whose path contains the container's id, while the operator may have chosen the
+ * host name.
  */
 export async function readOwnContainerClues(): Promise<OwnContainerClues> {
   const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
   return parseOwnContainerClues(table, hostname(), process.env);
 }
 
-/** @param table content of /proc/self/mountinfo */
+/** @param table - content of /proc/self/mountinfo */
 export function parseOwnContainerClues(
   table: string,
   host: string,
@@ -54,9 +55,9 @@ export function parseOwnContainerClues(
 }
 
 /**
- * Finds the container in which a process runs; null if the engine has no such container. A container in another
- * container's network has that container's /etc files and host name (docs/contract.md 8.22). In this case, the writable
- * layer identifies the container, or its mounts if the engine does not report layers.
+ * Finds the container in which a process runs; null if the engine has no such container. In another container's
+ * network, a process sees that container's /etc files and host name (docs/contract.md 8.22). Its own container is then
+ * identified by the writable layer, or by mounts if the engine reports no layers.
  */
 export async function findOwnContainer(
   lookup: ContainerLookup,
@@ -64,15 +65,15 @@ export async function findOwnContainer(
 ): Promise<Container | null> {
   const named = await lookup.inspect(traces.name);
   if (named === null || isOwnLayer(named, traces) === true) return named;
-  const others = await Promise.all((await lookup.inNetworkOf(named.id)).map((id) => lookup.inspect(id)));
+  const others = await Promise.all((await lookup.listNetworkUsers(named.id)).map((id) => lookup.inspect(id)));
   const all = [named, ...others.filter((other) => other !== null)];
   const byLayer = all.find((each) => isOwnLayer(each, traces) === true);
   return byLayer ?? (await findBestMatch(all, traces));
 }
 
 /**
- * Checks whether a container has the writable layer of this process; null if the engine or the mount table does not
- * contain it. In the mount table, paths are relative if the mount options are long.
+ * Checks whether a container has the writable layer of this process; null if one of the two layers is unknown. If the
+ * mount options are long, the mount table contains only the end of the path.
  */
 function isOwnLayer({ upperDir }: Container, { layer }: OwnContainerClues): boolean | null {
   if (upperDir === null || layer === null) return null;
@@ -80,9 +81,8 @@ function isOwnLayer({ upperDir }: Container, { layer }: OwnContainerClues): bool
 }
 
 /**
- * Returns the container that matches this process best: the one with the most mounts, all of which must exist here,
- * then with the most matching sources, then with the most matching variables. Null if containers of different images
- * match equally well.
+ * Returns the container that matches this process best: the one with the most mounts, then with the most matching
+ * sources, then with the most matching variables. Null if containers of different images match equally well.
  */
 async function findBestMatch(
   candidates: readonly Container[],
@@ -102,8 +102,8 @@ async function findBestMatch(
 }
 
 /**
- * Counts a container's mounts, its mounts with a matching source, and its matching variables. Null if one of the mounts
- * does not exist here.
+ * Counts a container's mounts, its mounts with a matching source, and its matching variables. Null if this process
+ * lacks one of the mounts, so that it cannot run in the container.
  */
 async function countMatches({ mounts, env }: Container, own: OwnContainerClues): Promise<number[] | null> {
   let sources = 0;

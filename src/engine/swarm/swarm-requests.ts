@@ -20,9 +20,9 @@ import {
 
 export interface SwarmMembership {
   /** Id of this engine's node. */
-  node: string;
+  nodeId: string;
   /** Number of completed tasks that Swarm retains for each slot. */
-  history: number;
+  taskHistoryLimit: number;
 }
 
 /** Milliseconds for which requests are repeated while the Swarm has no leader. */
@@ -34,9 +34,9 @@ const leaderless =
   /does not have a leader|context deadline exceeded|lost leadership|no longer the leader|raft: (?:stopped|failed)|code = (?:Unavailable|DeadlineExceeded|Canceled)|context canceled|connection (?:refused|error|reset)|transport is closing|election|proposal dropped/i;
 
 /**
- * Sends a request to a manager. Only this function repeats requests while the Swarm has no leader. The first attempt of
- * a write may have succeeded. The next attempt then fails with `out of sequence` or `already exists`, and the caller
- * must read the object again.
+ * Sends a request to a manager, and repeats it while the Swarm has no leader. If the first attempt of a write has
+ * succeeded unnoticed, the next fails with `out of sequence` or `already exists`: the caller must then read the object
+ * again.
  * @throws UpdateError engine-unavailable, CancelledError
  */
 async function requestSwarm(
@@ -69,7 +69,7 @@ async function get(engine: Engine, name: EngineCallName, filters?: EngineFilters
 }
 
 /**
- * Returns null if the engine is not a manager or rejects the request.
+ * Reads the engine's own node and the Swarm's settings. Null if the engine is not a manager, or rejects the request.
  * @throws UpdateError engine-unavailable
  */
 export async function readSwarmMembership(engine: Engine): Promise<SwarmMembership | null> {
@@ -82,16 +82,19 @@ export async function readSwarmMembership(engine: Engine): Promise<SwarmMembersh
   const swarm = toObject(await get(engine, 'inspectSwarm'));
   const info = await engine.getInfo();
   const { TaskHistoryRetentionLimit } = toObject(toObject(swarm.Spec).Orchestration);
-  return { node: String(toObject(info.Swarm).NodeID ?? ''), history: Number(TaskHistoryRetentionLimit ?? 5) };
+  return {
+    nodeId: String(toObject(info.Swarm).NodeID ?? ''),
+    taskHistoryLimit: Number(TaskHistoryRetentionLimit ?? 5),
+  };
 }
 
-/** @param filters such as `{ label: ['com.docker.stack.namespace=svc'] }` */
+/** @param filters - such as `{ label: ['com.docker.stack.namespace=svc'] }` */
 export const listServices = async (engine: Engine, filters: EngineFilters): Promise<SwarmService[]> =>
   mapJsonList(await get(engine, 'listServices', filters), toSwarmService);
 
 /**
- * Includes completed tasks that Swarm retains.
- * @param services ids or names of services
+ * Lists tasks, including the completed tasks that Swarm retains.
+ * @param services - ids or names of services
  */
 export const listTasks = async (engine: Engine, services: readonly string[]): Promise<SwarmTask[]> =>
   services.length === 0
@@ -115,7 +118,10 @@ const configBody = ({ name, labels, data }: ConfigSpec) => ({
   Data: Buffer.from(data).toString('base64'),
 });
 
-/** Returns `taken` if a Swarm config with the name already exists. @throws UpdateError engine-unavailable */
+/**
+ * Creates a Swarm config. Returns `taken` if a config with this name exists.
+ * @throws UpdateError engine-unavailable
+ */
 export async function createConfig(engine: Engine, config: ConfigSpec): Promise<'made' | 'taken'> {
   const body = configBody(config);
   const options = { params: { name: config.name }, body };
@@ -142,7 +148,7 @@ export async function removeConfig(engine: Engine, { id, name }: SwarmConfig): P
 }
 
 /**
- * @param headers registry credentials, which Swarm stores in the service
+ * @param headers - registry credentials, which Swarm stores in the service
  * @throws UpdateError engine-unavailable
  */
 export async function createService(
@@ -151,7 +157,7 @@ export async function createService(
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
   const options = { params: { name: String(spec.Name) }, body: spec, headers };
-  // A conflict means that an earlier attempt has already created the service.
+  // Ignore a conflict: an earlier attempt has already created the service.
   await requestSwarm(engine, 'createService', options).catch(tolerateErrors('conflict'));
 }
 

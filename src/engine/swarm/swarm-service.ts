@@ -1,13 +1,13 @@
 import { type Json, toList, toObject, toStrings } from '../objects/json.ts';
 import { swarmLabels } from '../objects/labels.ts';
 
-/** The spec of a Swarm service is the engine's own JSON, because an update sends the whole spec. */
+/** A Swarm service. `spec` is the engine's own JSON, because an update must send the whole spec. */
 export interface SwarmService extends ReturnType<typeof toSwarmService> {}
 
 export interface SwarmTask extends ReturnType<typeof toSwarmTask> {}
 export interface SwarmNode extends ReturnType<typeof toSwarmNode> {}
 
-/** The data of a Swarm config never changes, but its labels may change. */
+/** A Swarm config. Its data can never change, but its labels can. */
 export interface SwarmConfig extends ReturnType<typeof toSwarmConfig> {}
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
@@ -36,12 +36,14 @@ export function toSwarmService(raw: Json) {
     name: text(spec.Name),
     /** Name of the stack; null if the service belongs to no stack. */
     stack: serviceLabelsOf(spec)[swarmLabels.stack] ?? null,
-    /** Version of the service when it was read. An update sends it, and fails if the service has changed since. */
+    /**
+     * Version of the service when it was read. An update sends this number, and fails if the service has changed since.
+     */
     version: versionOf(raw),
     /** Contains secret values: never log it. */
     spec,
     /** Spec that preceded the last write; null if there was none. Swarm's own rollback restores this spec. */
-    previous: raw.PreviousSpec == null ? null : toObject(raw.PreviousSpec),
+    previousSpec: raw.PreviousSpec == null ? null : toObject(raw.PreviousSpec),
     /** State of the last rolling update, such as `updating` or `paused`; empty if there was none. */
     updateState: text(toObject(raw.UpdateStatus).State),
   };
@@ -58,7 +60,7 @@ export function toSwarmTask(raw: Json) {
     node: text(raw.NodeID),
     /** Current state, such as `pending`, `running` or `failed`. */
     state: text(State),
-    wanted: text(raw.DesiredState),
+    desiredState: text(raw.DesiredState),
     image: text(toObject(toObject(raw.Spec).ContainerSpec).Image),
     /** Reason for a failure or a pending state; empty if there is none. */
     error: text(Err),

@@ -13,9 +13,8 @@ export class ApplicationError extends Error {
 }
 
 /**
- * Calls a function of the application, and handles errors and hanging calls. If a call finishes only after the
- * deadline, `onLate` is called.
- * @throws ApplicationError
+ * Calls a function of the application with a timeout. If the call finishes after the timeout, `onLate` is called.
+ * @throws ApplicationError if the function fails or does not respond in time
  */
 export async function callApplication<T>(
   name: string,
@@ -29,7 +28,7 @@ export async function callApplication<T>(
   };
   // The async function turns synchronous errors into rejections.
   const answer = (async () => call())();
-  // After the deadline, nothing awaits the result, so a rejection is handled here.
+  // Handles a rejection after the deadline, when nothing awaits the result any more.
   answer.then(settled, settled);
   try {
     const late = () => new ApplicationError(name, `${name}() did not respond within ${deadlineMs / 1000} s`);
@@ -42,7 +41,7 @@ export async function callApplication<T>(
   }
 }
 
-/** Settles like `work`. If the deadline passes first, rejects with the error from `late`. */
+/** Settles like `work`, unless the deadline passes first: then rejects with the error from `late`. */
 export async function awaitUntilDeadline<T>(
   work: Promise<T>,
   deadlineMs: number,

@@ -4,8 +4,8 @@ import { ApplicationError, callApplication } from './call-application.ts';
 import { retryWithBackoff } from './retry-with-backoff.ts';
 
 /**
- * Pauses or resumes the queue. Only one call runs at a time, and each is retried until it succeeds. If a call finishes
- * after its deadline, it may have undone a later call, so the wanted state is requested again.
+ * Pauses or resumes the queue. Calls run one after another and are retried until they succeed. A call that finishes
+ * after its deadline may undo a later call, so the wanted state is then requested again.
  */
 export class QueuePauser {
   readonly #settings: Pick<ValidatedInstanceOptions, 'queue' | 'log'>;
@@ -16,7 +16,7 @@ export class QueuePauser {
   #turn = 0;
   #last: Promise<void> = Promise.resolve();
 
-  /** @param closing aborted when the server closes; this ends all retries */
+  /** @param closing - aborted when the server closes, which ends all retries */
   constructor(
     settings: Pick<ValidatedInstanceOptions, 'queue' | 'log'>,
     timing: ServerTiming,
@@ -28,21 +28,21 @@ export class QueuePauser {
   }
 
   /** Whether the queue should be paused; null before the first call. */
-  get wanted(): boolean | null {
+  get shouldBePaused(): boolean | null {
     return this.#wanted;
   }
 
   /** Requests a state, unless the last call requested the same state. Never rejects; failures are retried. */
-  async ensure(held: boolean): Promise<void> {
+  async ensureState(held: boolean): Promise<void> {
     if (this.#wanted === held) return this.#last;
-    await this.call(held).catch(() => {});
+    await this.requestState(held).catch(() => {});
   }
 
   /**
    * Requests a state, even if the last call requested the same state. Failures are retried in the background.
    * @throws ApplicationError if the first attempt fails
    */
-  call(held: boolean): Promise<void> {
+  requestState(held: boolean): Promise<void> {
     this.#wanted = held;
     const turn = ++this.#turn;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -68,7 +68,7 @@ export class QueuePauser {
     if (turn !== this.#turn)
       throw new ApplicationError('queue.hold', 'a call of queue.hold() was superseded by a later call');
     const late = () => {
-      if (turn !== this.#turn && this.#wanted !== null) this.call(this.#wanted).catch(() => {});
+      if (turn !== this.#turn && this.#wanted !== null) this.requestState(this.#wanted).catch(() => {});
     };
     const { queue } = this.#settings;
     const { host } = this.#timing;

@@ -4,10 +4,10 @@ import type { UpdateEventListeners } from './listeners.ts';
 
 export interface RepeatedCheck {
   /** Milliseconds between two checks. */
-  readonly pause: number;
+  readonly pauseMs: number;
   /** Event that triggers the next check immediately. */
   readonly wakenBy?: keyof UpdateEvents;
-  look(): Promise<void>;
+  check(): Promise<void>;
   onFailure(cause: Error): Promise<void>;
 }
 
@@ -22,16 +22,16 @@ export function repeatCheck(
     if (closing.aborted) return;
     news = new AbortController();
     try {
-      await check.look();
+      await check.check();
     } catch (cause) {
-      // Errors from `onFailure` are ignored, because the check is repeated anyway.
+      // Ignore errors from `onFailure`, because the check is repeated anyway.
       if (!closing.aborted) await check.onFailure(cause as Error).catch(() => {});
     }
   };
   const repeat = async () => {
     while (!closing.aborted) {
       const signal = AbortSignal.any([closing, news.signal]);
-      await sleepFor(check.pause, signal, false);
+      await sleepFor(check.pauseMs, signal, false);
       await look();
     }
   };

@@ -33,8 +33,8 @@ interface UpdateFinderContext extends FeedContext {
 }
 
 /**
- * Determines the available update from the feed, the channel and the last run. The last run may have missed its target
- * version, because the tag had not been moved yet.
+ * Determines the available update from the feed, the channel and the last run. After a run that missed its target
+ * version because of a stale tag, that version is not offered until the tag has been moved.
  */
 export class AvailableUpdateFinder {
   readonly #context: UpdateFinderContext;
@@ -56,7 +56,7 @@ export class AvailableUpdateFinder {
     const { engine, settings, place } = context;
     this.#context = context;
     this.#lastRun = lastRun;
-    this.#lag = new StaleTagWatch(engine, settings, () => place.findHome());
+    this.#lag = new StaleTagWatch(engine, settings, () => place.findDeployment());
     const { trust } = settings.feed ?? {};
     const proven = trust ? new ReleaseVerifier(context, trust) : null;
     this.#proven = proven;
@@ -81,16 +81,16 @@ export class AvailableUpdateFinder {
   }
 
   /**
-   * Reads the feed now, because an admin has requested it. A release that is not rolled out to this instance yet is
-   * then offered as well.
+   * Reads the feed at the request of an admin. It then also offers a release that is not rolled out to this instance
+   * yet.
    */
   async check(): Promise<void> {
     await this.#feed?.check();
     const run = await this.#lastRun();
     await this.#lag.recheck(run);
-    const { held } = await this.word();
-    // Errors from the store are ignored, because the admin can check again.
-    if (held && !held.isAsked) await this.#context.ledger.rollout(held.version).catch(() => {});
+    const { held } = await this.readPublisherNotice();
+    // Ignore errors from the store, because the admin can check again.
+    if (held && !held.isAsked) await this.#context.ledger.readStagedRollout(held.version).catch(() => {});
   }
 
   /** If the channel file cannot be read, the last one stays in effect. */
@@ -102,12 +102,11 @@ export class AvailableUpdateFinder {
   async setChannel(channel: Channel): Promise<void> {
     await this.#context.ledger.edit('channel', () => channel);
     this.#channel = channel;
-    this.#feed?.lookFor(channel);
+    this.#feed?.checkForChannel(channel);
   }
 
   /**
-   * Null undoes the skip. Returns false if the version is not the newest release, because only the newest release can
-   * be skipped.
+   * Skips the version; null undoes the skip. Returns false if the version is not the newest release.
    * @throws ApplicationError if the store fails
    */
   async skip(version: string | null): Promise<boolean> {
@@ -121,7 +120,7 @@ export class AvailableUpdateFinder {
   }
 
   /** Returns the target of a requested update, or the reason why it cannot be installed. */
-  async destination(order: CompleteUpdateOrder): Promise<UpdateTarget | { reason: Reason }> {
+  async resolveDestination(order: CompleteUpdateOrder): Promise<UpdateTarget | { reason: Reason }> {
     const { known } = await this.now();
     return requireInstallableTarget(resolveRequestedTarget(order, known), known);
   }
@@ -143,7 +142,7 @@ export class AvailableUpdateFinder {
 
   async #appVariables() {
     const { engine, place, settings } = this.#context;
-    const { project, service } = await place.findHome();
+    const { project, service } = await place.findDeployment();
     const which = { project, service: settings.app ?? service, oneOff: 'False' };
     const label = Object.entries(which).map(([key, value]) => `${composeLabels[key as 'oneOff']}=${value}`);
     const [app] = await engine.listContainers({ label, status: ['running'] });
@@ -151,21 +150,21 @@ export class AvailableUpdateFinder {
   }
 
   /**
-   * Returns the current facts and the resulting available update. `offer` also contains the status fields about the
-   * feed and the publisher's channel file.
-   * @param last the last run, if the caller has already read it
+   * Returns the current facts and the resulting available update. `offer` includes the status fields about the feed and
+   * the publisher's channel file.
+   * @param last - the last run, if the caller has read it
    */
   async now(last?: Run | null) {
     const { ledger, settings } = this.#context;
     const run = last === undefined ? await this.#lastRun() : last;
-    // If the store does not respond, the last known channel is used. The status reports the error in another field.
+    // If the store does not respond, use the last known channel. The status reports the error in another field.
     const channel = (await ledger.read('channel').catch(() => this.#channel)) ?? 'stable';
     const isNew = channel !== this.#channel;
     this.#channel = channel;
-    // If another server has changed the channel, the new channel's releases must be verified and its channel file read.
-    if (isNew) this.#feed?.lookFor(channel);
+    // If another server has changed the channel, verify the releases of the new channel and read its channel file.
+    if (isNew) this.#feed?.checkForChannel(channel);
     this.#skipped = await ledger.read('skip').catch(() => this.#skipped);
-    const word = await this.word();
+    const word = await this.readPublisherNotice();
     const published = this.#feed?.releases ?? null;
     const withHeld = published && excludeVersions(published, word.recalled);
     const held = word.held?.isAsked === false ? word.held : null;
@@ -174,12 +173,12 @@ export class AvailableUpdateFinder {
       channel: this.#channel,
       releases: withHeld && excludeVersions(withHeld, held ? [held] : []),
       checkedAt: this.#feed?.checkedAt ?? null,
-      lag: await this.#lag.after(run),
+      staleTag: await this.#lag.after(run),
       lastRun: run,
       skipped: this.#skipped,
       proofs: this.#proven?.proofs ?? null,
-      word,
-      withHeld: held && withHeld,
+      notice: word,
+      releasesWithHeld: held && withHeld,
     };
     const offer = { ...chooseAvailableUpdate(known), ...this.#wordFields(word) };
     if (offer.next === null) return { known, offer };
@@ -188,11 +187,11 @@ export class AvailableUpdateFinder {
   }
 
   /** Returns the effects of the publisher's channel file on this instance. Never rejects. */
-  async word(): Promise<PublisherNotice> {
+  async readPublisherNotice(): Promise<PublisherNotice> {
     const { ledger, settings } = this.#context;
     const file = await this.#files.current(this.#channel);
     if (file === null) return emptyPublisherNotice;
-    const rollout = file.rollout ? await ledger.rollout().catch(() => null) : null;
+    const rollout = file.rollout ? await ledger.readStagedRollout().catch(() => null) : null;
     const isSigned = this.#proven !== null;
     return publisherNoticeOf(file, { version: settings.version, rollout, isSigned, now: Date.now() });
   }

@@ -24,8 +24,8 @@ const longestRead = 20_000;
 type ChannelFileCopy = ChannelFile & { signer?: string };
 
 /**
- * Returns the newest stored file that is not from the future; if all are, the newest. If the local clock is slow, newer
- * files only seem to be from the future, so their recalls are included.
+ * Returns the newest stored file that is not from the future or, if there is none, the newest file. Recalls of files
+ * from the future are included, because the local clock may be slow.
  */
 function selectEffectiveFile(stored: readonly ChannelFile[]): ChannelFile | null {
   const file = newestOf(stored.filter(isPast)) ?? newestOf(stored);
@@ -44,7 +44,7 @@ const newestOf = <T extends ChannelFile>(files: readonly T[]): T | null =>
  */
 export class ChannelFileReader {
   readonly #context: FeedContext;
-  /** Last accepted file. It is used without `trust`, and while the store does not respond. */
+  /** Last accepted file. It is used if `trust` is not set, and while the store does not respond. */
   #last: ChannelFile | null = null;
 
   constructor(context: FeedContext) {
@@ -75,12 +75,15 @@ export class ChannelFileReader {
     const refusal = newest && (await this.#accept(newest));
     if (newest && refusal === null) return null;
     if (refusal !== null) problems.add(refusal);
-    // Without `trust`, a deleted file no longer has any effect.
+    // Without `trust`, a channel file has no effect after the publisher has deleted it.
     if (!this.#trust && problems.size === 0) this.#last = null;
     return [...problems].join('; ') || null;
   }
 
-  /** Returns null if the copy does not exist, and a message if it is not accepted or cannot be downloaded. */
+  /**
+   * Downloads and verifies a copy. Returns null if the copy does not exist, and a message if it is invalid or cannot be
+   * downloaded.
+   */
   async #readAt(
     { feed, files: [listed, signature] }: ChannelFileLocation,
     signal: AbortSignal,
@@ -107,7 +110,10 @@ export class ChannelFileReader {
     }
   }
 
-  /** Accepts a copy unless it is older than the last accepted file. Returns why the copy was not accepted, or null. */
+  /**
+   * Accepts a copy unless it is older than the last accepted file. Returns why the copy was not accepted; otherwise
+   * null.
+   */
   async #accept({ signer, ...file }: ChannelFileCopy): Promise<string | null> {
     try {
       const stored = signer === undefined ? [] : await this.#stored(file.channel);
@@ -131,7 +137,7 @@ export class ChannelFileReader {
 
   /** Reads the stored files of signers that are still trusted. */
   async #stored(channel: Channel): Promise<ChannelFile[]> {
-    const files = await this.#context.ledger.ofSigners('channel-files', channel);
+    const files = await this.#context.ledger.readBySigner('channel-files', channel);
     const signers = this.#trust ? signerNamesOf(this.#trust) : [];
     return signers.flatMap((signer) => files[signer] ?? []);
   }

@@ -32,16 +32,14 @@ export interface AvailableUpdateFacts {
   /** Time at which the feed was last read; null if it has not been read yet. */
   checkedAt: Date | null;
   /** Release to which the instance's tag does not point yet; null if there is none. */
-  lag: { version: string; reference: string } | null;
+  staleTag: { version: string; reference: string } | null;
   lastRun: Run | null;
   skipped: Skipped | null;
   /** Verification results of newer releases, keyed by version; null if signatures are not required. */
   proofs: ReadonlyMap<string, ReleaseVerification> | null;
-  word: PublisherNotice;
-  /**
-   * `releases` plus the release that has not been rolled out to this instance yet; null if there is no such release.
-   */
-  withHeld: readonly Release[] | null;
+  notice: PublisherNotice;
+  /** `releases` and the release that has not been rolled out to this instance yet; null if there is no such release. */
+  releasesWithHeld: readonly Release[] | null;
 }
 
 /** Available release as in the status, or the reason why there is none. Release notes are omitted: they may be long. */
@@ -51,7 +49,7 @@ export type AvailableUpdate = Pick<Status, 'latest' | 'updateAvailable' | 'skipp
 export interface UpdateTarget {
   /** Version of the release if known, otherwise `canary`. */
   to: string;
-  /** All steps of the upgrade path, if `to` is one of them. */
+  /** All steps of the upgrade path that has `to` as a step; undefined for a direct update. */
   path?: readonly string[] | undefined;
   /** Signed content that the updater has to verify; undefined if signatures are not required. */
   proof?: ReleaseFile | undefined;
@@ -60,15 +58,15 @@ export interface UpdateTarget {
 /** Chooses the available release (docs/contract.md 8.5, 8.17 and 8.40). The caller adds the release's new settings. */
 export function chooseAvailableUpdate(known: AvailableUpdateFacts): AvailableUpdate {
   const offered = chooseFromReleases(known);
-  const { withHeld, word } = known;
+  const { releasesWithHeld: withHeld, notice: word } = known;
   if (offered.next || !withHeld || !chooseFromReleases({ ...known, releases: withHeld }).next) return offered;
   const { version, percent = 0 } = word.held ?? {};
-  const message = `${version} is being rolled out to ${percent} % of all instances, and not yet to this one; check again to install it now`;
+  const message = `${version} is being rolled out to ${percent}% of all instances, but not to this one yet; to install it now, check for updates again`;
   return { ...offered, next: null, upToDate: { code: 'rolling-out', message } };
 }
 
 function chooseFromReleases(known: AvailableUpdateFacts): AvailableUpdate {
-  const { version, channel, releases, checkedAt, lag, lastRun, skipped } = known;
+  const { version, channel, releases, checkedAt, staleTag: lag, lastRun, skipped } = known;
   const latest = releases === null ? null : findNewestRelease(channel, releases);
   // A newer release ends the skip.
   const isSkipped = latest !== null && latest.version === skipped?.version;
@@ -126,14 +124,14 @@ type StepFacts = Pick<AvailableUpdateFacts, 'version' | 'lastRun'> & { releases:
 
 /**
  * Returns the next release on the upgrade path to `latest` (docs/contract.md 8.17): a required intermediate release, or
- * `latest` itself, which must be newer than the running version. Null if the feed has no release on the path.
+ * `latest` itself. Null if the feed has no release on the path. `latest` must be newer than the running version.
  */
 function findNextRelease(latest: Release, facts: StepFacts): Release | null {
   const { version, releases, lastRun } = facts;
   const next = findReachableRelease(latest, facts);
   const { to: tried = null, requiredRelease: first = null } = lastRun ?? {};
-  // The last run only matters if it required a release that is still newer than the running version. That release may
-  // have been installed manually in the meantime.
+  // The last run matters only while the release that it required is newer than the running version: that release may
+  // have been installed manually.
   if (next === null || tried === null || first === null || !isNewerVersion(first, version)) return next;
   // The last run tried to install the required release, but refused the image to which the instance's tag points. Only
   // an admin can solve this.
@@ -159,7 +157,7 @@ function findReachableRelease(goal: Release, { version, releases }: StepFacts): 
 
 const mostReleases = 20;
 
-/** Returns the known steps of the upgrade path to `goal`, at most `mostReleases`. It may end before `goal`. */
+/** Returns the known steps of the upgrade path to `goal`, at most `mostReleases`. The path may end before `goal`. */
 function findUpgradePath(goal: string, { version, releases, lastRun }: AvailableUpdateFacts): string[] {
   const last = releases?.find((release) => release.version === goal);
   const path: string[] = [];
@@ -221,7 +219,7 @@ export function resolveUpdateTarget(
   return { to: named };
 }
 
-/** The returned target is not verified yet. */
+/** Resolves the target of a request, without verifying the release. */
 export const resolveRequestedTarget = (
   { target, allSteps }: CompleteUpdateOrder,
   known: AvailableUpdateFacts,
@@ -244,10 +242,10 @@ export function resolveFirstUpgradeStep(
   return { to: first, ...(path.length > 1 && { path }) };
 }
 
-/** Adds the signed content to a target. Returns a reason if the target is recalled or not verified. */
+/** Adds the signed content to a target. Returns a reason instead if the target is recalled or not verified. */
 export function requireInstallableTarget(
   found: UpdateTarget | { reason: Reason },
-  { proofs, word }: Pick<AvailableUpdateFacts, 'proofs' | 'word'>,
+  { proofs, notice: word }: Pick<AvailableUpdateFacts, 'proofs' | 'notice'>,
 ): UpdateTarget | { reason: Reason } {
   if ('reason' in found) return found;
   const recalled = findRecallReason(found, word);

@@ -5,9 +5,9 @@ import type { Run } from '../../wire/status.ts';
 const maxCountedUpdates = 3;
 
 /**
- * Returns the median duration of the last successful updates, without the wait for jobs. If the images are already
- * local (`isReady`), the pull is also excluded. Null if no update has succeeded.
- * @param past newest first
+ * Returns the median duration of the last successful updates, without the wait for jobs and, if the images are already
+ * local (`isReady`), without the pull. Null if no update has succeeded.
+ * @param past - runs, newest first
  */
 export function estimateUpdateSeconds(
   past: readonly Run[],

@@ -18,7 +18,8 @@ export interface PublisherNotice {
   /** Security update that the running version needs; null if none is needed. */
   urgent: UrgentUpdate | null;
   /**
-   * Newer release that has not been rolled out to this instance yet. If `isAsked`, an admin has requested it anyway.
+   * Newer release that has not been rolled out to this instance yet; null if there is none. `isAsked` is true if an
+   * admin has requested the release anyway.
    */
   held: { version: string; percent: number; isAsked: boolean } | null;
   /** Time at which the channel file expired, in ISO 8601; null if it has not expired. */
@@ -33,9 +34,9 @@ export const emptyPublisherNotice: PublisherNotice = {
 };
 
 /**
- * Returns the effects of a channel file on an instance (docs/contract.md 8.40). Without a signature, only recalls and
- * urgency have an effect.
- * @param facts `rollout` is null if the store does not respond; `now` is in milliseconds since 1970
+ * Returns the effects of a channel file on an instance (docs/contract.md 8.40). If the file is not signed, only its
+ * recalls and urgency have an effect.
+ * @param facts - `rollout` is null if the store does not respond; `now` is in milliseconds since 1970
  */
 export function publisherNoticeOf(
   file: ChannelFile,
@@ -55,8 +56,8 @@ export function publisherNoticeOf(
 }
 
 /**
- * Returns the releases without the versions in `left`. Canary builds older than one in `left` are removed as well: they
- * have no tag of their own, so an update to them would install the removed build.
+ * Returns the releases without the versions in `left`. If a canary build is in `left`, all older canary builds are also
+ * removed: they have no tag of their own, so an update to them would install the removed build.
  */
 export function excludeVersions(
   releases: readonly Release[],

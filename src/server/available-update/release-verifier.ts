@@ -57,8 +57,8 @@ export class ReleaseVerifier {
   }
 
   /**
-   * Returns the verified releases, and a message about the rejected ones. The running release and older releases are
-   * always included, because no update installs them.
+   * Removes newer releases that are not verified, and returns a message about them. The running release and older ones
+   * need no verification, because no update installs them.
    */
   async judge(
     releases: readonly Release[],
@@ -67,7 +67,7 @@ export class ReleaseVerifier {
   ): Promise<InstallableReleases> {
     const { version } = this.#context.settings;
     const isOlder = (release: Release) => isNewerVersion(version, release.version);
-    // Stable releases are verified for each channel, because required intermediate releases are always stable.
+    // Stable releases are verified whatever the channel, because required intermediate releases are always stable.
     const asked = channels
       .filter((one) => one === 'stable' || one === channel)
       .map((one) =>
@@ -115,7 +115,7 @@ export class ReleaseVerifier {
     return proofs;
   }
 
-  /** Verifies a release. A result without a key is not cached: the next check verifies the release again. */
+  /** Verifies a release. A result with the key null is not cached, so the next check verifies the release again. */
   async #proofOf(
     release: Release,
     asking: AssetRequestOptions,
@@ -151,16 +151,16 @@ export class ReleaseVerifier {
   }
 
   /**
-   * Rejects the newest releases of a channel if they were published before the release that was last offered, because
-   * an attacker may present an old release as new. Stops at the first accepted release: older releases may be required
-   * intermediate releases.
+   * Rejects releases that were published before the release that was last offered, because an attacker may present an
+   * old release as new. Checks the newest first and stops at the first accepted release, because older ones may be
+   * required intermediate releases.
    */
   async #refuseOld(line: readonly Release[], proofs: Map<string, ReleaseVerification>): Promise<void> {
     const { ledger, settings } = this.#context;
     const channel = channelOf(line[0]?.version ?? '');
     if (channel === null) return;
     try {
-      const times = await ledger.ofSigners('offered', channel);
+      const times = await ledger.readBySigner('offered', channel);
       const last = signerNamesOf(this.#trust)
         .flatMap((signer) => times[signer] ?? [])
         .reduce<string | null>((a, b) => (a !== null && Date.parse(a) >= Date.parse(b) ? a : b), null);

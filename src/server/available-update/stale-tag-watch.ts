@@ -18,7 +18,7 @@ interface StaleTag {
   digests: readonly string[];
 }
 
-/** For this time after a run, in milliseconds, the tag is assumed not to have been moved. */
+/** Time after the end of a run, in milliseconds, in which the tag is assumed not to have been moved. */
 const recentMs = 60_000;
 
 /**
@@ -48,7 +48,7 @@ export class StaleTagWatch {
   /** Returns the stale tag of the last run; null if there is none. No update is offered until the result is known. */
   async after(run: Run | null): Promise<StaleTag | null> {
     if (!run?.outcome) return null;
-    // The key contains the outcome, because a run that was considered crashed may get a different outcome later.
+    // The outcome is part of the key, because a run that was considered crashed may get a different outcome later.
     const of = `${run.id} ${run.outcome}`;
     if (this.#left?.of !== of) this.#left = { of, lag: this.#find(run) };
     return this.#left.lag;
@@ -76,16 +76,16 @@ export class StaleTagWatch {
       const { repository, tag } = parseImageReference(reference) ?? {};
       // A release tag is never stale.
       if (repository === undefined || parseTag(tag ?? 'latest').kind === 'release') return null;
-      // A refused run leaves its image without a tag, so the digest is read from the registry. It is only reliable
-      // shortly after the run, before the tag is moved.
+      // A refused run leaves its image without a tag, so the digest is read from the registry. The result is reliable
+      // only shortly after the run, when the tag has not been moved yet.
       const isRecent = outcome === 'refused' && Date.now() - Date.parse(endedAt ?? '') <= recentMs;
       const [image, named, refused] = await Promise.all([
         this.#engine.inspectImage(imageId),
         this.#engine.inspectImage(reference),
         isRecent ? this.#remoteDigest({ repository, reference }).catch(() => null) : null,
       ]);
-      // If the same content was published again, its digest differs although the run replaced nothing. The digests of
-      // the tag's image are therefore included.
+      // The digests of the tag's local image are included: if the release was published again with the same content,
+      // its digest is new although the run replaced no container.
       const images = [image, isContainerOfImage(container, named) ? named : null];
       const digests = images
         .flatMap((each) => each?.digests ?? [])

@@ -22,7 +22,7 @@ export const applyAutomaticDefaults = (said: AutomaticSettingsChange): Automatic
 export const omitUndefinedSettings = (choice: AutomaticSettingsChange): Partial<AutomaticSettings> =>
   Object.fromEntries(Object.entries(choice).filter(([, value]) => value !== undefined));
 
-/** If `TZ` is not a known time zone, Node uses UTC but returns no usable name. */
+/** Returns UTC if `TZ` is not a known time zone: Node then uses UTC, but returns no usable name. */
 export function readServerTimeZone(): string {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   return isTimeZoneName(`${timeZone}`) ? timeZone : 'UTC';

@@ -16,8 +16,8 @@ export type Caller = Role | { role: Role; name: string } | null;
 export interface Job {
   kind: JobKind;
   /**
-   * A running job blocks an update. A queued job does not, because it can run after the update. The exception is a
-   * queued deployment, which blocks an update because a user is waiting for it.
+   * A running job blocks an update; a queued job does not, because it can run afterwards. A queued deployment does
+   * block it, because a user is waiting for the deployment.
    */
   state: 'queued' | 'running';
   /** Display name. */
@@ -29,8 +29,8 @@ export interface Job {
 }
 
 /**
- * Job queue of the application. Pausing or resuming it for an update must not affect a pause that was set for another
- * reason.
+ * Job queue of the application. If the queue is paused for another reason, pausing and resuming it for an update must
+ * not end that pause.
  */
 export interface JobQueue {
   /** Pauses the queue: no new jobs start, but running jobs continue. Must be idempotent. */
@@ -57,7 +57,7 @@ export interface Store {
   readonly directory?: string;
 }
 
-/** Build server. It must be updated separately from the instance. */
+/** Build server, which must be updated separately from the instance. */
 export interface KnownBuildServer {
   /** Display name. */
   name: string;
@@ -128,7 +128,7 @@ export interface InstanceOptions {
   idleTimeoutSeconds?: number;
   /**
    * Whether the data is saved before each update. If the new version fails, the updater then rolls back and restores
-   * the data. Admins can also roll back later. Default: false (docs/server-library.md).
+   * the data, and admins can roll back later. Default: false (docs/server-library.md).
    */
   restorePoint?: boolean;
   /** Maximum downtime in seconds while the data is saved. Default: no limit (docs/server-library.md). */
@@ -136,8 +136,8 @@ export interface InstanceOptions {
   /** Whether old images are removed after each successful update. Default: false (docs/server-library.md). */
   removeOldImages?: boolean;
   /**
-   * Whether the images of an available release are downloaded before an update is requested: at any time, or only in a
-   * time window in the server's time zone. Default: false (docs/server-library.md).
+   * Whether the images of an available release are downloaded before an update is requested; with a time window (in the
+   * server's time zone), only in that window. Default: false (docs/server-library.md).
    */
   prefetch?: boolean | TimeWindow;
   /**
@@ -146,15 +146,15 @@ export interface InstanceOptions {
    */
   automatic?: AutomaticSettingsChange;
   /**
-   * Called between two steps of an upgrade path. To delay the next step, return a message: the function is called again
-   * every ten seconds for up to one hour. Default: no delay.
+   * Called between two steps of an upgrade path. Return a message to delay the next step: the function is then called
+   * again every ten seconds, for up to one hour. Default: no delay.
    */
   afterStep?(step: { version: string }): Awaitable<unknown>;
-  /** Lists the build servers. They must be updated separately. Default: none. */
+  /** Returns the build servers, which must be updated separately from the instance. Default: none. */
   buildServers?(): Awaitable<readonly KnownBuildServer[]>;
   /**
    * Services that are updated with the app. Default: the services labelled `svc.role: worker`; if there are none, the
-   * existing worker services of the product, for example `worker`.
+   * services that have a default worker name of the product, for example `worker`.
    */
   workers?: readonly string[];
   /** Service of the app, if the library runs in another service. Default: the server's own service. */
@@ -175,7 +175,10 @@ export interface InstanceOptions {
   directories?: readonly string[];
   /** Base path of the endpoints. Default: `/api/v1/instance/update`. */
   path?: string;
-  /** Called with each finished run, one to three times. Use the run's id to detect repeats. Default: none. */
+  /**
+   * Called with each finished run, up to three times for the same run. Use the id of the run to detect repeats.
+   * Default: none.
+   */
   onEnd?(run: Run): Awaitable<void>;
   /**
    * Up to 8 addresses to notify of releases and runs: a web hook, `ntfy+https://…` or `slack+https://…`. Default: none

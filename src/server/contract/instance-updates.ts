@@ -24,7 +24,10 @@ export interface UpdateOrder {
 
 /** Rollback that the application requests. */
 export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'allSteps' | 'settings'> {
-  /** Version to roll back to. Must equal `to` of the rollback offer, to confirm that the caller has read the offer. */
+  /**
+   * Version to roll back to. It must equal `to` of the rollback offer, which confirms that the caller has read the
+   * offer.
+   */
   confirm: string;
 }
 
@@ -46,15 +49,15 @@ export interface UpdateEvents {
   end: Run;
 }
 
-/** Controls the updates of the instance to which this server belongs. */
+/** Controls the updates of the instance that this server belongs to. */
 export interface InstanceUpdates {
   /** Responds to a request below the option `path`. Never rejects. */
   handle(request: Request): Promise<Response>;
   /** Whether the path of a request equals the option `path` or is below it. */
   matches(request: Request): boolean;
   /**
-   * Starts the library. Await the result before the queue starts jobs, because the queue must stay paused during an
-   * update.
+   * Starts the library. Await the result before the queue starts jobs: if an update is in progress, the queue must stay
+   * paused.
    */
   start(): Promise<void>;
   /** Stops event streams and timers. During an update, the queue stays paused. Await the result at shutdown. */
@@ -82,7 +85,7 @@ export interface InstanceUpdates {
    * if the version is not the newest release.
    */
   skip(version: string | null): Promise<Status | null>;
-  /** Changes the settings of automatic updates. Omitted settings remain unchanged. */
+  /** Changes settings of automatic updates. Omitted settings remain unchanged. */
   setAutomatic(choice: AutomaticSettingsChange): Promise<Status>;
   /** Returns the last 50 runs including the current run, newest first. */
   history(): Promise<Run[]>;

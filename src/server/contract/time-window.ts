@@ -42,7 +42,7 @@ export function* generateTimeWindows(
     const wall = day * dayMs + minutesOf(from) * 60_000;
     const begin = momentOf(wall, timeZone);
     const end = momentOf(wall + length * 60_000, timeZone);
-    // If both times are in the hour that is skipped when clocks go forward, they become the same moment.
+    // If both times are in the hour that is skipped when clocks go forward, `begin` and `end` are the same moment.
     const window = { begin, end: end > begin ? end : begin + length * 60_000 };
     if (window.end > moment) yield window;
   }
@@ -55,8 +55,8 @@ const minutesOf = (clock: string): number => {
 };
 
 /**
- * Converts a wall clock time, given as if it were UTC, to milliseconds since 1970. If the time occurs twice, the result
- * is its first occurrence. If it is skipped, the result is the moment at which the clock is set forward.
+ * Converts a wall clock time, given as if it were UTC, to milliseconds since 1970. Returns the first occurrence of a
+ * time that occurs twice, and for a skipped time the moment at which the clock is set forward.
  */
 function momentOf(wall: number, timeZone: string): number {
   let [before, after] = [wall - dayMs, wall + dayMs];

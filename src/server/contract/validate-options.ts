@@ -107,7 +107,7 @@ function createOptionsSchema({ name, containerName }: Product) {
 
 const minNodeVersion = [22, 12] as const;
 
-/** Adds defaults. @throws TypeError that lists all errors */
+/** Validates the options and adds defaults. @throws TypeError that lists all errors */
 export function validateInstanceOptions(
   given: InstanceOptions,
   nodeVersion = process.versions.node,
@@ -119,7 +119,7 @@ export function validateInstanceOptions(
     throw new TypeError(
       `${name}-updater requires Node.js ${minNodeVersion.join('.')} or later; this is Node.js ${nodeVersion}`,
     );
-  // Without the option `feed`, the product's default feed is used, if any.
+  // Without the option `feed`, the feed of the product is used, if it has one.
   const isSaid = given?.feed !== undefined || !given?.product?.feed;
   const options = isSaid ? given : { ...given, feed: { url: given.product?.feed ?? '' } };
   // The locale is passed here and not set globally, because the application may use zod as well.
@@ -129,7 +129,7 @@ export function validateInstanceOptions(
     throw new TypeError(`${name}-updater: invalid options\n${mistakes.join('\n')}`);
   const { feed = null, queue, store } = options;
   const preparationMs = data.preparationTimeoutSeconds * 1000;
-  // The given `queue` and `store` are returned, not zod's copies, because their methods may need `this`.
+  // Return the given `queue` and `store`, not zod's copies, because their methods may need `this`.
   return { ...data, feed, queue, store, product, preparationMs, idleMs: data.idleTimeoutSeconds * 1000 };
 }
 
@@ -140,7 +140,7 @@ const createConsoleLog =
       console[level](`${name}-updater: ${message}`, ...(cause === undefined ? [] : [cause]));
   };
 
-/** Returns svc if the options contain no product, or an invalid one. */
+/** Returns the product svc if the options contain no product or an invalid one. */
 function readProduct(given: InstanceOptions): { product: Product; mistakes: string[] } {
   try {
     return {

@@ -10,10 +10,10 @@ import { buildUpdaterMounts } from './updater-container.ts';
 const probeLabel = 'svc-updater.probe';
 
 /**
- * Checks whether all mounts of an updater exist on the host. Creates a container with these mounts from the server's
- * own image, and removes it without starting it. Other errors of the engine are ignored, because the launch of an
- * updater reports them.
- * @throws DeploymentNotFoundError no-directory, no-engine; EngineError if there is no response or a proxy rejects the request
+ * Checks whether all mounts of an updater exist on the host, by creating a container with these mounts and removing it.
+ * Ignores other errors of the engine, because the launch of an updater reports them.
+ * @throws DeploymentNotFoundError no-directory, no-engine; EngineError if there is no response or a proxy rejects the
+ * request
  */
 export async function checkUpdaterMounts(
   engine: EngineApi,
@@ -25,8 +25,8 @@ export async function checkUpdaterMounts(
   // Remove the containers of interrupted checks first. If this fails, no further container is created.
   for (const { id } of await engine.listContainers({ label: [`${probeLabel}=${home.project}`] }))
     await removeProbeContainer(engine, id);
-  // Compose labels the images that it builds, and containers inherit these labels. They are set to empty values here,
-  // so that the container is not listed as part of the project.
+  // Containers inherit the labels that compose sets on the images that it builds. Empty values keep the container from
+  // being listed as part of the project.
   const inherited = Object.keys(image.labels).filter((name) =>
     internalLabelPrefixes.some((prefix) => name.startsWith(prefix)),
   );
@@ -47,7 +47,7 @@ export async function checkUpdaterMounts(
   }
 }
 
-/** Another server of this instance may already be removing the container. */
+/** Ignores a conflict: another server of this instance may already be removing the container. */
 async function removeProbeContainer(engine: EngineApi, id: string): Promise<void> {
   await engine.removeContainer(id).catch(tolerateErrors('conflict'));
 }

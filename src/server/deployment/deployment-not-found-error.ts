@@ -38,7 +38,7 @@ const isDenial = ({ code, status }: EngineError): boolean =>
 /** Codes of engine errors without a complete response; undefined stands for any error that is not an EngineError. */
 const noResponse: readonly (EngineErrorCode | undefined)[] = [undefined, 'unreachable', 'late', 'too-big'];
 
-/** States the cause of an engine error: missing permission, rejection by a proxy, or no usable response. */
+/** Creates an error that names the cause: missing permission, a rejection by a proxy, or no usable response. */
 export function createEngineUnreachableError(
   { path }: Pick<EngineApi, 'path'>,
   cause: unknown,

@@ -25,7 +25,7 @@ export interface DeploymentEnvironment {
   foreign: Reason | null;
 }
 
-/** Only the deployment is cached. Containers are read from the engine each time. */
+/** Caches only the deployment. Containers are read from the engine each time. */
 export class DeploymentEnvironmentCache {
   readonly #engine: EngineApi;
   readonly #settings: ValidatedInstanceOptions;
@@ -43,19 +43,19 @@ export class DeploymentEnvironmentCache {
   }
 
   /** Finds the deployment once and caches it. @throws DeploymentNotFoundError */
-  findHome(): Promise<Deployment> {
+  findDeployment(): Promise<Deployment> {
     this.#finding ??= this.#find();
     return this.#finding;
   }
 
   /** Clears the cache, because a directory of the deployment may have been created or removed since it was filled. */
-  forgetHome(): void {
+  forgetDeployment(): void {
     this.#finding = null;
   }
 
   async observe(): Promise<DeploymentEnvironment> {
     try {
-      const home = await this.findHome();
+      const home = await this.findDeployment();
       const [container, foreign] = await Promise.all([
         this.#engine.inspectContainer(this.#settings.containerName),
         this.#foreignReason(home),
@@ -103,7 +103,7 @@ export class DeploymentEnvironmentCache {
       project,
       directory,
       app: this.#settings.app ?? service,
-      claims: new Set([claim]),
+      knownOrigins: new Set([claim]),
       serverId: own.id,
       isHalfReplaced: false,
     });

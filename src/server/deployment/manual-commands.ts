@@ -12,9 +12,9 @@ import type { ValidatedInstanceOptions } from '../contract/validate-options.ts';
 const anyCompose = ['docker compose pull', 'docker compose up -d'];
 
 /**
- * Returns the commands for a manual update, to be run in this order on the engine's host. Compose commands without a
- * preceding `cd` must be run in the compose directory.
- * @param own the server's container; null if it does not exist or cannot be inspected
+ * Returns the commands for a manual update, in order, to be run on the engine's host. Compose commands that do not
+ * follow a `cd` must be run in the compose directory.
+ * @param own - the server's container; null if it does not exist or cannot be inspected
  */
 export function listManualUpdateCommands(own: ListedContainer | null): string[] {
   if (own === null) return anyCompose;
@@ -37,10 +37,10 @@ type StackSettings = Pick<
 const socketPath = '/var/run/docker.sock';
 
 /**
- * Returns two alternative commands that update the server's Swarm stack (docs/contract.md 11.7). The first runs an
- * updater container on a manager. The second creates an updater service, which Swarm restarts on failure. A service
- * without a stack gets a single `docker service update` command.
- * @param workers full names of the stack's other services that are updated with the app
+ * Returns two alternative commands that update the server's Swarm stack (docs/contract.md 11.7): run an updater
+ * container on a manager, or create an updater service, which Swarm restarts on failure. Without a stack, returns one
+ * `docker service update` command.
+ * @param workers - full names of the stack's other services that are updated with the app
  */
 export function listStackUpdateCommands(
   own: ListedContainer,
@@ -68,8 +68,8 @@ export function listStackUpdateCommands(
 }
 
 /**
- * The command specifies the image, because otherwise Swarm does not resolve the tag again. If the service uses a
- * release tag or only a digest, the user has to replace `vX.Y.Z` with the next release.
+ * The command specifies the image, because Swarm resolves the tag again only then. If the service uses a release tag or
+ * only a digest, the user has to replace `vX.Y.Z` with the next release.
  */
 function formatSwarmUpdateCommand(own: ListedContainer, service: string): string {
   const { repository, tag, isPinned } = pinOf(own);

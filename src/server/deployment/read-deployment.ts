@@ -26,7 +26,7 @@ export interface Deployment {
   credentials: string | null;
   /** Commands for a manual update. */
   manual: readonly string[];
-  /** Mount points in the server's container whose contents outlive the container. */
+  /** Mount points in the server's container. Their contents outlive the container. */
   mounted: readonly string[];
 }
 
@@ -81,7 +81,7 @@ function findSocketOnHost(
 ): string {
   if (updaterSocket !== null) return updaterSocket;
   if (!engine.startsWith('unix://')) {
-    const message = `the option updaterSocket is not set: with the engine at ${engine}, the updater needs the path of the engine's socket on the host`;
+    const message = `the option updaterSocket is not set: because this server reaches the engine at ${engine}, the updater must be given the path of the engine's socket on the host`;
     throw new DeploymentNotFoundError('no-engine', message, { manual });
   }
   const path = engine.slice('unix://'.length);

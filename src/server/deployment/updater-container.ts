@@ -37,7 +37,7 @@ interface UpdaterInvocation {
   command: readonly [word: string, ...options: string[]];
   /** Services to update, app first; null if the updater chooses them. */
   services: readonly string[] | null;
-  origin: InitialRunFacts;
+  initialFacts: InitialRunFacts;
 }
 
 type UpdaterSettings = Pick<
@@ -55,12 +55,12 @@ type UpdaterSettings = Pick<
 export function buildUpdaterContainerSpec(
   home: Deployment,
   settings: UpdaterSettings,
-  { command, services, origin }: UpdaterInvocation,
+  { command, services, initialFacts: origin }: UpdaterInvocation,
 ): ContainerSpec {
   const { product, containerName, updaterImage, updaterEnvironment, restorePoint } = settings;
   const { maxDowntimeSeconds, removeOldImages } = settings;
   const environment = {
-    // If services are listed, the list is complete: the updater must not add any other service.
+    // If services are given, the updater must not add any other service.
     ...(services !== null && { SVC_UPDATER_EXCLUDE: '*' }),
     // Without this variable, the updater uses the names and labels of svc.
     ...(product !== svcProduct && { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
@@ -115,7 +115,7 @@ export function buildUpdaterContainerSpec(
 /** Purpose of an additional updater container, and part of its name. */
 type AdditionalUpdaterPurpose = 'rollback' | 'prefetch' | 'report';
 
-/** The name contains the project, so that it is unique among the instances on an engine. */
+/** Creates a name that contains the project, so that it is unique among the instances on an engine. */
 export const createAdditionalUpdaterName = (
   word: AdditionalUpdaterPurpose,
   { containerName }: Pick<ValidatedInstanceOptions, 'containerName'>,
@@ -157,9 +157,9 @@ const bind = (source: string, target = source, readOnly = false): MountSpec => (
 });
 
 /**
- * Whether a container is or was an updater of this instance. Any user of the engine can choose a container's name and
- * labels, but mounting the directory of the instance requires control of the host. An updater that was started manually
- * has no labels.
+ * Whether a container is or was an updater of this instance. It must mount the instance's directory, which requires
+ * control of the host: names and labels can be chosen by any user of the engine. A manually started updater has no
+ * labels.
  */
 export function isUpdaterOfInstance(
   { labels: given, requestedMounts }: Container,
@@ -194,7 +194,7 @@ export function describeUnrelatedContainer({ id, name, labels: given, createdAt 
   };
 }
 
-/** A container that was started manually has fewer labels. */
+/** Reads the facts from labels and arguments. A manually started updater has fewer labels, so some facts are null. */
 export function initialRunFactsOf(container: Container): InitialRunFacts {
   const text = (key: keyof typeof labels) => container.labels[labels[key]] || null;
   const at = container.args.indexOf('--target');

@@ -50,9 +50,12 @@ export interface Endpoint {
   content: object;
   /** Whether the response has a `Location` header with the URL path of the run's progress. */
   isLocated?: boolean;
-  /** Further responses, in addition to the successful one and those common to all endpoints. */
+  /** Other responses of this endpoint, keyed by status code. Those common to all endpoints are not listed here. */
   others?: Record<string, ResponseObject>;
-  /** Whether a GET request starts an updater container. Such a request is rejected if another site caused it. */
+  /**
+   * Whether a GET request to this endpoint starts an updater container. If so, requests caused by another site are
+   * rejected.
+   */
   startsUpdater?: true;
   /** Handles requests from users who are not admins. If omitted, these requests are rejected. */
   answerUser?(door: EndpointDependencies): Promise<Response>;
@@ -63,6 +66,6 @@ export interface Endpoint {
 export interface LibraryOperation<Said, Result> extends Omit<Endpoint, 'body' | 'answer'> {
   body: NonNullable<Endpoint['body']> & { schema: z.ZodMiniType<Said> };
   ask(service: UpdateApi, said: Said, by: string): Promise<Result>;
-  /** Converts the result to the body of a successful response. @throws ProblemError */
+  /** Converts the result to the body of a successful response. @throws ProblemError if the result is a failure */
   told(result: NoInfer<Result>, said: NoInfer<Said>): object;
 }

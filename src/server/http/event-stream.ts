@@ -4,14 +4,14 @@ import type { RunRecord } from '../run/run-record.ts';
 /** Converts a run to the form used in responses, which includes the server's current time. */
 export const toToldRun = (run: Run): ToldRun => ({ ...run, now: new Date().toISOString() });
 
-/** After this time without an event, in ms, the server sends a comment, so that proxies keep the connection open. */
+/** Time in ms without an event after which the server sends a comment, so that proxies keep the connection open. */
 export const keepAliveIntervalMs = 15_000;
 /** Milliseconds after which a disconnected client reconnects. */
 const reconnectDelayMs = 1_000;
 /** A chunk of events is sent once it is longer than this number of characters. Lines are never split. */
 const maxChunkCharacters = 16 * 1024;
 
-/** A wildcard in the Accept header does not request a stream: the response is JSON. */
+/** Whether the Accept header names `text/event-stream`. A wildcard is not sufficient: the response is then JSON. */
 export const isEventStreamRequested = (accept: string | null): boolean =>
   /(?:^|,)\s*text\/event-stream\s*(?:[,;]|$)/i.test(accept ?? '');
 
@@ -21,11 +21,8 @@ export function hasReceivedLastEvent(record: RunRecord, lastEventId: string | nu
 
 /**
  * Streams the events of a run (docs/contract.md 8.3). A client that reconnects with an event id of this run gets every
- * line that it missed. When the server closes, the stream ends without an outcome, and the client reconnects to the
- * next server.
- *
- * Events are created on demand: for a client that does not read, the server stores only a line number. `onEnd` is
- * called when the stream ends or the client disconnects, possibly more than once.
+ * line that it missed. When the server closes, the stream ends without an outcome.
+ * @param onEnd - called when the stream ends or the client disconnects, possibly more than once
  */
 export function createEventStream(
   record: RunRecord,
@@ -68,6 +65,7 @@ export function createEventStream(
         wake();
       },
     },
+    // Events are created only when the client reads, so that a slow client needs no memory.
     { highWaterMark: 0 },
   );
 }
@@ -86,17 +84,17 @@ class UnseenEvents {
     this.#cursor = parseLineNumber(record.run.id, lastEventId) ?? record.lineCount;
   }
 
-  /** Waits for new events and returns their text; empty if the signal is aborted first. */
+  /** Waits for new events and returns them as text. Returns an empty string if the signal is aborted first. */
   async next(signal: AbortSignal): Promise<string> {
     for (;;) {
-      const { changes } = this.#record;
+      const { changeCount: changes } = this.#record;
       const text = this.#take();
       if (text !== '' || signal.aborted) return text;
-      await this.#record.changeAfter(changes, signal);
+      await this.#record.waitForChange(changes, signal);
     }
   }
 
-  /** Stops waiting for lines that the client received from another server but this record does not contain. */
+  /** Stops waiting until this record contains all lines that the client has received from another server. */
   catchUp(): void {
     this.#cursor = Math.min(this.#cursor, this.#record.lineCount);
   }
@@ -108,8 +106,8 @@ class UnseenEvents {
       text += `retry: ${reconnectDelayMs}\n\n`;
     }
     const { run, hasEnded, lineCount } = this.#record;
-    // A new server may still be reading log lines that the client has already received from the previous server. Until
-    // then, its run state is older than the client's, so nothing is sent.
+    // A new server may still be reading log lines that the client already has from the previous server. Until the new
+    // server has read them, its run state is older than the client's, so nothing is sent.
     if (this.#cursor > lineCount && !hasEnded) return text;
     const lines = this.#record.linesAfter(this.#cursor);
     if (this.#told === null && lines.length > 0) text += this.#tell(run);
@@ -139,7 +137,9 @@ function parseLineNumber(runId: string, eventId: string | null): number | null {
   return /^\d{1,9}$/.test(number) ? Number(number) : null;
 }
 
-/** Compares contents, because a new object may have the same content. Runs are never changed in place. */
+/**
+ * Compares contents if the objects differ. The same object has not changed, because runs are never changed in place.
+ */
 const isSameRun = (run: Run, told: Run | null): boolean =>
   run === told || (told !== null && JSON.stringify(run) === JSON.stringify(told));
 

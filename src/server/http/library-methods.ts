@@ -10,8 +10,7 @@ type Methods = Omit<InstanceUpdates, 'handle' | 'start' | 'close' | 'on'>;
 
 /**
  * Creates the methods of the library object. They validate their arguments with the schemas of the endpoints, and throw
- * a TypeError that lists all invalid values.
- * @param name product name, which is also the default of `by`
+ * a TypeError that lists all invalid values. `name` is the product name and the default of `by`.
  */
 export function createLibraryMethods(
   service: UpdateApi,

@@ -6,7 +6,7 @@ import type { InstanceUpdates } from '../contract/instance-updates.ts';
 
 /** Request of `node:http` with the properties that frameworks add. */
 export interface NodeRequest extends IncomingMessage {
-  /** Complete request path, which routers set if they have removed a prefix from `url`. */
+  /** Complete path and query of the request. Routers set this property if they remove a prefix from `url`. */
   originalUrl?: string;
   /** Body that a framework has already read. */
   body?: unknown;
@@ -76,8 +76,8 @@ async function answer(
  */
 function addressOf({ originalUrl, url = '/', headers, socket }: NodeRequest): URL {
   const asked = originalUrl ?? url;
-  // A request sent through a proxy contains an absolute URL. HTTP/2 allows any text here, so only http(s) URLs are
-  // parsed: `x:@evil/` must not be read as credentials and a host.
+  // The URL is absolute if the request was sent through a proxy. With HTTP/2, it can be any text, so only http(s) URLs
+  // are parsed: `x:@evil/` must not be read as credentials and a host.
   const whole = /^https?:\/\//i.test(asked) ? URL.parse(asked) : null;
   const path = asked.startsWith('/') ? asked : whole ? whole.pathname + whole.search : '/';
   const scheme = (socket as Partial<TLSSocket> | undefined)?.encrypted ? 'https' : 'http';
@@ -88,8 +88,8 @@ function addressOf({ originalUrl, url = '/', headers, socket }: NodeRequest): UR
 }
 
 /**
- * HTTP methods that the `Request` constructor rejects. They get the prefix `X-`, so that the handler can respond with
- * 405 and the allowed methods.
+ * HTTP methods that the `Request` constructor rejects. The prefix `X-` is added to them, so that the handler can
+ * respond with 405 and the allowed methods.
  */
 const rejectedMethods = ['CONNECT', 'TRACE', 'TRACK'];
 
@@ -111,15 +111,15 @@ async function toWebRequest(address: URL, request: NodeRequest, signal: AbortSig
     body: body === undefined ? 'lost' : body,
     duplex: 'half',
   });
-  // If a framework has read and discarded the body, consume a placeholder: a body that counts as read causes an error.
-  // Otherwise, the request would be handled as a request without a body.
+  // If a framework has read and discarded the body, the request has a placeholder. Consume it: a body that was already
+  // read causes an error, but a missing body would be accepted.
   if (body === undefined) await asked.text();
   return asked;
 }
 
 /**
- * Returns an unread body as a stream, otherwise the content that a framework has read. Null if the body is empty;
- * undefined if a framework has read and discarded it.
+ * Returns the body as a stream if it has not been read, otherwise the content that a framework has read. Returns null
+ * if the body is empty, and undefined if a framework has read and discarded it.
  */
 function bodyOf(request: NodeRequest): ReadableStream | string | Uint8Array<ArrayBuffer> | null | undefined {
   const { body, readableDidRead, readableEnded, headers } = request;

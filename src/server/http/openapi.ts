@@ -22,9 +22,9 @@ import { maxBodyBytes } from './read-json-body.ts';
 /**
  * Returns an OpenAPI 3.1 document of all endpoints. It is generated from the table of endpoints and the schemas that
  * the server uses.
- * @param path base path of the endpoints
- * @param version version of this package
- * @param product name of the product that is updated
+ * @param path - base path of the endpoints
+ * @param version - version of this package
+ * @param product - name of the product that is updated
  */
 export function openApi(path: string, version: string, product = 'svc'): object {
   return {
@@ -124,7 +124,7 @@ const ownResponses = ({
   ...others,
 });
 
-/** Returns the names of the endpoint's shared responses, keyed by status code. */
+/** Returns the names of the common responses that the endpoint can have, keyed by status code. */
 function commonResponseNamesOf({
   method,
   body,

@@ -127,7 +127,10 @@ const update = createLibraryEndpoint({
     service.start({ ...toUpdateOptions(said), when, force, by }),
 });
 
-/** With `allSteps`, the target is the given release. Otherwise, it is `canary` for every canary build. */
+/**
+ * Converts the body of a start request. With `allSteps`, the target stays the requested release; otherwise, the target
+ * of every canary build is `canary`.
+ */
 const toUpdateOptions = ({
   target,
   allSteps = false,
@@ -188,7 +191,7 @@ const getProgress: Endpoint = {
     '404': createProblemResponseObject('There has been no update yet.'),
   },
   answer: async ({ service, streams }, { headers, url }) => {
-    const record = await service.record();
+    const record = await service.findRunRecord();
     if (!record) throw new ProblemError(404, 'There has been no update yet.');
     if (!isEventStreamRequested(headers.get('accept'))) return createJsonResponse(200, toToldRun(record.run));
     // A page that cannot set the header uses the query parameter instead.
@@ -281,14 +284,14 @@ const getReport: Endpoint = {
   at: '/report',
   startsUpdater: true,
   summary: 'Create a report for an issue',
-  success: 'A tar.gz archive without secrets, which an updater creates. This may take a minute.',
+  success: 'A tar.gz archive that contains no secrets. An updater creates it, which may take a minute.',
   content: { 'application/gzip': { schema: { type: 'string', format: 'binary' } } },
   answer: async ({ service }) => {
     const file = {
       'Content-Type': 'application/gzip',
       'Content-Disposition': 'attachment; filename="report.tar.gz"',
     };
-    return new Response(await service.report(), { headers: { ...commonResponseHeaders, ...file } });
+    return new Response(await service.createReport(), { headers: { ...commonResponseHeaders, ...file } });
   },
 };
 

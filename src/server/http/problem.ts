@@ -51,7 +51,7 @@ export function createJsonResponse(
   });
 }
 
-/** The response has the type application/problem+json (RFC 9457). */
+/** Creates a response of type application/problem+json (RFC 9457). */
 export function createProblemResponse({ status, message, reason, headers }: ProblemError): Response {
   const problem = {
     type: 'about:blank',

@@ -17,9 +17,9 @@ export async function readJsonBody<T>(request: Request, schema: z.ZodMiniType<T>
   return data;
 }
 
-/** The received bytes are counted, because Content-Length may be missing or wrong. */
+/** Reads the whole body. Counts the received bytes, because Content-Length may be missing or wrong. */
 async function readBytes({ body, bodyUsed }: Request): Promise<Uint8Array> {
-  // A body that has already been read is lost. The request must not be handled as a request without a body.
+  // A body that was already read is lost. Throw an error, so that the request is not handled as one without a body.
   if (bodyUsed)
     throw new Error('the request body had already been read before the request reached the update endpoints');
   if (body === null) return new Uint8Array();
@@ -57,8 +57,8 @@ function parseJson(bytes: Uint8Array): unknown {
 }
 
 /**
- * Zod's message is not used, because it may contain input values. `path` contains only names of schema fields and
- * settings.
+ * Describes a validation error without zod's message, which may contain input values. `path` contains only names of
+ * schema fields and settings.
  */
 function describe(issue: z.core.$ZodIssue): string {
   const where = issue.path.length === 0 ? 'it' : issue.path.join('.');

@@ -23,7 +23,7 @@ export const isCrossSiteRequest = ({ headers }: Pick<Request, 'headers'>): boole
 
 /**
  * Returns the requested host, without the default port of the origin's scheme, so that it can be compared with the
- * origin's host. The server's own scheme does not count: behind a proxy that terminates TLS, it is http.
+ * origin's host. The server's own scheme is not used, because it is http behind a proxy that terminates TLS.
  */
 function requestedHostOf(
   { headers, url }: Pick<Request, 'headers' | 'url'>,

@@ -18,8 +18,8 @@ export interface PrefetchFacts {
   /** Prefetch container of this instance; null if there is none. */
   found: Container | null;
   /**
-   * Whether this server has followed the container's log, which it does only if the container is for the available
-   * release. If the available release differs now, it is newer.
+   * Whether this server has followed the container's log. It follows only a container for the available release, so if
+   * another release is available now, that release is newer.
    */
   isFollowed: boolean;
 }
@@ -36,8 +36,8 @@ const hourMs = 3_600_000;
 const pauseMs = (tries: number): number => Math.min(24, 2 ** (tries - 1)) * hourMs;
 
 /**
- * Plans the next step from the labels and the state of the prefetch container. The server that created the container
- * may have more information than a server that has just started or has no feed.
+ * Plans the next step from the labels and the state of the prefetch container. Leaves the container alone if the server
+ * that created it may know of a newer release than this server.
  */
 export function planPrefetch(
   { offered, version, found, isFollowed }: PrefetchFacts,
@@ -48,8 +48,7 @@ export function planPrefetch(
   const { to } = initialRunFactsOf(found);
   if (to === version) return { kind: 'remove', id };
   if (offered === null) return { kind: 'leave' };
-  // If this server read the releases before the container was created, the container may be for a newer release and is
-  // kept.
+  // If the container was created after this server read the releases, it may be for a newer release, so it is not old.
   const isOld = isFollowed || offered.checkedAt > Date.parse(createdAt);
   if (to !== offered.release?.to) return isOld ? { kind: 'remove', id } : { kind: 'leave' };
   if (isUpdaterActive(found, now)) return { kind: 'follow', container: found };

@@ -29,33 +29,33 @@ const hourMs = 3_600_000;
  * state, and is shared by all servers of the instance. Its name is unique, so only one server can create it.
  */
 export class Prefetcher implements RepeatedCheck {
-  readonly pause: number;
+  readonly pauseMs: number;
   readonly wakenBy = 'offer';
   readonly #parts: ServerParts;
   #told: ({ version: string } & Prefetch) | null = null;
   /** Id of the container whose log was followed last. */
   #followed: string | null = null;
   #isLogged = false;
-  /** Earliest monotonic time of the next attempt, in ms. A failure to create the container is recorded only here. */
+  /** Earliest time of the next attempt (monotonic, in ms). Delays it even if no container could be created. */
   #notBefore = 0;
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
-    this.pause = parts.timing.prefetch;
+    this.pauseMs = parts.timing.prefetch;
   }
 
   /** Returns the prefetch progress of a version; null if unknown. */
-  of(version: string | undefined): Prefetch | null {
+  progressOf(version: string | undefined): Prefetch | null {
     if (this.#told === null || this.#told.version !== version) return null;
     return { state: this.#told.state, percent: this.#told.percent };
   }
 
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const { engine, place, runs, settings } = this.#parts;
     if (settings.prefetch === false) return;
     const offered = await this.#offered();
     const release = offered?.release ?? null;
-    const home = await place.findHome();
+    const home = await place.findDeployment();
     const found = await engine.inspectContainer(createAdditionalUpdaterName('prefetch', settings, home));
     const isOurs = found === null || isUpdaterOfInstance(found, home);
     const facts = { offered, found, version: settings.version, isFollowed: found?.id === this.#followed };
@@ -70,7 +70,7 @@ export class Prefetcher implements RepeatedCheck {
       case 'remove':
         this.#followed = null;
         await engine.removeContainer(step.id, { force: true });
-        return this.look();
+        return this.check();
       case 'follow':
         return this.#follow(step.container);
       case 'launch':
@@ -91,7 +91,8 @@ export class Prefetcher implements RepeatedCheck {
   }
 
   /**
-   * Returns null if the releases have not been read yet, or if an admin has skipped the available release.
+   * Finds the release to download. Returns null if the releases have not been read yet, or if an admin has skipped the
+   * available release.
    * @throws ApplicationError
    */
   async #offered(): Promise<PrefetchFacts['offered']> {
@@ -106,8 +107,8 @@ export class Prefetcher implements RepeatedCheck {
   }
 
   /**
-   * Starts a prefetch. A label of the old container holds the number of attempts, so the container is removed only when
-   * its replacement can be created.
+   * Starts a prefetch container. The old container is removed only when its replacement can be created, because a label
+   * of the old container holds the number of attempts.
    */
   async #launch(
     home: Deployment,
@@ -122,7 +123,11 @@ export class Prefetcher implements RepeatedCheck {
     await ensureUpdaterImage(record, { ...this.#parts, signal: closing });
     const services = await chooseUpdatedServices(engine, home, settings);
     const command = ['fetch', ...(await buildTargetOptions(destination, engine))] as const;
-    const spec = buildAdditionalUpdaterSpec('prefetch', home, settings, { command, services, origin });
+    const spec = buildAdditionalUpdaterSpec('prefetch', home, settings, {
+      command,
+      services,
+      initialFacts: origin,
+    });
     const container = { ...spec, Labels: { ...spec.Labels, [prefetchAttemptsLabel]: String(tries) } };
     if (replaced !== undefined) await engine.removeContainer(replaced, { force: true });
     try {

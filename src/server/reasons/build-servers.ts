@@ -25,7 +25,7 @@ export async function fetchBuildServers(
   }
 }
 
-/** Returns an empty list unless the run has updated the instance. */
+/** Returns a warning for each outdated build server. Returns an empty list unless the run updated the instance. */
 export async function fetchOutdatedServerWarnings(
   { outcome, to }: Run,
   settings: ValidatedInstanceOptions,
@@ -36,7 +36,7 @@ export async function fetchOutdatedServerWarnings(
   return servers.filter(({ outdated }) => outdated).map(formatBuildServerWarning);
 }
 
-/** Returns an empty list if the name, version or command is missing. */
+/** Validates one build server. Returns an empty list if the name, version or command is missing. */
 function readBuildServer(one: unknown, running: string): BuildServer[] {
   const { name, version: given, command } = Object(one) as Record<string, unknown>;
   if (typeof name !== 'string' || typeof given !== 'string' || typeof command !== 'string') return [];
@@ -46,7 +46,8 @@ function readBuildServer(one: unknown, running: string): BuildServer[] {
     {
       name,
       version,
-      // Only releases can be ordered. Otherwise, the build server is outdated if the versions differ.
+      // Only releases can be ordered. If a version is not a release, the build server is outdated when the versions
+      // differ.
       outdated: isOfRelease ? isNewerVersion(running, version) : version !== running,
       command,
     },

@@ -1,7 +1,7 @@
 import { findMissingSettingsReason } from '../../wire/derived/missing-settings.ts';
 import type { NewReleaseSetting, Reason } from '../../wire/status.ts';
 
-/** A value was given for a setting that the release does not list. */
+/** Thrown if a value was given for a setting that the release does not list. */
 export class UnknownSettingError extends TypeError {}
 
 /**

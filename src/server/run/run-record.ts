@@ -20,7 +20,7 @@ export type PartialRunResult = Pick<RunResult, 'outcome' | 'message'> & Partial<
 
 /** Log lines that are retained for clients that reconnect. A run usually has a few dozen lines. */
 const maxRetainedLines = 1_000;
-/** Maximum number of warnings per run: an updater that waits logs warnings repeatedly. */
+/** Maximum number of warnings per run. A limit is needed, because a waiting updater logs warnings repeatedly. */
 const maxWarnings = 50;
 
 /** Returns a run whose updater has not logged anything yet. */
@@ -54,14 +54,14 @@ export class RunRecord {
   #dropped = 0;
   #changes = 0;
   readonly #earlier = new LegacyResultParser();
-  /** Emits `change`, for which each event stream has one listener. */
+  /** Emits `change`. Each event stream adds a listener, so the number of listeners is not limited. */
   readonly #news = new EventEmitter().setMaxListeners(0);
 
   constructor(run: Run) {
     this.#run = run;
   }
 
-  /** Each change creates a new object. */
+  /** Current state of the run. Each change creates a new object. */
   get run(): Run {
     return this.#run;
   }
@@ -76,7 +76,7 @@ export class RunRecord {
   }
 
   /** Number of changes to the state or the lines. */
-  get changes(): number {
+  get changeCount(): number {
     return this.#changes;
   }
 
@@ -87,13 +87,13 @@ export class RunRecord {
   }
 
   /** Resolves when the number of changes is higher than `changes`, or when the signal is aborted. */
-  async changeAfter(changes: number, signal: AbortSignal): Promise<void> {
+  async waitForChange(changes: number, signal: AbortSignal): Promise<void> {
     if (this.#changes > changes || signal.aborted) return;
     await once(this.#news, 'change', { signal }).catch(() => {});
   }
 
-  /** Sets the run's state before the updater starts. `percent` is the progress of the pull. */
-  prepare(
+  /** Sets the state of a run before the updater's first log line. `percent` is the progress of the image pull. */
+  setLaunchState(
     state: LaunchState,
     message: string,
     more: Partial<Pick<Run, 'percent' | 'jobs' | 'until'>> = {},
@@ -107,8 +107,7 @@ export class RunRecord {
     if (isLaunchState(this.#run.state) || (run.outcome !== null && !this.hasEnded)) this.#change(run);
   }
 
-  /** Sets additional fields of the run. */
-  note(
+  setFields(
     what: Partial<Pick<Run, 'cancelRequestedBy' | 'downtimeSeconds' | 'log' | 'restorePoint' | 'rolledBack'>>,
   ): void {
     this.#change(what);
@@ -128,7 +127,7 @@ export class RunRecord {
     if (restorePoint || rolledBack)
       this.#change({ ...(restorePoint && { restorePoint }), ...(rolledBack && { rolledBack }) });
     const { phase, percent, message, time, level } = event;
-    const result = runResultSchema.safeParse(fields.result).data ?? this.#earlier.resultOf(event);
+    const result = runResultSchema.safeParse(fields.result).data ?? this.#earlier.parseResult(event);
     if (result !== null) {
       this.end(result, new Date(time));
       return;

@@ -20,7 +20,7 @@ export interface ServerContext {
 }
 
 export interface LaunchContext extends ServerContext {
-  /** Aborted if the updater must no longer be launched. The abort reason is a UpdaterNotStartedError. */
+  /** Aborted if the updater must no longer be launched. The abort reason is an UpdaterNotStartedError. */
   signal: AbortSignal;
   /** Stores the run's state, and checks whether another server was asked to cancel the run. */
   sync(): Promise<void>;

@@ -8,7 +8,7 @@ import type {
 } from '../contract/instance-updates.ts';
 import type { RunRecord } from './run-record.ts';
 
-/** The application or the engine does not respond, or the server is shutting down. Clients may try again. */
+/** Thrown if the application or the engine does not respond, or the server is shutting down. Clients may try again. */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError';
 }
@@ -22,22 +22,22 @@ export function throwUnavailableError(error: unknown): never {
   throw new UnavailableError('The server cannot process the request right now.', { cause: error });
 }
 
-/** Methods that are also methods of the library object. */
+/** Methods that the API and the library object have in common. */
 type LibraryMethodName = 'status' | 'rollbackOffer' | 'setChannel' | 'skip' | 'setAutomatic' | 'history';
 
 /** Implements the endpoints, independently of HTTP. All methods may throw UnavailableError. */
 export interface UpdateApi extends Pick<InstanceUpdates, LibraryMethodName> {
   /** Running version. */
   readonly version: string;
-  /** Requested by users who are not admins, who cannot read the status. */
+  /** Whether an update is in progress. Called for users who are not admins and cannot read the status. */
   isUpdating(): Promise<boolean>;
   start(order: CompleteUpdateOrder): Promise<{ run: Run } | { reason: Reason }>;
   rollback(order: CompleteRollbackOrder): Promise<{ run: Run } | { reason: Reason }>;
   cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }>;
   /** Returns a diagnostic archive for an issue. */
-  report(): Promise<Uint8Array<ArrayBuffer>>;
+  createReport(): Promise<Uint8Array<ArrayBuffer>>;
   /** Returns the current or last run; null if there is none. */
-  record(): Promise<RunRecord | null>;
+  findRunRecord(): Promise<RunRecord | null>;
   /** Aborted when the server shuts down. Clients then reconnect to the next server. */
   readonly closing: AbortSignal;
 }

@@ -1,6 +1,6 @@
 import type { PartialRunResult } from './run-record.ts';
 
-/** Ends a run before its updater is started. The instance is unchanged. */
+/** Thrown to end a run whose updater was not started. The instance is unchanged. */
 export class UpdaterNotStartedError extends Error {
   override readonly name = 'UpdaterNotStartedError';
   readonly result: PartialRunResult;

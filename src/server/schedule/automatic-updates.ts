@@ -16,7 +16,7 @@ import { findStepAfterRun } from './upgrade-path-runner.ts';
  * start at most one run per window.
  */
 export class AutomaticUpdates implements RepeatedCheck {
-  readonly pause: number;
+  readonly pauseMs: number;
   readonly #parts: ServerParts;
   readonly #starter: RunStarter;
   /** Last settings read from the store or written to it; used if the store fails. */
@@ -27,10 +27,10 @@ export class AutomaticUpdates implements RepeatedCheck {
     this.#parts = parts;
     this.#starter = starter;
     this.#settings = parts.settings.automatic;
-    this.pause = parts.timing.automatic;
+    this.pauseMs = parts.timing.automatic;
   }
 
-  async settings(): Promise<AutomaticSettings> {
+  async readSettings(): Promise<AutomaticSettings> {
     const { ledger, settings } = this.#parts;
     // If the store fails, the last known settings are used. The status reports the failure in another field.
     const stored = await ledger.read('automatic').catch(() => this.#settings);
@@ -39,7 +39,7 @@ export class AutomaticUpdates implements RepeatedCheck {
   }
 
   /** @throws ApplicationError if the store fails */
-  async set(choice: AutomaticSettingsChange): Promise<void> {
+  async changeSettings(choice: AutomaticSettingsChange): Promise<void> {
     const { ledger, settings } = this.#parts;
     const changed = await ledger.edit('automatic', (now) => ({
       ...(now ?? settings.automatic),
@@ -48,9 +48,9 @@ export class AutomaticUpdates implements RepeatedCheck {
     this.#settings = changed ?? settings.automatic;
   }
 
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const { runs } = this.#parts;
-    const settings = await this.settings();
+    const settings = await this.readSettings();
     const open = runs.isUnderWay ? runs.record?.run : undefined;
     if (open) {
       const isWaiting =
@@ -61,7 +61,7 @@ export class AutomaticUpdates implements RepeatedCheck {
     if (!settings.enabled) return;
     const next = await this.#findDue(settings);
     if (next === null) return;
-    const isStillDue = async () => (await this.#findDue(await this.settings()))?.version === next.version;
+    const isStillDue = async () => (await this.#findDue(await this.readSettings()))?.version === next.version;
     const answer = await this.#starter.updateAutomatically(
       { to: next.version, by: automaticCaller },
       isStillDue,
@@ -79,15 +79,15 @@ export class AutomaticUpdates implements RepeatedCheck {
   }
 
   /**
-   * Returns the available release if its automatic update is due; null if it is not due or while an upgrade path is in
-   * progress.
+   * Returns the available release if its automatic update is due; null if the update is not due or an upgrade path is
+   * in progress.
    * @throws ApplicationError if the store fails
    */
   async #findDue(settings: AutomaticSettings): Promise<NextRelease | null> {
     const past = await this.#parts.history.all();
     const { known, offer } = await this.#parts.offers.now(past[0] ?? null);
     const { nextAt, blockedBy } = decideAutomaticUpdate({ settings, offer, known, past, now: Date.now() });
-    // `nextAt` is set even if the release is blocked: an update to a newer release could start then.
+    // `nextAt` is set even if the release is blocked, because a newer release could be installed at that time.
     const isDue = nextAt !== null && Date.parse(nextAt) <= Date.now() && blockedBy === null;
     return findStepAfterRun(past[0]) === null && isDue ? offer.next : null;
   }

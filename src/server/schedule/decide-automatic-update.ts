@@ -9,7 +9,7 @@ import { generateTimeWindows, type TimeWindowOccurrence } from '../contract/time
 export interface AutomaticFacts {
   settings: AutomaticSettings;
   offer: AvailableUpdate;
-  known: Pick<AvailableUpdateFacts, 'releases' | 'word'>;
+  known: Pick<AvailableUpdateFacts, 'releases' | 'notice'>;
   /** All runs including the current one, newest first. */
   past: readonly Run[];
   /** Current time in milliseconds since 1970. */
@@ -25,7 +25,7 @@ export function decideAutomaticUpdate(facts: AutomaticFacts): Decision {
   const { settings, past, now } = facts;
   if (!settings.enabled) return { nextAt: null, blockedBy: null };
   const { next } = facts.offer;
-  const { word, releases } = facts.known;
+  const { notice: word, releases } = facts.known;
   const paused = pauseOf(past) ?? stalenessOf(word);
   if (paused) return { nextAt: null, blockedBy: paused };
   const minAgeHours = word.urgent ? 0 : settings.minAgeHours;
@@ -41,7 +41,7 @@ export function decideAutomaticUpdate(facts: AutomaticFacts): Decision {
   throw new Error('no further time window was found');
 }
 
-/** Also true if automatic updates were turned off, or if the run's start is outside the current time windows. */
+/** Whether the time window of a run is over or was moved, or automatic updates were turned off. */
 export function isAutomaticWindowOver(
   { startedAt }: Pick<Run, 'startedAt'>,
   settings: AutomaticSettings,
@@ -54,8 +54,8 @@ export function isAutomaticWindowOver(
 }
 
 /**
- * Returns why automatic updates are paused, or null. After a broken or crashed run, the instance's state is unknown
- * until another run succeeds.
+ * Returns why automatic updates are paused; null if they are not paused. After a broken or crashed run, the instance's
+ * state is unknown until another run succeeds.
  */
 function pauseOf(past: readonly Run[]): BlockedBy | null {
   const last = past.find(({ outcome }) => isSuccessfulOutcome(outcome) || isBad(outcome));
@@ -64,7 +64,7 @@ function pauseOf(past: readonly Run[]): BlockedBy | null {
   return { code: 'paused', message, ...(last.endedAt === null ? {} : { since: last.endedAt }) };
 }
 
-/** Blocks automatic updates if the channel file has expired, because the server may have missed a recall. */
+/** Returns a reason to block automatic updates if the channel file has expired: the server may have missed a recall. */
 const stalenessOf = ({ staleSince: since }: Pick<PublisherNotice, 'staleSince'>): BlockedBy | null =>
   since === null ? null : { code: 'stale', message: 'the information about releases is out of date', since };
 
@@ -73,7 +73,7 @@ const isBad = (outcome: Run['outcome']): boolean => outcome === 'broken' || outc
 function findBlockedBy(
   { version, major, settings }: NextRelease,
   isAgeUnknown: boolean,
-  { settings: { includeMajors }, offer: { skipped }, known: { word }, past }: AutomaticFacts,
+  { settings: { includeMajors }, offer: { skipped }, known: { notice: word }, past }: AutomaticFacts,
 ): BlockedBy | null {
   const hasFailed = past.some(
     ({ kind, to, outcome }) =>

@@ -5,7 +5,7 @@ import type { ServerParts } from '../run/request/server-parts.ts';
 
 /** Notifies users of releases and runs (docs/contract.md 8.43). Only one server sends each notification. */
 export class NotificationSender implements RepeatedCheck {
-  readonly pause: number;
+  readonly pauseMs: number;
   readonly wakenBy = 'offer';
   readonly #parts: ServerParts;
   readonly #notifier: Notifier;
@@ -15,7 +15,7 @@ export class NotificationSender implements RepeatedCheck {
   constructor(parts: ServerParts) {
     const { settings, timing, listeners } = parts;
     this.#parts = parts;
-    this.pause = timing.prefetch;
+    this.pauseMs = timing.prefetch;
     this.#notifier = new Notifier(settings.product.name, (message) =>
       settings.log({ level: 'warn', message }),
     );
@@ -26,7 +26,7 @@ export class NotificationSender implements RepeatedCheck {
     listeners.on('end', (run) => this.#tellOf(run));
   }
 
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const { history, offers, settings } = this.#parts;
     if (settings.notify.length === 0) return;
     const [last = null] = await history.all();
@@ -44,7 +44,7 @@ export class NotificationSender implements RepeatedCheck {
     await this.#tell(version, { event, version, from, url, message });
   }
 
-  /** Makes the next check try to claim the notifications again. */
+  /** Forgets all claims, so that the next check tries to claim the notifications again. */
   async onFailure(): Promise<void> {
     this.#claimed.clear();
   }

@@ -13,7 +13,7 @@ const pendingStepTimeoutMs = 3_600_000;
  * the server of each new release finds them.
  */
 export class UpgradePathRunner implements RepeatedCheck {
-  readonly pause: number;
+  readonly pauseMs: number;
   readonly wakenBy = 'end';
   readonly #parts: ServerParts;
   readonly #starter: RunStarter;
@@ -23,7 +23,7 @@ export class UpgradePathRunner implements RepeatedCheck {
   constructor(parts: ServerParts, starter: RunStarter) {
     this.#parts = parts;
     this.#starter = starter;
-    this.pause = parts.timing.path;
+    this.pauseMs = parts.timing.path;
   }
 
   /** Returns the pending step with the reason why it has not been started; null if no step is pending. */
@@ -33,8 +33,8 @@ export class UpgradePathRunner implements RepeatedCheck {
   }
 
   /** Stops the run's upgrade path and returns the changed run. @throws ApplicationError if the store fails */
-  async leave(run: Run): Promise<Run> {
-    const past = await this.#parts.ledger.changePast(run.id, (now) => ({
+  async stopPath(run: Run): Promise<Run> {
+    const past = await this.#parts.ledger.changePastRun(run.id, (now) => ({
       ...now,
       run: { ...now.run, upgradePath: [] },
     }));
@@ -46,7 +46,7 @@ export class UpgradePathRunner implements RepeatedCheck {
     this.#parts.settings.log({ level: 'warn', message, cause });
   }
 
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const { history, settings } = this.#parts;
     const [last] = await history.all();
     const pending = findStepAfterRun(last);
@@ -55,7 +55,7 @@ export class UpgradePathRunner implements RepeatedCheck {
     if (Date.now() > Date.parse(pending.until)) {
       const goal = last.upgradePath.at(-1);
       const why = this.#said?.reason ?? 'the next update was not started before the deadline';
-      await this.leave(last);
+      await this.stopPath(last);
       return settings.log({
         level: 'warn',
         message: `stopped the step-by-step upgrade to ${goal} before installing ${to}: ${why}`,
@@ -67,7 +67,7 @@ export class UpgradePathRunner implements RepeatedCheck {
     this.#said = reason === null ? null : { after: last.id, reason };
   }
 
-  /** Starts the next step. Returns why it was not started, or null. */
+  /** Starts the next step. Returns why the step was not started; null if it was started. */
   async #start({ id, upgradePath: path, by }: Run, to: string): Promise<string | null> {
     const { history, settings } = this.#parts;
     const order = { to, path, by: by ?? settings.product.name };
@@ -98,7 +98,7 @@ export class UpgradePathRunner implements RepeatedCheck {
 
 const checkFailed = 'the check before the next step failed; the log of the server has the details';
 
-/** Returns null if the last run is still in progress, did not succeed, or has no next step. */
+/** Returns the step after the last run; null if that run is still in progress, did not succeed, or has no next step. */
 export function findStepAfterRun(last: Run | undefined): PendingStep | null {
   const step = last?.endedAt ? findExpectedPendingStep(last) : null;
   return step && { ...step, until: new Date(Date.parse(step.since) + pendingStepTimeoutMs).toISOString() };

@@ -7,9 +7,9 @@ import type { ServeSettings } from './serve-settings.ts';
 const callerSchema = z.object({ role: z.enum(['admin', 'user']), name: z.string() });
 
 /**
- * Creates the function that authenticates senders of requests (docs/contract.md 8.45). A sender is a program with the
- * token, a user whose role and name the product's proxy sends together with the secret, or a user whom the product
- * identifies by a cookie or an `Authorization` header.
+ * Creates a function that authenticates requests (docs/contract.md 8.45). It accepts programs that have the token,
+ * users for whom the product's proxy vouches with the secret, and users whom the product identifies by their cookie or
+ * `Authorization` header.
  */
 export const createAuthorizer =
   ({ token, secret }: Pick<ServeSettings, 'token' | 'secret'>, product: Pick<ProductCallbacks, 'user'>) =>
@@ -24,7 +24,7 @@ export const createAuthorizer =
     return login.cookie === null && authorization === null ? null : callerIn(await product.user(login));
   };
 
-/** Null if the role or the name is invalid. */
+/** Validates the role and name of a sender; null if one of them is invalid. */
 const callerIn = (given: unknown): Caller => callerSchema.safeParse(given).data ?? null;
 
 /** Compares hashes, so that the duration reveals neither the secret nor its length. */

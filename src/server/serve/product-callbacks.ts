@@ -51,7 +51,7 @@ export class ProductCallbacks implements JobQueue {
     return this.#retried('queue', () => this.#send());
   }
 
-  /** The library validates each job later. */
+  /** Returns the jobs from the product. The library validates each job later. */
   jobs(): Promise<Job[]> {
     return this.#retried('jobs', async () => {
       const jobs = jsonOf(await this.#ask('GET', 'jobs'));

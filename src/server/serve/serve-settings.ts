@@ -38,7 +38,7 @@ const ownSchema = z.object({
   storeDirectory: z._default(z.string().check(z.startsWith('/', 'must be an absolute path')), '/store'),
 });
 
-/** Options that cannot be set: `svc-updater serve` sets them itself, or they need a function. */
+/** Library options that are rejected as settings: `svc-updater serve` sets them itself, or they require a function. */
 const unsupportedOptions =
   'authorize,queue,store,afterStep,beforeUpdate,buildServers,log,onEnd,preparation,preparationTimeoutSeconds'.split(
     ',',
@@ -46,7 +46,7 @@ const unsupportedOptions =
 /** Accepts all options, because the library validates them. */
 const libraryOptionsSchema = z.custom<ServeSettings['options']>(() => true);
 
-/** Environment variables override the settings file. All mistakes are reported together. */
+/** Reads the settings file and the environment variables, which take precedence. Returns all mistakes together. */
 export async function readServeSettings(
   env: NodeJS.ProcessEnv,
 ): Promise<{ settings: ServeSettings } | { mistakes: string[] }> {
@@ -99,7 +99,7 @@ async function readServeSettingsFile(path: string | undefined, mistakes: string[
   return {};
 }
 
-/** For example, `SVC_SERVE_UPDATER_IMAGE` sets `updaterImage`. Values other than strings are JSON. */
+/** Parses settings such as `SVC_SERVE_UPDATER_IMAGE`, which sets `updaterImage`. Values other than strings are JSON. */
 function parseEnvSettings(env: NodeJS.ProcessEnv, mistakes: string[]): Given {
   const settings: Given = {};
   for (const [name, text] of Object.entries(env)) {

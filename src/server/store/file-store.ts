@@ -15,23 +15,18 @@ const raceErrorCodes = ['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'];
 /** Maximum attempts per call. An attempt fails if another server is faster or removes the directory. */
 const maxFileAttempts = 1_000;
 
-/**
- * The text stored under a number is deleted once the number is this far below the current one. Its directory remains.
- */
+/** How far a number must be below the current one before its text is deleted. Its directory remains. */
 const retainedTexts = 8;
 /**
- * A number's directory is removed once the number is this far below the current one. During a single system call of one
- * server, the others never write this many numbers.
+ * How far a number must be below the current one before its directory is removed. While one server executes a single
+ * system call, the other servers never write this many numbers.
  */
 const retainedDirectories = 256;
 
 /**
- * Creates a store for all servers that share the directory, which is created if missing. The store needs neither a lock
- * nor a clock. Each key has a directory with its last texts, `<directory>/<key>/<number>/text`; the highest number is
- * current. A server writes a new text to a draft inside the current number's directory, and renames the draft to the
- * next number. Only one server succeeds, because the next number must not exist. A slow server cannot reuse a number
- * that was already removed: the number before it, which contains the server's draft, was removed first. A server that
- * is killed at any moment leaves either the old or the new text, and possibly temporary files, which are removed later.
+ * Creates a store for all servers that share the directory, which is created if missing. Needs neither a lock nor a
+ * clock. Each key has a directory with its last texts, `<directory>/<key>/<number>/text`; the highest number is
+ * current.
  */
 export function fileStore(directory: string): FileStore {
   const home = resolve(directory);
@@ -112,6 +107,10 @@ async function createKeyFolder(folder: string): Promise<void> {
   }
 }
 
+/**
+ * Writes a text to a draft in the current number's directory, and renames the draft to the next number. Only one server
+ * succeeds, because that number must not exist. If a server is killed, the old or the new text is current.
+ */
 async function isReplaced(folder: string, number: number, text: string | null): Promise<boolean> {
   const draft = join(folder, String(number), nonce());
   try {
@@ -119,6 +118,7 @@ async function isReplaced(folder: string, number: number, text: string | null): 
     // A number without a text gets the file `none`, because only an empty directory can be replaced by a rename.
     await writeFile(join(draft, text === null ? 'none' : 'text'), text ?? '', { flush: true });
     await sync(draft);
+    // A slow server cannot reuse a removed number: the number before it, with the draft, was removed first.
     if (!(await tryRename(draft, join(folder, String(number + 1))))) return false;
   } catch (error) {
     // A draft must not remain on a full disk. A faster server may already have removed it.
@@ -133,9 +133,8 @@ async function isReplaced(folder: string, number: number, text: string | null): 
 }
 
 /**
- * Removes the directories of numbers far below `last`, lowest first. Each directory is renamed before it is removed, so
- * it is never empty under its number. As long as a number exists, all later numbers therefore exist and are not empty,
- * and no draft can replace them.
+ * Removes the directories of numbers far below `last`, lowest first, and renames each directory before removing it. As
+ * long as a number exists, it and all later numbers are therefore not empty, and no draft can replace them.
  */
 async function removeOldNumbers(folder: string, last: number): Promise<void> {
   for (const number of (await numbersIn(folder)) ?? []) {

@@ -58,7 +58,7 @@ export class StateStore {
   }
 
   /** Whether the store has responded since this server started. */
-  get hasAnswered(): boolean {
+  get hasResponded(): boolean {
     return this.#hasAnswered;
   }
 
@@ -68,10 +68,10 @@ export class StateStore {
   }
 
   /**
-   * Returns a channel's entries, keyed by signer. In `offered`, an entry is the publication time of the last offered
-   * release; in `channel-files`, the last channel file.
+   * Returns a channel's stored values, keyed by signer: for `offered`, the publication time of the last offered
+   * release; for `channel-files`, the last channel file.
    */
-  async ofSigners<K extends 'offered' | 'channel-files'>(
+  async readBySigner<K extends 'offered' | 'channel-files'>(
     key: K,
     channel: Channel,
   ): Promise<EntriesBySigner<K>> {
@@ -112,9 +112,9 @@ export class StateStore {
 
   /**
    * Returns the instance's random id, which is created once, and the release that an admin requested before it was
-   * rolled out to this instance. `asked`, if given, is first stored as that release.
+   * rolled out to this instance. If `asked` is given, it is first stored as that release.
    */
-  async rollout(asked?: string): Promise<StagedRollout> {
+  async readStagedRollout(asked?: string): Promise<StagedRollout> {
     const fresh = { instance: crypto.randomUUID(), asked: null };
     const set = await this.edit('rollout', (now) =>
       asked === undefined ? (now ?? fresh) : { ...(now ?? fresh), asked },
@@ -123,13 +123,13 @@ export class StateStore {
   }
 
   /** Opens a run in the store. Returns false if a run is already open. */
-  async begin(open: OpenRun): Promise<boolean> {
+  async openRun(open: OpenRun): Promise<boolean> {
     const { text, value } = await this.#find('run');
     return value === null && (await this.#set('run', JSON.stringify(open), text));
   }
 
-  /** Replaces the open run if it has this id. Returns whether the open run now has the id of `open`. */
-  async replace(id: string, open: OpenRun): Promise<boolean> {
+  /** Replaces the open run with `open` if it has this id. Returns whether `open` is the open run afterwards. */
+  async replaceOpenRun(id: string, open: OpenRun): Promise<boolean> {
     const now = await this.edit('run', (was) => (was?.run.id === id ? open : was));
     return now?.run.id === open.run.id;
   }
@@ -138,13 +138,13 @@ export class StateStore {
    * Changes the open run if it has this id, or removes it if `how` returns null. Returns null if the run is no longer
    * open.
    */
-  async change(id: string, how: (open: OpenRun) => OpenRun | null): Promise<OpenRun | null> {
+  async changeOpenRun(id: string, how: (open: OpenRun) => OpenRun | null): Promise<OpenRun | null> {
     const open = await this.edit('run', (now) => (now?.run.id === id ? how(now) : now));
     return open?.run.id === id ? open : null;
   }
 
   /** Returns the finished runs, newest first. */
-  async pastRuns(): Promise<PastRun[]> {
+  async readPastRuns(): Promise<PastRun[]> {
     return (await this.read('history')) ?? [];
   }
 
@@ -152,7 +152,7 @@ export class StateStore {
    * Adds a finished run to the history. A run that is already stored with the same end is not replaced, because the
    * application may have been notified of it.
    */
-  async addPast(run: Run, updaterStartedAt: string | null, { told = false } = {}): Promise<void> {
+  async addPastRun(run: Run, updaterStartedAt: string | null, { told = false } = {}): Promise<void> {
     await this.edit('history', (now) => {
       const past = now ?? [];
       const known = past.find((one) => one.run.id === run.id);
@@ -170,7 +170,7 @@ export class StateStore {
   }
 
   /** Changes a finished run and returns it. Returns null if there is no such run or `how` returned null. */
-  async changePast(id: string, how: (past: PastRun) => PastRun | null): Promise<PastRun | null> {
+  async changePastRun(id: string, how: (past: PastRun) => PastRun | null): Promise<PastRun | null> {
     let changed: PastRun | null = null;
     await this.edit('history', (now) => {
       const known = now?.find((one) => one.run.id === id);
@@ -180,7 +180,7 @@ export class StateStore {
     return changed;
   }
 
-  async addBoot(boot: ServerProcess): Promise<void> {
+  async addServerProcess(boot: ServerProcess): Promise<void> {
     await this.edit('servers', (now) => [
       boot,
       ...(now ?? []).filter(({ container }) => container !== boot.container).slice(0, keptServers - 1),
@@ -188,11 +188,13 @@ export class StateStore {
   }
 
   /** Returns null if no server process of the container is stored. */
-  async lastBootOf(container: string): Promise<ServerProcess | null> {
+  async findServerProcess(container: string): Promise<ServerProcess | null> {
     return (await this.read('servers'))?.find((boot) => boot.container === container) ?? null;
   }
 
-  /** Returns the entry after the change. */
+  /**
+   * Changes an entry, and tries again if other servers change it at the same time. Returns the entry after the change.
+   */
   async edit<K extends Key>(
     key: K,
     change: (now: Stored<K> | null) => Stored<K> | null,

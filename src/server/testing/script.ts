@@ -13,7 +13,7 @@ import type {
 import type { Awaitable, Caller } from '../contract/instance-options.ts';
 
 /**
- * How requests are disturbed during a step.
+ * How requests are disturbed:
  * - closed: the connection breaks
  * - bad-gateway: an error page of a proxy
  * - html: a page with status 200
@@ -27,11 +27,13 @@ export type Disturbance = 'closed' | 'bad-gateway' | 'html' | 'silence' | 'logge
 export interface ScriptedStep {
   state: (typeof launchStates)[number] | PhaseName;
   seconds: number;
-  /** If set, extends the duration while the function returns true. */
+  /** Extends the step beyond `seconds` for as long as the function returns true. */
   lasts?(): boolean;
-  /** Log messages, spread over the duration. `percent` is the progress. Default: one message, the state. */
+  /**
+   * Log messages, spread over the duration. `percent` is the progress. Default: one message with the name of the state.
+   */
   says?: readonly (string | { message: string; percent?: number; level?: 'info' | 'warn' | 'error' })[];
-  /** Responses to requests during the step. Default: normal responses. */
+  /** How requests are disturbed during the step. Default: not at all. */
   disturbed?: Disturbance;
   /** Running jobs that a run in the state `waiting` waits for. `until` is the time limit of the wait. */
   jobs?: readonly BlockingJob[];
@@ -56,7 +58,7 @@ export interface ScriptedRun {
 /** Delay between two steps of an upgrade path. */
 export interface ScriptedPendingStep {
   seconds: number;
-  /** If set, extends the duration while the function returns true. */
+  /** Extends the delay beyond `seconds` for as long as the function returns true. */
   lasts?(): boolean;
   /** Why the application is not ready for the next step. */
   reason?: string;
@@ -86,21 +88,21 @@ export interface Script {
   speed?: number;
   /** Fields of the status. Default: v1.4.2 is running and v1.5.0 is available. */
   status?: Partial<ScriptedStatus>;
-  /** Releases in the status with `notes=1`. Default: `latest`. */
+  /** Releases in the status if it is requested with `notes=1`. Default: only `latest`. */
   releases?: readonly PublishedRelease[];
-  /** Changes to the status after the first `refresh=1`. */
+  /** Changes to the status when it is requested with `refresh=1`. */
   afterRefresh?: Partial<ScriptedStatus>;
   /** Blocking jobs, whose durations begin at `start()`. */
   jobs?: readonly ScriptedJob[];
   /** Manually started update that is in progress at `start()`. */
   open?: ScriptedRun;
-  /** Run of each update, in order. The last run is repeated. Default: `typicalRun()`. */
+  /** One run for each update, in order. The last is repeated for further updates. Default: `typicalRun()`. */
   runs?: readonly ScriptedRun[];
   /** Delays between the steps of `next.upgradePath`, in order. The last delay is repeated. Default: one second. */
   pendingSteps?: readonly ScriptedPendingStep[];
   /** Effects of a rollback, or why a rollback is not possible. Default: there is no restore point. */
   rollback?: RollbackOffer | Reason;
-  /** Run of each rollback, in order. The last run is repeated. Default: `typicalRollback()`. */
+  /** One run for each rollback, in order. The last is repeated for further rollbacks. Default: `typicalRollback()`. */
   rollbacks?: readonly ScriptedRun[];
   /** Earlier runs, newest first. */
   history?: readonly Run[];
@@ -156,8 +158,8 @@ const typical: Record<PhaseName, Omit<ScriptedStep, 'state'>> = {
 const stopped: ScriptedStep = { state: 'save', seconds: 1, says: [copied(100)], disturbed: 'closed' };
 
 /**
- * Returns a typical run, which takes 14 seconds, with two seconds of downtime. With a restore point, the run takes 16
- * seconds, with four seconds of downtime. `in` is the phase in which the run ends. Default: the last phase.
+ * Returns a typical run: 14 seconds with two seconds of downtime, or 16 seconds with four seconds of downtime if `end`
+ * contains a restore point. `in` is the phase in which the run ends. Default: the last phase.
  */
 export function typicalRun(end: ScriptedEnd & { in?: PhaseName } = { outcome: 'updated' }): ScriptedRun {
   const { in: last = 'verify', ...rest } = end;

@@ -79,7 +79,7 @@ export class ScriptedService implements UpdateApi {
   }
 
   /** Resolves when requests get responses again, or when the signal is aborted. */
-  async calmed(signal: AbortSignal): Promise<void> {
+  async waitUntilResponsive(signal: AbortSignal): Promise<void> {
     while (this.#disturbance === 'silence' && !signal.aborted && !this.#over.signal.aborted)
       await sleep(pollIntervalMs / this.#speed);
   }
@@ -179,7 +179,7 @@ export class ScriptedService implements UpdateApi {
     return { run: this.#play(played, { kind: 'rollback', to, by }, jobs) };
   }
 
-  async report(): Promise<Uint8Array<ArrayBuffer>> {
+  async createReport(): Promise<Uint8Array<ArrayBuffer>> {
     return new TextEncoder().encode('a simulated report');
   }
 
@@ -194,7 +194,7 @@ export class ScriptedService implements UpdateApi {
     }
     if (!open) return { reason: notRunningReason };
     if (isTooLateToCancel(open.run)) return { reason: createTooLateToCancelReason(open.run, this.product) };
-    open.note({ cancelRequestedBy: by });
+    open.setFields({ cancelRequestedBy: by });
     if (isLaunchState(open.run.state)) open.end({ outcome: 'cancelled', message: 'nothing was changed' });
     return { run: open.run };
   }
@@ -214,13 +214,13 @@ export class ScriptedService implements UpdateApi {
     const settings = applyAutomaticDefaults({ ...this.#pieces.automatic, ...choice });
     const upToDate = { code: 'none', message: '' } as const;
     const offer = { ...this.#pieces, next: null, upToDate, updateAvailable: false };
-    const known = { releases: null, word: emptyPublisherNotice };
+    const known = { releases: null, notice: emptyPublisherNotice };
     const decision = decideAutomaticUpdate({ settings, offer, known, past: [], now: Date.now() });
     this.#change({ automatic: { ...settings, ...decision } });
     return this.status();
   }
 
-  async record(): Promise<RunRecord | null> {
+  async findRunRecord(): Promise<RunRecord | null> {
     if (this.#disturbance === 'unknown') return null;
     const [past] = this.#script.history ?? [];
     return this.#last() ?? (past ? new RunRecord(past) : null);
@@ -297,7 +297,7 @@ export class ScriptedService implements UpdateApi {
     for (;;) {
       const jobs = filterRunningJobs(this.#jobs());
       if (record.run.state !== 'waiting' || jobs.length === 0) break;
-      record.prepare('waiting', `waiting for ${jobs.length} running jobs to finish`, { jobs });
+      record.setLaunchState('waiting', `waiting for ${jobs.length} running jobs to finish`, { jobs });
       await sleep(pollIntervalMs / this.#speed, undefined, { signal });
     }
     const stage = {
@@ -335,7 +335,7 @@ export class ScriptedService implements UpdateApi {
     if (by === this.#disturbance) return;
     this.#disturbance = by;
     if (by === null) return;
-    // Closes open event streams too, so that clients following a run lose the connection.
+    // Aborting `closing` also ends the open event streams, so that clients that follow a run lose the connection.
     this.#closing.abort();
     this.#closing = new AbortController();
   }
@@ -343,7 +343,7 @@ export class ScriptedService implements UpdateApi {
 
 type PlayedRunOptions = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'upgradePath'>>;
 
-/** After the end of the list, the last entry is repeated. */
+/** Returns the entry at the index, or the last entry if the list is shorter; `usual` if there is no list. */
 const entryOrLast = <T>(list: readonly T[] | undefined, at: number, usual: T): T =>
   list?.[Math.min(at, list.length - 1)] ?? usual;
 

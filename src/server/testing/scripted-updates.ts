@@ -39,7 +39,7 @@ async function disturbed(service: ScriptedService, signal: AbortSignal): Promise
     case 'html':
       return page(200, 'Log in');
     case 'silence':
-      await service.calmed(signal);
+      await service.waitUntilResponsive(signal);
   }
 }
 

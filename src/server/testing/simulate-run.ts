@@ -20,8 +20,8 @@ const pollIntervalMs = 20;
 const downtimeDisturbances: readonly (Disturbance | undefined)[] = ['closed', 'bad-gateway', 'silence'];
 
 /**
- * Simulates a run until it ends or the signal is aborted because the server stops. Another function may also end the
- * run, for example to cancel it.
+ * Simulates a run until it ends or the signal is aborted because the server stops. The run may be ended from outside,
+ * for example by a cancellation.
  */
 export async function simulateRun(
   { steps, end }: ScriptedRun,
@@ -35,7 +35,7 @@ export async function simulateRun(
     await playStep(step, record, stage, signal);
     if (record.hasEnded) break;
     if (downtimeDisturbances.includes(step.disturbed)) away += step.seconds;
-    // An updater can be cancelled until it replaces the containers, and stops before its next step.
+    // A run can be cancelled until its updater replaces the containers. A cancelled updater stops before its next step.
     if (record.run.cancelRequestedBy !== null && !isTooLateToCancel({ ...record.run, state: step.state })) {
       finish(
         { outcome: 'cancelled', message: `nothing was changed; ${record.run.from} is still running` },
@@ -48,7 +48,7 @@ export async function simulateRun(
   stage.disturb(null);
   if (record.hasEnded) return;
   const { point, rolledBack } = end;
-  record.note({
+  record.setFields({
     ...(away > 0 && { downtimeSeconds: away }),
     ...(point && { restorePoint: point }),
     ...(rolledBack && { rolledBack }),
@@ -66,9 +66,9 @@ async function playStep(
   for (const said of says) {
     const { message, percent, level = 'info' } = typeof said === 'string' ? { message: said } : said;
     if (isLaunchState(state)) {
-      record.prepare(state, message, { percent: percent ?? null, jobs: [...jobs], until });
+      record.setLaunchState(state, message, { percent: percent ?? null, jobs: [...jobs], until });
     } else {
-      if (record.run.log === null) record.note({ log: `docker logs ${stage.container}` });
+      if (record.run.log === null) record.setFields({ log: `docker logs ${stage.container}` });
       say({ level, phase: state, message, ...(percent === undefined ? {} : { percent }) }, record, stage);
     }
     // An updater logs a line before each action, so a client receives the line before the disturbance.

@@ -30,7 +30,8 @@ import { createPendingError, hasMixedVersions, readPendingJournal } from '../run
 import { stateDirectoryOf } from '../run/state/state-directory.ts';
 
 /**
- * Takes services and files that the command line does not specify from the settings file in the compose directory.
+ * Reads the options of `bump`. Services and files that are not on the command line come from the settings file in the
+ * compose directory.
  * @throws UpdateError settings-invalid; usage if no services are specified
  */
 export async function readBumpOptions(line: CommandLine, log: Log): Promise<BumpOptions> {
@@ -48,7 +49,7 @@ export async function bumpVersionPins(
   signal: AbortSignal,
 ): Promise<'updated' | 'unchanged'> {
   const options = await readBumpOptions(line, log);
-  log.enter('plan');
+  log.enterPhase('plan');
   const project = await readBumpProject(options, log);
   await requireNoUnfinishedUpdate(projectDirectoryOf(project));
   const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
@@ -69,23 +70,23 @@ export async function bumpVersionPins(
         for (const line of formatFileDifference(displayPathOf(project, change.path), change, project))
           log.info(line);
       }
-      log.enter('done');
+      log.enterPhase('done');
       const ending = paths.length === 0 ? 'unchanged: nothing to do' : 'planned: nothing was changed';
       log.info(ending, { outcome: 'unchanged' });
       return 'unchanged';
     }
     await requireWritableDirectories(paths);
     if (signal.aborted) throw new CancelledError();
-    log.enter('write');
+    log.enterPhase('write');
     const run = randomBytes(4).toString('hex');
     await replaceFiles(draft.changes, {
-      run,
-      backup: null,
+      runId: run,
+      backupDirectory: null,
       planned: listProjectFiles(project),
       warn: (sentence) => log.warn(sentence),
     });
     for (const edit of edits) log.info(describeEdit(draft.files, edit));
-    log.enter('done');
+    log.enterPhase('done');
     const next = `to apply the change, run ${nextCommands(options, project)}`;
     log.info(`updated to ${options.to.tag}; ${next}`, { outcome: 'updated' });
     return 'updated';
@@ -94,7 +95,10 @@ export async function bumpVersionPins(
   }
 }
 
-/** Lists files given on the command line, because compose would not find them otherwise. */
+/**
+ * Returns the commands that apply the edits. They list the files given on the command line, because compose would not
+ * find these files otherwise.
+ */
 function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): string {
   const pathsOf = (named: readonly string[], found: readonly TextFile[]) =>
     named.length === 0 ? [] : found.map(({ path }) => path);
@@ -108,7 +112,7 @@ function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): 
 }
 
 /**
- * An unfinished update may still restore the files and undo the edits.
+ * Rejects edits during an unfinished update, which may still restore the files and undo the edits.
  * @throws UpdateError journal-pending
  */
 async function requireNoUnfinishedUpdate(directory: string): Promise<void> {

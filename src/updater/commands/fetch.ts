@@ -17,8 +17,8 @@ export async function fetchImages(
   instance: FoundInstance,
   soFar: ProjectRunState,
 ): Promise<RunOutcome> {
-  const { plan, early } = await planWithoutLock(context, instance, soFar);
-  const prepared = await runPullPhase(context, plan, { early, journal: null });
+  const { plan, plannedModel: early } = await planWithoutLock(context, instance, soFar);
+  const prepared = await runPullPhase(context, plan, { earlyModel: early, journal: null });
   const to = reachedVersionNameOf(prepared);
   const took = formatSeconds(performance.now() - context.beganAt);
   return logSuccess(

@@ -89,7 +89,7 @@ async function withLog(
     return logFailure(error, log, facts, cancellation.signalNumber).exitCode;
   };
   let report = reportError;
-  // This event also reports unhandled rejections.
+  // Node.js emits this event for unhandled rejections as well.
   process.on('uncaughtException', (error) => process.exit(report(error)));
   try {
     await chooseTemporaryDirectory();
@@ -129,7 +129,7 @@ function withEngine(
       { ...parseEngineAddress(process.env), configDirectory },
       { home: homedir(), signal: cancellation.signal, onAway: (sentence) => log.warn(sentence) },
     );
-    cancellation.onSignal = () => void engine.watchShutdown();
+    cancellation.onFirstSignal = () => void engine.watchShutdown();
     const times = { startedAt: Date.now(), beganAt: performance.now() };
     const options = updateOptionsOf(line);
     const notifier = new Notifier(line.product.name, (failure) => process.stderr.write(`${failure}\n`));

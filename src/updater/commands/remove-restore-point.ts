@@ -17,7 +17,7 @@ import { removeReserveFiles } from '../run/state/reserve.ts';
  */
 export async function removeRestorePoints(
   { engine, log, options }: RunContext,
-  { own, paths, place }: FoundInstance,
+  { own, paths, location: place }: FoundInstance,
   soFar: ProjectRunState,
 ): Promise<RunOutcome> {
   const lock = await takeLock({ engine, log }, own, place.mountedAt);
@@ -28,7 +28,7 @@ export async function removeRestorePoints(
   await linkProjectPaths(project, paths, log);
   const directory = resolveRestorePointsDirectory(options.data.restoreDir, paths, project);
   if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
-  const doors = { engine, log, project: place.name, toolsImage: own.imageId };
+  const doors = { engine, log, project: place.name, helperImageId: own.imageId };
   const { removed, failures } = await discardRestorePoints(doors, directory, project);
   const [failure] = failures;
   if (failure === undefined) await removeReserveFiles(place.directory);
@@ -38,7 +38,7 @@ export async function removeRestorePoints(
     const advice = `If you no longer need these restore points, remove them manually: rm -r ${directories}.`;
     throw new UpdateError(failure.error.code, message, { advice, cause: failure.error });
   }
-  log.enter('done');
+  log.enterPhase('done');
   const message =
     removed === 0
       ? 'unchanged: there is no restore point'

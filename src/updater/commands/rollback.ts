@@ -60,7 +60,7 @@ export async function rollBackProject(
   line: CommandLine,
 ): Promise<RunOutcome> {
   const { yes, discardCurrent } = rollbackOptionsOf(line);
-  const { mountedAt } = instance.place;
+  const { mountedAt } = instance.location;
   await requireTrustedStateDirectory(mountedAt);
   const pending = await readPendingJournal(stateDirectoryOf(mountedAt));
   if (pending !== null && hasMixedVersions(pending) && !yes) {
@@ -79,7 +79,7 @@ export async function rollBackProject(
     containerId: instance.own.id,
     attempt: 1,
     project: found.installation.project,
-    services: found.back.services,
+    services: found.undoneJournal.services,
     from: found.from,
     tags: [],
     containers: found.changeover.containers,
@@ -95,17 +95,17 @@ interface RollbackPlan {
   from: string;
   record: RestorePointRecord;
   /** Journal of the run that the rollback undoes. */
-  back: JournalData;
-  /** Services that the rollback replaces, in their current state. */
+  undoneJournal: JournalData;
+  /** Containers that the rollback replaces, in their current state. */
   changeover: Rollout;
-  /** Current data, which the rollback replaces. */
+  /** Restore point in which the current data is saved before the rollback replaces it. */
   point: PlannedRestorePoint;
 }
 
 /**
- * Compares the newest restore point with the current state.
- * @param checksData also checks that the data can be restored. Not needed if the current data is not saved first,
- * because the rollback then makes this check itself.
+ * Plans a rollback to the newest restore point, which is compared with the current state.
+ * @param checksData - whether to check that the data can be restored. If the current data is not saved first, the
+ * rollback makes this check itself.
  * @throws UpdateError no-restore-point, modified-since, restore-point-damaged, restore-point-unreadable, no-space,
  * data-unsupported
  */
@@ -116,7 +116,7 @@ async function planRollback(
   checksData: boolean,
 ): Promise<RollbackPlan> {
   const { engine, log, options } = context;
-  const { own, paths, place: at } = instance;
+  const { own, paths, location: at } = instance;
   if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
   const { containers } = soFar.lock
     ? await awaitIdleProject(context, at.name, null)
@@ -127,7 +127,7 @@ async function planRollback(
     wasInterrupted: () => false,
   });
   soFar.installation = installation;
-  log.enter('plan');
+  log.enterPhase('plan');
   const { project } = installation;
   const directory = resolveRestorePointsDirectory(options.data.restoreDir, paths, project);
   const newest = await findUsableRestorePoint(directory, project);
@@ -154,7 +154,7 @@ async function planRollback(
     });
   }
   const hasLock = soFar.lock !== null;
-  const doors: DataContext = { engine, log, project: project.name, toolsImage: own.imageId, hasLock };
+  const doors: DataContext = { engine, log, project: project.name, helperImageId: own.imageId, hasLock };
   // Without the lock, nothing may be written, so missing hashes cannot be computed: check only mounts and space.
   if (checksData && (point.hashes !== null || hasLock)) await checkRestorePoint(doors, record);
   else if (checksData) await requireSpaceToRestore(doors, point);
@@ -163,7 +163,7 @@ async function planRollback(
   const records = containers.map((each) => containerRecordOf(each, () => false));
   return {
     ...{ installation, from, record },
-    back: { ...back, files },
+    undoneJournal: { ...back, files },
     changeover: { ...changeover, containers: records, words: { ...words, from, goal: point.version } },
     point: {
       ...point,
@@ -215,10 +215,7 @@ function showRollback(
   return logDryRunResult(log, 'to roll back, run the same command with --yes', { rollback });
 }
 
-/**
- * Saves the current data for manual recovery. A rollback that fails or is cancelled before the data is saved changes
- * nothing.
- */
+/** Saves the current data for manual recovery. If this fails or is cancelled, the rollback changes nothing. */
 async function saveCurrentData(
   context: RunContext,
   journal: Journal,
@@ -234,7 +231,10 @@ async function saveCurrentData(
   }
 }
 
-/** Signals no longer cancel the rollback, because the data would then be partly old and partly new. */
+/**
+ * Restores the old version and its data. Signals no longer cancel the rollback, because a cancellation would leave the
+ * data partly old and partly new.
+ */
 async function rollBackTo(
   context: RunContext,
   journal: Journal,
@@ -242,7 +242,7 @@ async function rollBackTo(
   discardCurrent: boolean,
 ): Promise<RunOutcome> {
   const { log, cancellation, beganAt } = context;
-  const { record, from, back } = found;
+  const { record, from, undoneJournal: back } = found;
   const { point } = record;
   const unwell = back.changeover?.containers.filter(({ runs, well }) => runs && !well) ?? [];
   const health =
@@ -252,12 +252,12 @@ async function rollBackTo(
   const newer = discardCurrent
     ? 'all data written since then was discarded'
     : 'for manual recovery, the newer data is kept until the next update with --restore-point';
-  cancellation.tooLate();
+  cancellation.disable();
   const done = () =>
     `updated ${from} → ${point.version} in ${formatSeconds(performance.now() - beganAt)} and restored the data saved at ${formatRestorePointTime(point)}; ${newer}${health}`;
   const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
-  context.notifier.start(from, point.version);
-  log.enter('save');
+  context.notifier.announceRun(from, point.version);
+  log.enterPhase('save');
   await beginRollbackWithData({ ...context, journal }, { record, back, isChecked: !discardCurrent }, ending);
   await runSteps(new ComposeRun(context, journal), 'rollback', log);
   return logSuccess(log, 'updated', done(), { from, to: point.version });

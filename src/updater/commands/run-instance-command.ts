@@ -25,14 +25,14 @@ import { shouldUpdateStack } from '../swarm/index.ts';
 export interface InstanceCommand {
   /** A `look` command, such as `plan` or `fetch`, needs no clean-up, because it takes no lock and writes no journal. */
   kind: 'run' | 'rollback' | 'look';
-  /** The options in `context` include the settings file and the project's workers; `line` is the command line alone. */
+  /** Runs the command for a compose project. Only the options in `context` include the settings file and workers. */
   onProject(
     context: RunContext,
     instance: FoundInstance,
     soFar: ProjectRunState,
     line: CommandLine,
   ): Promise<RunOutcome>;
-  /** Returns the exit code. Missing if the command only supports compose projects. */
+  /** Runs the command for a stack and returns the exit code. Missing if the command only supports compose projects. */
   onStack?(given: InitialRunContext): Promise<number>;
 }
 
@@ -81,13 +81,13 @@ async function onProject(
       journal?.state.at === 'ended' &&
       !(journal.state.ending.outcome === 'crashed' && isPending(journal))
     ) {
-      await removeOwnLock(instance.place.mountedAt, instance.own);
+      await removeOwnLock(instance.location.mountedAt, instance.own);
       given.notifier.addresses = [];
       return logLastLine({ ...journal.state.ending, exitCode: 0 }, given.log);
     }
     if (journal === null) requireGivenSettings(given);
   }
-  const context = await addProjectOptions(given, instance.place);
+  const context = await addProjectOptions(given, instance.location);
   return story.onProject(context, instance, soFar, given.line);
 }
 
@@ -102,14 +102,15 @@ function warnOfStackOptions({ options: { stack }, log }: InitialRunContext): voi
 }
 
 /** Reads the journal if an earlier start of this container wrote it; null otherwise. */
-async function readOwnJournal({ own, place }: FoundInstance): Promise<JournalData | null> {
+async function readOwnJournal({ own, location: place }: FoundInstance): Promise<JournalData | null> {
   // An unreadable journal is ignored here: it is reported with a better message when the lock is taken.
   const said = await readJournal(stateDirectoryOf(place.mountedAt)).catch(() => null);
   return said === null || 'unreadable' in said || said.containerId !== own.id ? null : said;
 }
 
 /**
- * The server only passes a settings file that contains values. If there are no values, the engine has lost the file.
+ * Rejects the run if the settings file from the server is missing or empty. The server passes only files that contain
+ * values, so the engine has lost the file.
  */
 function requireGivenSettings({ line, options }: InitialRunContext): void {
   if (line.values.get('set-file')?.[0]?.value !== serverSettingsPath || options.settings?.size) return;
@@ -124,7 +125,7 @@ function requireGivenSettings({ line, options }: InitialRunContext): void {
  */
 function recordCrash({ instance, journal }: ProjectRunState, ending: RunOutcome): boolean {
   try {
-    journal?.endAtOnce(ending);
+    journal?.endSynchronously(ending);
   } catch {}
   const { restartPolicy = 'no', restartCount = 0 } = instance?.own ?? {};
   return restartPolicy !== 'no' && (restartPolicy !== 'on-failure' || restartCount < maxUpdaterStarts - 1);
@@ -134,9 +135,10 @@ function recordCrash({ instance, journal }: ProjectRunState, ending: RunOutcome)
 async function closeRun(context: RunContext, soFar: ProjectRunState, ending: RunOutcome): Promise<void> {
   const { instance, lock, journal } = soFar;
   const engine = context.engine.uncancellable().quiet();
-  // An unavailable engine later restarts this failed container, which then continues from the journal.
-  if (ending.exitCode !== 0 && !(await engine.answers())) return;
-  // The values of new settings are only removed now, because a killed run needs them again.
+  // If the engine does not respond, it restarts this failed container later, and the container continues from the
+  // journal.
+  if (ending.exitCode !== 0 && !(await engine.isResponding())) return;
+  // The values of new settings are not removed earlier, because a run that is killed and restarted needs them again.
   await rm(serverSettingsPath, { force: true }).catch(() => {});
   if (instance === null) return;
   // If the outcome cannot be written, the next run finds an unfinished journal and recovers the run. The log already

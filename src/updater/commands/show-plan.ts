@@ -41,7 +41,7 @@ export async function showPlan(
   soFar: ProjectRunState,
   line: CommandLine,
 ): Promise<RunOutcome> {
-  const { plan, early } = await planWithoutLock(context, instance, soFar);
+  const { plan, plannedModel: early } = await planWithoutLock(context, instance, soFar);
   const { installation, updates } = plan;
   const { engine, log } = context;
   const proposal = context.options.data.restorePoint
@@ -55,7 +55,7 @@ export async function showPlan(
     for (const line of formatSettingsLines([app, ...workers], exclude)) log.info(line);
   }
   for (const warning of affectedContainerWarningsOf(plan)) log.warn(warning);
-  for (const { service, to, pull } of updates)
+  for (const { service, to, shouldPull: pull } of updates)
     log.info(`image of ${service}: ${to}${pull ? '' : ' (local image, not pulled)'}`);
 
   for (const to of new Set(floatingTagUpdatesOf(plan).map((update) => update.to))) {
@@ -112,7 +112,7 @@ export async function requirePublishedImages(
   engine: Engine,
   absent: readonly ServiceUpdate[],
 ): Promise<void> {
-  const references = [...new Set(absent.flatMap(({ to, pull }) => (pull ? [to] : [])))];
+  const references = [...new Set(absent.flatMap(({ to, shouldPull: pull }) => (pull ? [to] : [])))];
   const answers = references.map(async (reference) => {
     const { repository = '', tag = null, digest = null } = parseImageReference(reference) ?? {};
     return tag === null || digest !== null ? null : engine.findRemoteDigest({ repository, tag });
@@ -128,7 +128,7 @@ export async function planWithoutLock(
   soFar: ProjectRunState,
 ): ReturnType<typeof inspectAndPlan> {
   const { engine, log } = context;
-  const { mountedAt, name } = instance.place;
+  const { mountedAt, name } = instance.location;
   await requireFileModes(mountedAt);
   await requireTrustedStateDirectory(mountedAt);
   const holder = await findRunningLockHolder(engine, mountedAt);
@@ -147,7 +147,7 @@ export async function planWithoutLock(
   const found = await listProjectContainers(engine, name);
   const before = { ...found, earlier: pending };
   const planned = await inspectAndPlan(holder ? withoutData : context, instance, soFar, before);
-  await planned.checked;
+  await planned.hostCheck;
   return planned;
 }
 

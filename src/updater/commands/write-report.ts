@@ -39,13 +39,14 @@ export async function writeReport(given: InitialRunContext): Promise<number> {
   // contain.
   const files = new Map(
     [...texts].map(([name, text]) => {
-      const lines = log.masked(text).trimEnd().split('\n').map(escapeUnprintable);
+      const lines = log.maskText(text).trimEnd().split('\n').map(escapeUnprintable);
       return [`${product.name}-report/${name}`, `${lines.join('\n')}\n`];
     }),
   );
   for (const [name, text] of files) process.stderr.write(`${name}: ${Buffer.byteLength(text)} bytes\n`);
   const archive = createReportArchive(files);
-  // For a server, which reads the archive from the container's log, between lines from standard error.
+  // With `--base64`, a server reads the archive from the container's log, which also contains lines from standard
+  // error.
   const lines = () => `${archive.toString('base64').replace(/.{1,4000}/g, 'report:$&\n')}report.\n`;
   const output = given.line.values.has('base64') ? lines() : archive;
   await new Promise((resolve) => process.stdout.write(output, resolve));

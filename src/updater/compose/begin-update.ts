@@ -32,7 +32,7 @@ import {
 
 /**
  * Inspects the project, plans the update, and creates the run's journal.
- * @param earlier journal of the previous run, already recovered; null if there was none
+ * @param earlier - the journal of the previous run, which has already been recovered; null if there was none
  */
 export async function beginUpdate(
   context: RunContext,
@@ -40,23 +40,28 @@ export async function beginUpdate(
   soFar: ProjectRunState,
   earlier: JournalData | null,
 ): Promise<ComposeRun> {
-  const found = await awaitIdleProject(context, instance.place.name, earlier);
+  const found = await awaitIdleProject(context, instance.location.name, earlier);
   const earlyPull = new BackgroundPull(context);
   try {
     const before = { ...found, earlier, earlyPull };
-    const { plan, early, checked } = await inspectAndPlan(context, instance, soFar, before);
+    const {
+      plan,
+      plannedModel: early,
+      hostCheck: checked,
+    } = await inspectAndPlan(context, instance, soFar, before);
     if (plan.point !== null && instance.own.restartPolicy === 'no')
       context.log.warn(
         "the updater's container has no restart policy: if the updater crashes after stopping services, they stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
       );
-    // A run without tag changes may stop no container. The `pull` step then decides whether to wait for the host check.
+    // If no tag changes, the run may not need to stop any container. The `pull` step decides later whether to wait for
+    // the host check.
     if (plan.updates.some(hasTagChange)) await checked;
     const journal = await beginJournal(context, { instance, lock }, plan, before);
     soFar.journal = journal;
-    const preparation = { plan, early, checked, earlyPull, earlier, debris: found.debris };
+    const preparation = { plan, earlyModel: early, checked, earlyPull, earlier, debris: found.debris };
     return new ComposeRun(context, journal, { preparation, facts: () => projectOutcomeFactsOf(soFar) });
   } catch (error) {
-    await earlyPull.end();
+    await earlyPull.cancel();
     throw error;
   }
 }
@@ -68,15 +73,15 @@ interface PlanningInput extends ProjectContainers {
 }
 
 /**
- * Runs the `inspect` and `plan` phases, the only phases of the `plan` command. The returned promise `checked` is the
- * host check, which must succeed before the first container is stopped.
+ * Runs the `inspect` and `plan` phases, the only phases of the `plan` command. The result contains the host check as
+ * the promise `checked`, which must be awaited before the first container is stopped.
  */
 export async function inspectAndPlan(
   context: RunContext,
   instance: FoundInstance,
   soFar: ProjectRunState,
   { containers, leftovers, earlier, earlyPull }: PlanningInput,
-): Promise<{ plan: Plan; early: Promise<ComposeModel | null>; checked: Promise<void> }> {
+): Promise<{ plan: Plan; plannedModel: Promise<ComposeModel | null>; hostCheck: Promise<void> }> {
   requireNoUnrelatedContainers(containers, instance, context.options, earlier);
   const expected = await readExpectedDigests(context.options, instance.platform);
   const recalls = await readRecalls(context);
@@ -94,10 +99,10 @@ export async function inspectAndPlan(
   context.log.addMaskRules(() => ({ hosts: listDatabaseHosts(installation.containers) }));
   describeInstallation(installation, context.log);
   const checked = deferRejection(requireRestartableContainers(context, instance, installation));
-  context.log.enter('plan');
+  context.log.enterPhase('plan');
   const { plan, early } = await makePlan(context, instance, { installation, expected, recalls });
   await fits;
-  return { plan, early, checked };
+  return { plan, plannedModel: early, hostCheck: checked };
 }
 
 async function beginJournal(

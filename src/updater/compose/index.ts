@@ -14,13 +14,13 @@ export async function updateProject(
   instance: FoundInstance,
   soFar: ProjectRunState,
 ): Promise<RunOutcome> {
-  const lock = await takeLock(context, instance.own, instance.place.mountedAt);
+  const lock = await takeLock(context, instance.own, instance.location.mountedAt);
   soFar.lock = lock;
   const locked = { instance, lock };
   return runUpdate(
     {
-      settle: () => recoverPreviousRun(context, locked, soFar),
-      begin: (earlier) => beginUpdate(context, locked, soFar, earlier),
+      recoverPreviousRun: () => recoverPreviousRun(context, locked, soFar),
+      prepareUpdate: (earlier) => beginUpdate(context, locked, soFar, earlier),
     },
     context.log,
   );

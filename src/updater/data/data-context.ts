@@ -8,7 +8,7 @@ export interface DataContext {
   /** Name of the compose project. */
   project: string;
   /** Id of the updater's own image (`sha256:…`), from which helper containers are created. */
-  toolsImage: string;
+  helperImageId: string;
   /** Whether this run holds the lock. Only then may it reuse helper containers that were created ahead of time. */
   hasLock?: boolean;
 }
@@ -17,7 +17,7 @@ export interface DataContext {
 export interface RestorePointLocation {
   directory: string;
   /** Whether the directory is outside `.svc-updater`, in a directory set by `--restore-dir`. */
-  isElsewhere: boolean;
+  isOutsideStateDirectory: boolean;
 }
 
 /** Which data a restore point contains, and which it does not. */

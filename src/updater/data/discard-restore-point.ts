@@ -11,7 +11,7 @@ import { removeRetainedImages } from './retain-images.ts';
 
 type Owner = Parameters<typeof findRestorePoints>[1];
 
-/** Also removes the tags and containers that protect the images of the restore point. */
+/** Removes a restore point, and the tags and containers that protect its images. */
 export async function discardRestorePoint(
   { engine, project }: DataContext,
   place: RestorePointLocation,

@@ -10,16 +10,15 @@ interface CurrentInstallation {
   files: readonly { path: string; state: FileState }[];
   /** Compose and env files that changed after the update. */
   edited: readonly string[];
-  /** Containers of the project. */
   containers: readonly Container[];
   /** Ids of the images on this machine. */
   images: ReadonlySet<string>;
 }
 
 /**
- * Returns the reasons against undoing the update in this journal, one sentence each. A rollback must not overwrite
- * changes that were made after the update.
- * @param services covered services that the update did not replace
+ * Returns the reasons why the update in the journal must not be undone, one sentence each: a rollback must not
+ * overwrite changes that were made after the update.
+ * @param services - covered services that the update did not replace
  */
 export function findRollbackObstacles(
   { changeover, blueprints }: JournalData,

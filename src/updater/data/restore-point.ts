@@ -100,7 +100,7 @@ const usedName = 'used';
 
 /**
  * Returns the host directory that contains the project's restore points.
- * @param restoreDir path inside this container; null for the default
+ * @param restoreDir - path inside this container; null for the default
  * @throws UpdateError outside-mounts
  */
 export function resolveRestorePointsDirectory(
@@ -135,7 +135,7 @@ export const restorePointLocationOf = (
   project: { directory: string },
 ): RestorePointLocation => ({
   directory,
-  isElsewhere: !isWithin(directory, restorePointsDirectoryOf(project.directory)),
+  isOutsideStateDirectory: !isWithin(directory, restorePointsDirectoryOf(project.directory)),
 });
 
 /** Only root can access the new directory. @throws UpdateError save-failed, unexpected-file */
@@ -186,7 +186,10 @@ export async function writeRestorePoint(
 const checksumOf = (point: unknown): string =>
   createHash('sha256').update(JSON.stringify(point)).digest('hex');
 
-async function requireRootOwnedLocation({ directory, isElsewhere }: RestorePointLocation): Promise<void> {
+async function requireRootOwnedLocation({
+  directory,
+  isOutsideStateDirectory: isElsewhere,
+}: RestorePointLocation): Promise<void> {
   if (!isElsewhere) await requireRootOwnedPath(dirname(directory));
   await requireRootOwnedPath(directory);
 }

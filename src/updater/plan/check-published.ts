@@ -18,9 +18,10 @@ export async function checkPublishedTags(plan: ReleasePlan, lookUp: TagLookup): 
   // App and worker often have the same image. A missing tag is only reported for the first service.
   const byReference = new Map(updates.toReversed().map((update) => [update.to, update] as const));
   for (const update of byReference.values()) {
-    const { pin, tag, pull, isShort } = update;
+    const { pin, tag, shouldPull: pull, isShort } = update;
     const { repository } = pin.reference;
-    // The pull finds out whether other tags exist, and also these tags if the registry does not respond to the lookup.
+    // Other tags are not looked up, because the pull finds out whether they exist. The pull also checks these tags if
+    // the registry does not respond to the lookup.
     const mayBeMissing = parsePinTag(tag).kind === 'part' || /\d/.test(tagSuffixOf(pin.tag));
     const isChecked = hasTagChange(update) && mayBeMissing && pull;
     if (!isShort && (!isChecked || (await lookUp(repository, tag)) !== 'none')) continue;
@@ -33,7 +34,7 @@ export async function checkPublishedTags(plan: ReleasePlan, lookUp: TagLookup): 
   }
 }
 
-/** @param published tags of the target that the registry has */
+/** @param published - tags of the target that the registry has */
 function createUnpublishedTagError(
   { to, updates }: ReleasePlan,
   { pin, tag }: ServiceUpdate,
@@ -69,7 +70,7 @@ function createUnclearTargetError(
     whole?.kind === 'release'
       ? `${whole.prefix}${whole.version}`
       : `${to}${'.0'.repeat(Math.max(1, 3 - countVersionNumbers(version)))}`;
-  const message = `${to} is not the full version of a release for ${pin.service}, which is pinned to ${pin.tag.text} (${pin.place.description})${found}`;
+  const message = `${to} is not the full version of a release for ${pin.service}, which is pinned to ${pin.tag.text} (${pin.location.description})${found}`;
   const advice = `Specify the full version, such as --target ${example}.`;
   return new UpdateError('pin-unsupported', message, { advice });
 }

@@ -9,8 +9,8 @@ import type { TagLookup } from './tag-lookup.ts';
 /**
  * Checks that the pulled release is not recalled, is the target, and can be installed over the running release. Returns
  * warnings.
- * @param version the version label of the app's image
- * @param lookUp null to skip the check for stale tags: before a pull, and for images of an archive
+ * @param version - the version label of the app's image
+ * @param lookUp - null to skip the check for stale tags: before a pull, and for images of an archive
  * @throws UpdateError recalled, tag-lags, upgrade-step
  */
 export async function checkPulledImages(

@@ -19,7 +19,8 @@ export interface RunningApp {
 }
 
 /**
- * Rejects the pulled release if another release must be installed first. Returns a warning if that is unknown.
+ * Rejects the pulled release if another release must be installed first. Returns a warning if this cannot be
+ * determined.
  * @throws UpdateError upgrade-step, with the required release
  */
 export function checkRequiredRelease(
@@ -71,7 +72,6 @@ function formatUpgradeAdvice(
   if (next.kind === 'moved' && parsePinTag(next.tag).kind === 'release') {
     return `Run the update with --target ${step} first, then run it again ${again}.`;
   }
-  // An update never changes a floating tag, whatever the target, but only pulls it again. Therefore, the tag must be
-  // set manually.
+  // An update pulls a floating tag again but never changes it, so the user must set the tag manually.
   return `Manually set the tag to ${step} (${formatTagLocations(pins)}), then run the update with --target ${step}. After that, set the tag back to ${pin.tag.text} and run the update ${again}.`;
 }

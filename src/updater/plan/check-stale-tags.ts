@@ -20,7 +20,7 @@ function mayBeStale(update: ServiceUpdate, app: ServiceUpdate, version: string):
     case 'release':
       return false;
     case 'part':
-      // If the target has no more numbers than the tag, both are the same version.
+      // A tag with as many numbers as the target specifies the target exactly.
       return countVersionNumbers(version) > countVersionNumbers(tag.version);
     case 'latest':
     case 'word':

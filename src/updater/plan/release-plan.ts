@@ -25,7 +25,7 @@ export interface ServiceUpdate {
   /** Reference of the image to pull, always by tag: the new digest is only known after the pull. */
   to: string;
   /** False for `pull_policy: never`, which uses the local image. */
-  pull: boolean;
+  shouldPull: boolean;
   /** False if the tag already contains the version, or if the label contradicts the tag. */
   trustsLabel: boolean;
   /**
@@ -61,7 +61,7 @@ export interface ReleasePlan {
 }
 
 interface PinnedServices {
-  services: readonly Pick<ServiceUpdate, 'pin' | 'pull' | 'trustsLabel'>[];
+  services: readonly Pick<ServiceUpdate, 'pin' | 'shouldPull' | 'trustsLabel'>[];
   from: string;
   /** Target if the user specifies none and no release is pinned. */
   defaultTarget: PlannedTarget | null;
@@ -118,9 +118,9 @@ function planTarget(
     throw createPinMismatchError(app, asked.tag);
   const pinned = pins.find(({ tag }) => tag.kind === 'release');
   if (pinned?.tag.kind !== 'release') return defaultTarget;
-  const message = `${pinned.service} is pinned to ${pinned.tag.text} by ${pinned.place.description}`;
+  const message = `${pinned.service} is pinned to ${pinned.tag.text} by ${pinned.location.description}`;
   const advice = `Specify the release with --target ${pinned.tag.prefix}X.Y.Z.`;
-  // Only this product has a `canary` tag, which the general advice mentions.
+  // The general advice mentions the `canary` tag, which only this updater's product has.
   throw new UpdateError('no-target', message, isProductPin(pinned, product) ? {} : { advice });
 }
 
@@ -168,7 +168,10 @@ function warnAboutKeptTag(
   ];
 }
 
-/** The versions of this updater's product always have the prefix `v`, whatever the image labels contain. */
+/**
+ * Checks whether the image is of this updater's product. The versions of that product always have the prefix `v`,
+ * whatever the image labels contain.
+ */
 export const isProductPin = ({ reference }: Pick<Pin, 'reference'>, { name }: Product): boolean =>
   reference.repository.split('/').at(-1) === name;
 

@@ -3,7 +3,7 @@ import type { Engine, RemoteDigest } from '../../engine/cli/engine.ts';
 /** `tag` may also be a digest. Returns null if the lookup fails, `none` if the registry has no such tag. */
 export type TagLookup = (repository: string, tag: string) => Promise<RemoteDigest>;
 
-/** @param engine null to make no requests to registries */
+/** @param engine - null to make no requests to registries */
 export const createTagLookup =
   (engine: Engine | null): TagLookup =>
   async (repository, tag) =>

@@ -25,13 +25,13 @@ type ReportFileCreator = (context: RunContext, instance: FoundInstance) => Promi
  * its file's secrets to the log's mask rules.
  */
 export const reportFileCreators: Readonly<Record<string, ReportFileCreator>> = {
-  [logFileName]: async (_, { place: { mountedAt } }) => {
+  [logFileName]: async (_, { location: { mountedAt } }) => {
     await requireTrustedEntry(mountedAt);
     await requireTrustedEntry(mountedAt, logFileName);
     return (await readTextFile(join(stateDirectoryOf(mountedAt), logFileName))).text;
   },
 
-  'journal.json': async ({ log }, { place }) => {
+  'journal.json': async ({ log }, { location: place }) => {
     const journal = await readJournal(stateDirectoryOf(place.mountedAt));
     if (journal === null) throw new Error('there is no journal');
     if ('unreadable' in journal) throw new Error(`the journal is not valid: ${journal.mistake}`);
@@ -42,7 +42,7 @@ export const reportFileCreators: Readonly<Record<string, ReportFileCreator>> = {
     return JSON.stringify({ ...facts, point, leftAlone, tags, files, containers, changeover }, null, 2);
   },
 
-  'model.json': async ({ engine, log }, { place, paths }) => {
+  'model.json': async ({ engine, log }, { location: place, paths }) => {
     const { containers } = await listProjectContainers(engine, place.name);
     const telling = lastRunningContainerOf(containers);
     if (telling === undefined) throw new Error('the project has no container');
@@ -53,7 +53,7 @@ export const reportFileCreators: Readonly<Record<string, ReportFileCreator>> = {
     return JSON.stringify(maskModelValues(model), null, 2);
   },
 
-  'labels.txt': async ({ engine, options }, { place }) => {
+  'labels.txt': async ({ engine, options }, { location: place }) => {
     const { containers, leftovers } = await listProjectContainers(engine, place.name);
     const shown = [...internalLabelPrefixes, imageLabelPrefix, `${options.product.labelPrefix}.`];
     const labelsOf = (labels: Readonly<Record<string, string>> = {}) =>
@@ -69,7 +69,7 @@ export const reportFileCreators: Readonly<Record<string, ReportFileCreator>> = {
     return (await Promise.all(all)).join('\n');
   },
 
-  'disk.txt': async (_, { place }) => {
+  'disk.txt': async (_, { location: place }) => {
     const lines = ['/', place.mountedAt].map(async (path) => {
       const { bavail, blocks, bsize, ffree } = await statfs(path);
       return `${path}: ${bavail * bsize} of ${blocks * bsize} bytes free, ${ffree} inodes free`;
@@ -84,7 +84,7 @@ export function createReportArchive(texts: ReadonlyMap<string, string>): Buffer 
   return gzipSync(Buffer.concat([...parts, archiveTrailer]));
 }
 
-/** Contains only versions that can be read without an instance. */
+/** Returns the versions of the programs, the engine and the kernel, which can be read without an instance. */
 export async function collectReportVersions({ engine, options }: RunContext): Promise<string> {
   const facts = engine.getFacts();
   const { cli, compose } = await requireCompatiblePrograms(engine, facts);

@@ -4,17 +4,17 @@ import type { Log } from './log/run-log.ts';
 
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;
 
-/** Cancels a run on SIGINT or SIGTERM, until containers are being replaced. From then on, signals are only logged. */
+/** Cancels a run on SIGINT or SIGTERM. Once the run starts to replace containers, signals are only logged. */
 export class Cancellation {
   readonly #controller = new AbortController();
   #stage: 'open' | 'too-late' | 'over' = 'open';
-  onSignal: () => void = () => {};
+  onFirstSignal: () => void = () => {};
   #received: (typeof stopSignals)[number] | null = null;
 
   constructor(log: Log) {
     for (const name of stopSignals) {
       process.on(name, () => {
-        if (this.#received === null) this.onSignal();
+        if (this.#received === null) this.onFirstSignal();
         this.#received ??= name;
         if (this.#stage === 'open') this.#controller.abort(new CancelledError());
         if (this.#stage === 'too-late') {
@@ -36,12 +36,12 @@ export class Cancellation {
   }
 
   /** Disables cancellation: from now on, signals are only logged. */
-  tooLate(): void {
+  disable(): void {
     this.#stage = 'too-late';
   }
 
   /** Stops logging signals, so that no line follows the last line of the log. */
-  over(): void {
+  stopLogging(): void {
     this.#stage = 'over';
   }
 }

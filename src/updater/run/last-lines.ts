@@ -4,13 +4,13 @@ import type { Log, LogFields } from './log/run-log.ts';
 import { logSuccess, type RunOutcome } from './log/run-outcome.ts';
 import type { RunContext } from './run-context.ts';
 
-// The last line of a successful run, for both projects and stacks.
+// Last log lines of successful runs, for both projects and stacks.
 
 type TimedLog = Pick<RunContext, 'log' | 'beganAt'>;
 
 /**
- * @param runs sentence with the running version: `app runs v1.5.0 already`
- * @param to target version of the plan
+ * @param runs - sentence with the running version: `app runs v1.5.0 already`
+ * @param to - target version of the plan
  */
 export function logUnchangedOutcome({ log, beganAt }: TimedLog, runs: string, to: string): RunOutcome {
   const took = formatSeconds(performance.now() - beganAt);
@@ -18,9 +18,9 @@ export function logUnchangedOutcome({ log, beganAt }: TimedLog, runs: string, to
 }
 
 /**
- * @param facts additional fields for programs
- * @param reached new version; for a floating tag, followed by the version label of the image
- * @param next rest of the line: each service's version if needed, and the next action for the user
+ * @param facts - additional fields for programs
+ * @param reached - new version; for a floating tag, followed by the version label of the image
+ * @param next - rest of the line: each service's version if needed, and the next action for the user
  */
 export function logUpdatedOutcome(
   { log, beganAt }: TimedLog,
@@ -36,7 +36,7 @@ export function logUpdatedOutcome(
 }
 
 export function logDryRunResult(log: Log, next: string, fields?: LogFields): RunOutcome {
-  log.enter('done');
+  log.enterPhase('done');
   const message = `planned: nothing was changed; ${next}`;
   log.info(message, fields);
   return { outcome: 'unchanged', exitCode: exitCodes.unchanged, message };

@@ -9,7 +9,7 @@ import type { RunContext } from './run-context.ts';
 const typingMs = 600_000;
 
 /**
- * Missing values are read from the terminal without echo. Null if the command has no `--set`.
+ * Reads missing values from the terminal, without echo. Null if the command has no `--set`.
  * @throws UpdateError settings-invalid
  */
 export async function promptForSettingValues(

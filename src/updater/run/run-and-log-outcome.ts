@@ -44,7 +44,7 @@ export async function runAndLogOutcome(
     });
     // The last line of the log has been written, so a later crash must not log anything.
     onCrash(() => ending.exitCode);
-    cancellation.over();
+    cancellation.stopLogging();
     await close(ending);
     const { outcome, message, fields = {} } = ending;
     const textOf = (field: unknown) => (typeof field === 'string' ? field : null);

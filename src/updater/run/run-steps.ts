@@ -14,7 +14,7 @@ interface Done {
 /** The goal cannot be reached. */
 interface Blocked {
   kind: 'blocked';
-  why: unknown;
+  error: unknown;
 }
 
 export type NextStep<Step> = Step | Done | Blocked;
@@ -22,30 +22,30 @@ export type NextStep<Step> = Step | Done | Blocked;
 /** The operations of a run that differ between a compose project and a stack (docs/design.md, "The loop"). */
 export interface RunDriver<View, Step extends { kind: string }> {
   /** Inspects only the part of the current state that is relevant to the goal. */
-  look(goal: RunGoal): Promise<View>;
+  inspect(goal: RunGoal): Promise<View>;
   /** Must depend only on the view and the goal. */
-  next(view: View, goal: RunGoal): NextStep<Step>;
+  planNextStep(view: View, goal: RunGoal): NextStep<Step>;
   /** Before changing anything, the step must write to the journal the data that a later run needs. */
   execute(step: Step, view: View): Promise<void>;
   /** The signal that aborts waits in the current state of the run (docs/contract.md 5.13, 5.14). */
-  signalFor(goal: RunGoal): AbortSignal;
+  getWaitSignal(goal: RunGoal): AbortSignal;
 }
 
 export interface DrivenRun<View, Step extends { kind: string }> extends RunDriver<View, Step> {
   /**
-   * Switches to a rollback after an error, including when the run is resumed after a kill. Returns a function that
-   * creates the error to throw after the rollback.
+   * Switches to a rollback after an error, even in a run that was resumed after a kill. Returns a function that creates
+   * the error to throw after the rollback.
    * @throws the final error of a run that cannot be rolled back
    */
-  turnBack(error: unknown): Promise<() => unknown>;
-  end(): Promise<RunOutcome>;
+  switchToRollback(error: unknown): Promise<() => unknown>;
+  completeRun(): Promise<RunOutcome>;
   close(): void;
 }
 
 /** Thrown by an operation that may succeed if it is retried. */
 export class RetryableError extends Error {
   /** Name of the operation, by which its tries are counted. */
-  readonly what: string;
+  readonly operation: string;
   /** Error to throw after the last try. */
   readonly failure: unknown;
   /** Warning to log before a retry; null for none. */
@@ -58,7 +58,7 @@ export class RetryableError extends Error {
     { sentence = null, tries = 4 }: { sentence?: string | null; tries?: number } = {},
   ) {
     super(what);
-    this.what = what;
+    this.operation = what;
     this.failure = failure;
     this.sentence = sentence;
     this.tries = tries;
@@ -67,7 +67,7 @@ export class RetryableError extends Error {
 
 const pauseMs = 500;
 
-/** Publishes each step before its execution, so that tests can interrupt the run there. */
+/** Publishes each step before its execution, so that tests can interrupt the run at that step. */
 const stepChannel = channel('svc-updater.step');
 let current: string | null = null;
 
@@ -79,12 +79,12 @@ export async function runSteps<View, Step extends { kind: string }>(
   goal: RunGoal,
   log: Log,
 ): Promise<void> {
-  const patience = createRetryHandler(log, () => driver.signalFor(goal));
+  const patience = createRetryHandler(log, () => driver.getWaitSignal(goal));
   for (;;) {
-    const view = await driver.look(goal);
-    const step = driver.next(view, goal);
+    const view = await driver.inspect(goal);
+    const step = driver.planNextStep(view, goal);
     if (isDone(step)) return;
-    if (isBlocked(step)) throw step.why;
+    if (isBlocked(step)) throw step.error;
     current = step.kind;
     stepChannel.publish({ goal, kind: step.kind });
     await driver.execute(step, view).catch(patience);
@@ -106,7 +106,7 @@ export async function updateOrRollBack<View, Step extends { kind: string }>(
   } finally {
     run.close();
   }
-  return run.end();
+  return run.completeRun();
 }
 
 /** Always throws the final error of the run, even after a successful rollback. */
@@ -115,7 +115,7 @@ export async function rollBack<View, Step extends { kind: string }>(
   error: unknown,
   log: Log,
 ): Promise<never> {
-  const end = await run.turnBack(error);
+  const end = await run.switchToRollback(error);
   await runSteps(run, 'rollback', log);
   throw end();
 }
@@ -140,7 +140,7 @@ function createRetryHandler(log: Log, signalNow: () => AbortSignal): (error: unk
   const counts = new Map<string, number>();
   return async (error) => {
     if (!(error instanceof RetryableError)) throw error;
-    const { what, failure, sentence, tries } = error;
+    const { operation: what, failure, sentence, tries } = error;
     const count = (counts.get(what) ?? 0) + 1;
     counts.set(what, count);
     if (count >= tries) throw failure;

@@ -4,7 +4,7 @@ import { type DrivenRun, updateOrRollBack } from './run-steps.ts';
 
 /** Result of recovering an unfinished previous run. */
 export type RecoveryResult<Left, R> =
-  /** Nothing is left to recover. `left` is the state in the previous journal. */
+  /** Nothing is left to recover. `left` is the data that the update needs about the previous run. */
   | { kind: 'settled'; left: Left }
   /** The previous update must be resumed. */
   | { kind: 'resume'; run: R }
@@ -12,17 +12,19 @@ export type RecoveryResult<Left, R> =
   | { kind: 'ended'; ending: RunOutcome };
 
 export interface UpdatableInstance<Left, View, Step extends { kind: string }> {
-  settle(): Promise<RecoveryResult<Left, DrivenRun<View, Step>>>;
-  /** Inspects the instance, plans the update and starts the journal. Returns an outcome if nothing must be updated. */
-  begin(left: Left): Promise<DrivenRun<View, Step> | RunOutcome>;
+  recoverPreviousRun(): Promise<RecoveryResult<Left, DrivenRun<View, Step>>>;
+  /**
+   * Inspects the instance, plans the update and starts the journal. Returns an outcome if there is nothing to update.
+   */
+  prepareUpdate(left: Left): Promise<DrivenRun<View, Step> | RunOutcome>;
 }
 
 export async function runUpdate<Left, View, Step extends { kind: string }>(
   site: UpdatableInstance<Left, View, Step>,
   log: Log,
 ): Promise<RunOutcome> {
-  const earlier = await site.settle();
+  const earlier = await site.recoverPreviousRun();
   if (earlier.kind === 'ended') return earlier.ending;
-  const run = earlier.kind === 'resume' ? earlier.run : await site.begin(earlier.left);
+  const run = earlier.kind === 'resume' ? earlier.run : await site.prepareUpdate(earlier.left);
   return 'outcome' in run ? run : updateOrRollBack(run, log);
 }

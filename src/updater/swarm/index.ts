@@ -32,10 +32,13 @@ export async function updateStack(given: InitialRunContext): Promise<number> {
   return runAndLogOutcome(given, {
     work: () =>
       runUpdate(
-        { settle: () => recoverStackRun(given, soFar), begin: (start) => beginStack(start, soFar) },
+        {
+          recoverPreviousRun: () => recoverStackRun(given, soFar),
+          prepareUpdate: (start) => beginStack(start, soFar),
+        },
         log,
       ),
-    facts: () => ({ ...soFar.facts, touched: soFar.run?.isReplacing ?? false }),
+    facts: () => ({ ...soFar.facts, mayHaveReplaced: soFar.run?.isReplacing ?? false }),
     close: (ending) => close(engine, soFar, ending),
     recordCrash: () => (soFar.found?.own.restartPolicy ?? 'no') !== 'no',
     afterShutdown: 'the next run resumes this update',
@@ -44,13 +47,13 @@ export async function updateStack(given: InitialRunContext): Promise<number> {
 
 /** Plans the update and creates its record. If there is nothing to update, returns the outcome instead of a run. */
 async function beginStack(
-  { found, ended, inherits }: StackUpdateStart,
+  { found, previousRecord: ended, inherits }: StackUpdateStart,
   soFar: StackRunState,
 ): Promise<StackRun | RunOutcome> {
   const { context, chosen, who } = found;
   const { engine, log, options } = context;
   requireUpdatableServices(chosen, found, { isOurs: inherits === 'halfway' });
-  log.enter('plan');
+  log.enterPhase('plan');
   const plan = planServiceUpdates(chosen, found.tasks, options);
   const { from, to } = plan;
   soFar.facts = { ...soFar.facts, version: from };
@@ -75,8 +78,8 @@ async function beginStack(
     files: files === null ? [] : fileHashesOf(files.draft),
   };
   soFar.record?.release();
-  soFar.record = await StackRecord.make(engine, data, who, ended);
-  context.notifier.start(from, to);
+  soFar.record = await StackRecord.create(engine, data, who, ended);
+  context.notifier.announceRun(from, to);
   soFar.run = new StackRun(found, soFar.record, { planned });
   return soFar.run;
 }
@@ -85,7 +88,7 @@ async function close(engine: Engine, { found, record }: StackRunState, ending: R
   if (found === null) return;
   // Ignores a failure to record the outcome: the last log line is already written, and the next run recovers from the
   // record.
-  await record?.end(ending).catch(() => {});
+  await record?.recordOutcome(ending).catch(() => {});
   record?.release();
   const { id, restartPolicy } = found.own;
   if (restartPolicy === 'no') return;
@@ -95,7 +98,7 @@ async function close(engine: Engine, { found, record }: StackRunState, ending: R
 
 /**
  * Checks whether to update a stack instead of a compose project. Queries the engine only if no project was found.
- * @param error error from the search for a compose project
+ * @param error - error from the search for a compose project
  */
 export async function shouldUpdateStack({ engine, options }: RunContext, error: unknown): Promise<boolean> {
   const isNone = error instanceof UpdateError && ['not-compose', 'not-mounted'].includes(error.code);

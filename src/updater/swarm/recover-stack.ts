@@ -32,7 +32,7 @@ export interface StackRunState {
 export interface StackUpdateStart {
   found: FoundStack;
   /** Record of the previous run, which this run's record replaces. */
-  ended: FoundStackRecord | null;
+  previousRecord: FoundStackRecord | null;
   inherits: InheritedSpecs;
 }
 
@@ -50,7 +50,7 @@ export async function recoverStackRun(
   const { chosen } = found;
   soFar.facts = { ...soFar.facts, services: [chosen.app, ...chosen.workers].map(({ name }) => name) };
   const settled = (left: Partial<StackUpdateStart> = {}) =>
-    ({ kind: 'settled', left: { found, ended, inherits: 'nothing', ...left } }) as const;
+    ({ kind: 'settled', left: { found, previousRecord: ended, inherits: 'nothing', ...left } }) as const;
   const step = planStackRecovery(ended, { holder: who.holder, services: chosen.services }, options);
   if (ended === null || step.kind === 'none') return settled();
   const { data, labels } = ended;
@@ -68,7 +68,7 @@ export async function recoverStackRun(
       log.warn(`${story}; this run keeps the changes made so far and continues the update`);
       soFar.facts = {
         ...soFar.facts,
-        halfDone: `the changes made by run ${data.run} (to ${data.to}) were kept`,
+        interruptedState: `the changes made by run ${data.run} (to ${data.to}) were kept`,
       };
       return settled({ inherits: step.inherits });
     case 'files-back':
@@ -84,16 +84,16 @@ export async function recoverStackRun(
       soFar.run = run;
       soFar.facts = { ...soFar.facts, version: data.from };
       await removePullServices(engine, data.stack);
-      cancellation.tooLate();
-      log.enter('recreate');
+      cancellation.disable();
+      log.enterPhase('recreate');
       if (step.kind === 'go-on') return { kind: 'resume', run };
       await runSteps(run, 'rollback', log);
       soFar.run = null;
-      // Keeps the previous run's record until this run replaces it. If this run is killed before that, the next run
+      // Keeps the previous run's record until this run replaces it: if this run is killed in the meantime, the next run
       // sees that the rollback is complete.
       return settled({
         found: { ...found, ...(await fetchStackState(context)) },
-        ended: await readStackRecord(engine, data.stack),
+        previousRecord: await readStackRecord(engine, data.stack),
         inherits: inheritedSpecsOf(data),
       });
     }

@@ -26,7 +26,7 @@ export async function showStackPlan(given: InitialRunContext): Promise<number> {
       `the run ${earlier.data.run} is in progress or was interrupted during the ${recordedPhaseOf(earlier.labels)} phase; the next update resumes or undoes it first`,
     );
   requireUpdatableServices(chosen, found, { isOurs: isOpen });
-  log.enter('plan');
+  log.enterPhase('plan');
   const own = { holder: found.who.holder, services: chosen.services };
   const step = planStackRecovery(earlier, own, context.options);
   const inherits = 'inherits' in step ? step.inherits : 'nothing';

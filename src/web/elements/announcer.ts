@@ -2,9 +2,8 @@
 const announcementDelayMs = 2_000;
 
 /**
- * Announces the state of a dialog to screen readers (docs/contract.md 10.8). Of several announcements within two
- * seconds, only the last is made; urgent announcements are made immediately. The live regions are inside the dialog,
- * because everything outside of it is inert.
+ * Announces the state of a dialog to screen readers (docs/contract.md 10.8), in live regions inside the dialog, because
+ * everything outside is inert. A polite announcement is delayed, and dropped if another follows within the delay.
  */
 export class ScreenReaderAnnouncer {
   readonly polite = createLiveRegion('status', 'polite');
@@ -12,7 +11,7 @@ export class ScreenReaderAnnouncer {
   #said = '';
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  say(text: string, isUrgent: boolean): void {
+  announce(text: string, isUrgent: boolean): void {
     if (text === this.#said) return;
     this.#said = text;
     clearTimeout(this.#timer);
@@ -26,7 +25,7 @@ export class ScreenReaderAnnouncer {
   }
 
   /** Records the text without announcing it, because screen readers read it anyway when the dialog opens. */
-  begin(text: string): void {
+  setInitialText(text: string): void {
     clearTimeout(this.#timer);
     this.#said = text;
     this.polite.textContent = '';

@@ -33,7 +33,7 @@ export class SvcUpdateDialog extends UpdateElement {
   #key = '';
   #timer: ReturnType<typeof setTimeout> | undefined;
   #reloadTimer: ReturnType<typeof setTimeout> | undefined;
-  /** Keys of completed actions that must not be repeated for the same run. */
+  /** Keys of actions that are performed only once per run, such as the reload. */
   readonly #done = new Set<string>();
   #isShown = false;
   readonly #sizes = new ResizeObserver(() => this.#letScroll());
@@ -62,14 +62,14 @@ export class SvcUpdateDialog extends UpdateElement {
     return this.#isShown;
   }
 
-  /** Opens the dialog if it is not open. @param opener the element to focus when the dialog closes */
+  /** Opens the dialog if it is not open. @param opener - the element to focus when the dialog closes */
   open(opener: HTMLElement | null = null): void {
     if (this.#isShown || !this.isConnected) return;
     this.#isShown = true;
     this.#opener = opener;
     this.#local = {};
     this.#key = '';
-    this.store.showDialog(true);
+    this.store.setDialogOpen(true);
     this.draw();
     this.#dialog.showModal();
     this.#heading()?.focus();
@@ -84,7 +84,7 @@ export class SvcUpdateDialog extends UpdateElement {
     this.#isShown = false;
     clearTimeout(this.#timer);
     clearTimeout(this.#reloadTimer);
-    this.store.showDialog(false);
+    this.store.setDialogOpen(false);
     if (this.#opener?.isConnected) this.#opener.focus();
   }
 
@@ -95,7 +95,7 @@ export class SvcUpdateDialog extends UpdateElement {
     const { isCancelSent = false, isReloadPrevented = false } = this.#local;
     const page = {
       now: performance.now(),
-      dismissed: store.dismissed.all(),
+      dismissed: store.dismissedRuns.all(),
       isChecking: store.isChecking,
       isCancelSent,
       isReloadPrevented,
@@ -127,8 +127,8 @@ export class SvcUpdateDialog extends UpdateElement {
     const body = this.#content.querySelector('.body');
     this.#sizes.disconnect();
     if (body) this.#sizes.observe(body);
-    if (isFirst) this.#announcer.begin(announcement);
-    else this.#announcer.say(announcement, isUrgent);
+    if (isFirst) this.#announcer.setInitialText(announcement);
+    else this.#announcer.announce(announcement, isUrgent);
     // If the focused element was removed, focus the heading. Unlike a button, the heading cannot be pressed by mistake.
     if (focused !== null && this.shadow.activeElement === null && this.#dialog.open) this.#heading()?.focus();
   }
@@ -149,7 +149,8 @@ export class SvcUpdateDialog extends UpdateElement {
   #prepare({ reportedRun }: Presentation): void {
     const { store } = this;
     if (store.state.isUpdating) this.#local = { ...this.#local, values: undefined };
-    if (reportedRun && this.#isFirst(`lines ${reportedRun.id}`)) void store.lines.of(reportedRun.id);
+    if (reportedRun && this.#isFirst(`lines ${reportedRun.id}`))
+      void store.logLines.fetchLines(reportedRun.id);
     const run = findReloadRunId(store.state);
     if (run !== null && this.#isFirst(`reload ${run}`))
       this.#reloadTimer = setTimeout(() => this.#reload(run), reloadDelayMs);
@@ -161,7 +162,7 @@ export class SvcUpdateDialog extends UpdateElement {
     return isFirst;
   }
 
-  /** A script on the page can prevent the reload. */
+  /** Reloads the page, unless a script on the page prevents the reload. */
   #reload(run: string): void {
     const { state } = this.store;
     const isWanted = this.hostPage.dispatch('reload', { run: state.watched, version: state.version });
@@ -196,12 +197,12 @@ export class SvcUpdateDialog extends UpdateElement {
       case 'rollback':
         return store.rollback(request.order);
       case 'check-rollback':
-        return store.askRollback(request.to);
+        return store.checkRollback(request.to);
       case 'try-again': {
         const { run, order } = request;
         if (order !== null) return store.start(order, run.id);
         store.dismiss(run.id);
-        return isRollbackRun(run) && run.to !== null ? store.askRollback(run.to) : store.check();
+        return isRollbackRun(run) && run.to !== null ? store.checkRollback(run.to) : store.checkForReleases();
       }
       case 'skip':
         return store.skip(request.version);
@@ -218,7 +219,7 @@ export class SvcUpdateDialog extends UpdateElement {
         // If the cancellation was refused or the response was lost, the user can press the button again.
         return this.#set({ isCancelSent: false });
       case 'check':
-        return store.check();
+        return store.checkForReleases();
       case 'close':
         return this.close();
       case 'reload': {
@@ -238,7 +239,7 @@ export class SvcUpdateDialog extends UpdateElement {
       this.#content.querySelector<HTMLElement>('[aria-invalid]')?.focus();
       return;
     }
-    // The values are kept, because the server may still refuse the update.
+    // Keep the values that the user has typed, because the server may still refuse the update.
     this.#local = { values };
     const given = listed.flatMap(({ name }) => (values?.[name] ? [[name, values[name]]] : []));
     void this.store.start(given.length === 0 ? order : { ...order, settings: Object.fromEntries(given) });
@@ -251,7 +252,7 @@ export class SvcUpdateDialog extends UpdateElement {
 
   async #copyReport(run: Run): Promise<void> {
     const { store } = this;
-    const text = formatRunReport(run, store.state.version, await store.lines.of(run.id));
+    const text = formatRunReport(run, store.state.version, await store.logLines.fetchLines(run.id));
     const isCopied = await copyText(text, () => {
       this.#set({ report: text });
       return this.#content.querySelector('textarea');

@@ -3,7 +3,7 @@ import type { PageStore } from '../store/page-store.ts';
 import { getWording } from '../texts.ts';
 import { formatTabTitle } from '../views/tab-title.ts';
 
-/** Page that contains the elements. Updates are reported to its scripts as events, and in the tab title. */
+/** Page that contains the elements. Reports updates to its scripts with events, and to the user in the tab title. */
 export class EmbeddingPage {
   readonly store: PageStore;
   readonly #elements = new Set<HTMLElement>();
@@ -14,19 +14,19 @@ export class EmbeddingPage {
   /** Original title of the page, and the title that is shown instead; null if the original title is shown. */
   #title: { own: string; shown: string } | null = null;
   /** New version if the page was reloaded after an update; null otherwise, or after the message about it was closed. */
-  arrived: string | null = null;
+  versionAfterReload: string | null = null;
 
   constructor(store: PageStore) {
     this.store = store;
   }
 
-  join(element: HTMLElement): void {
-    if (this.#elements.size === 0) this.#stop = this.store.listen(() => this.update());
+  addElement(element: HTMLElement): void {
+    if (this.#elements.size === 0) this.#stop = this.store.addListener(() => this.reportState());
     this.#elements.add(element);
-    this.update();
+    this.reportState();
   }
 
-  leave(element: HTMLElement): void {
+  removeElement(element: HTMLElement): void {
     this.#elements.delete(element);
     if (this.#elements.size > 0) return;
     this.#stop();
@@ -50,7 +50,7 @@ export class EmbeddingPage {
     return (target ?? document).dispatchEvent(event);
   }
 
-  update(): void {
+  reportState(): void {
     const { state } = this.store;
     const run = findRunInProgress(state);
     const { watched } = state;
@@ -68,11 +68,12 @@ export class EmbeddingPage {
 
   #showTitle(): void {
     clearTimeout(this.#timer);
-    const { state, dismissed } = this.store;
+    const { state, dismissedRuns: dismissed } = this.store;
     const isWanted = ![...this.#elements].some((element) => element.hasAttribute('keep-title'));
     const t = getWording(null);
     const page = { now: performance.now(), dismissed: dismissed.all() };
-    const arrived = this.arrived === null ? null : t.titleUpdated(this.arrived, t.product);
+    const arrived =
+      this.versionAfterReload === null ? null : t.titleUpdated(this.versionAfterReload, t.product);
     this.#setTitle(isWanted ? (formatTabTitle(state, page, t) ?? arrived) : null);
     // During an outage, the title is updated every second, because it may contain the outage's duration.
     if (state.outage !== null && document.visibilityState !== 'hidden')
@@ -80,7 +81,7 @@ export class EmbeddingPage {
   }
 
   #setTitle(text: string | null): void {
-    // If the page has changed its title in the meantime, the changed title is restored later.
+    // If a script on the page has changed the title in the meantime, that title is restored later.
     const own = this.#title && document.title === this.#title.shown ? this.#title.own : document.title;
     if (text === null) {
       if (this.#title) document.title = own;

@@ -9,7 +9,7 @@ import { noticeStyleSheet } from './styles.ts';
 import { Toast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';
 
-/** Data stored before the reload; undefined until read, null if there is none or a notice has taken it. */
+/** Data stored before the reload: undefined until it is read, null if there is none or a notice has taken it. */
 let handover: ReloadHandover | null | undefined;
 
 /** `<svc-update-notice>`: shows the running version and, to admins, an update button. */
@@ -31,7 +31,7 @@ export class SvcUpdateNotice extends UpdateElement {
     openUpdateDialog(this.getAttribute('base'), this);
   }
 
-  /** Focuses the first button, because a closing dialog returns the focus to the notice. */
+  /** Focuses the first button. A closing dialog calls this to return the focus to the notice. */
   override focus(): void {
     this.#bar.querySelector('button')?.focus();
   }
@@ -43,7 +43,7 @@ export class SvcUpdateNotice extends UpdateElement {
     const isAdmin = this.hasAttribute('admin');
     const pageVersion = this.getAttribute('version') || this.#firstVersion;
     const { isDialogOpen } = store;
-    const page = { isAdmin, pageVersion, dismissed: store.dismissed.all(), isDialogOpen };
+    const page = { isAdmin, pageVersion, dismissed: store.dismissedRuns.all(), isDialogOpen };
     const view = buildNoticeView(state, page, getTexts());
     patchChildren(this.#bar, [
       renderVersion(view, () => this.openDialog()),
@@ -64,12 +64,12 @@ export class SvcUpdateNotice extends UpdateElement {
     const { status } = this.store.state;
     if (handover === undefined) handover = takeReloadHandover(() => sessionStorage);
     if (handover && status?.run?.id === handover.run && status.run.outcome === 'updated') {
-      // The number of queued jobs is updated only once, to include jobs created during the update. Jobs created later
-      // did not wait for the update.
+      // Raise the number of queued jobs only once, right after the reload. Jobs created later did not wait for the
+      // update.
       const now = status.reason?.jobs?.length ?? 0;
       this.#handover = { ...handover, queued: Math.max(handover.queued, now) };
       handover = null;
-      this.hostPage.arrived = status.version;
+      this.hostPage.versionAfterReload = status.version;
     }
     const news = this.#news;
     if (status && (this.#handover || news))
@@ -80,9 +80,9 @@ export class SvcUpdateNotice extends UpdateElement {
 
   #closeToast(): void {
     this.#handover = null;
-    this.hostPage.arrived = null;
+    this.hostPage.versionAfterReload = null;
     if (this.#news) this.store.dismiss(this.#news.id);
-    this.hostPage.update();
+    this.hostPage.reportState();
     this.draw();
     this.focus();
   }

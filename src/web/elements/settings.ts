@@ -87,7 +87,7 @@ export class SvcUpdateSettings extends UpdateElement {
     this.#isSaving = false;
     const t = this.wording;
     if (answer.kind === 'ok') {
-      // If the user has changed the draft during the request, the changes are kept.
+      // Keep changes that the user has made to the draft while it was being saved.
       if (this.#draft === draft) this.#draft = {};
       this.#result = { look: 'ok', text: this.#told(store.state.status ?? status) };
     } else {

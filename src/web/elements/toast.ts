@@ -22,7 +22,7 @@ export class Toast {
     Object.assign(this.element, { className: 'toast', popover: 'manual', role: 'status', hidden: true });
   }
 
-  /** @param news the run if it was started automatically; otherwise null */
+  /** @param news - the run if it was started automatically; otherwise null */
   show(status: Status, { queued, news }: { queued: number; news: Run | null }, t: Wording): void {
     const link = createPageLink(findReleasePageUrl(status, status.version), t.releaseNotes);
     const { run, version, reason } = status;

@@ -20,10 +20,7 @@ function getEmbeddingPage(address: string): EmbeddingPage {
   return hostPage;
 }
 
-/**
- * The fallback is for a server that renders pages. It has no `HTMLElement` and imports this module without creating
- * elements.
- */
+/** A server that renders pages imports this module without creating elements, and has no `HTMLElement`. */
 const ElementBase = globalThis.HTMLElement ?? class {};
 
 /** Base class of the elements. It redraws the shadow root after each change of the store or the texts. */
@@ -63,15 +60,15 @@ export abstract class UpdateElement extends ElementBase {
   connectedCallback(): void {
     if (this.#stops.length > 0) return;
     const draw = () => this.draw();
-    this.#stops = [this.store.listen(draw), addTextsListener(draw)];
-    this.hostPage.join(this);
+    this.#stops = [this.store.addListener(draw), addTextsListener(draw)];
+    this.hostPage.addElement(this);
     this.draw();
   }
 
   disconnectedCallback(): void {
     for (const stop of this.#stops) stop();
     this.#stops = [];
-    this.hostPage.leave(this);
+    this.hostPage.removeElement(this);
   }
 
   attributeChangedCallback(name: string, before: string | null, now: string | null): void {
@@ -81,7 +78,7 @@ export abstract class UpdateElement extends ElementBase {
       this.#hostPage = null;
       this.connectedCallback();
     } else {
-      this.hostPage.update();
+      this.hostPage.reportState();
       this.draw();
     }
   }

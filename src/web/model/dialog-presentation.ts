@@ -31,7 +31,7 @@ const minOutageMs = 2_000;
 /** Time in ms that a proxy may need to find the new container. Until then, it may respond with its own page. */
 const otherPageToleranceMs = 10_000;
 
-/** The first case that applies is selected (docs/contract.md 10.2). */
+/** Returns the presentation of the first case that applies (docs/contract.md 10.2). */
 export function selectDialogPresentation(state: PageState, context: PageContext, t: Wording): Presentation {
   const { status, start, version, watched, history } = state;
   const { now, dismissed } = context;
@@ -147,7 +147,7 @@ function createRollbackView(
 }
 
 /**
- * Finds the completed run whose result has not been dismissed yet. A successful update is only shown if this page has
+ * Finds the completed run whose result has not been dismissed yet. A successful update is shown only if this page has
  * seen it in progress.
  */
 const findUndismissedRun = (

@@ -80,7 +80,8 @@ function pillOf(
   if (isOld && !isDialogOpen) return { kind: 'reload', label: t.reloadFor(version) };
   if (!isAdmin || status === null) return null;
   const { run: last, next, recalled, urgent, skipped } = status;
-  // If a newer server sends an outcome that this page does not know, only the dialog shows it, with the server's text.
+  // Ignore outcomes that this page does not know, from a newer server. Only the dialog shows them, with the server's
+  // text.
   if (
     last &&
     ['failed', 'broken'].includes(resultKindOf(last)) &&

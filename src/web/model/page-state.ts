@@ -20,13 +20,15 @@ interface Outage {
 export type StartRequestState =
   /** The start or rollback request has been sent, and its response is pending. */
   | { kind: 'pressed'; to: string | null; isRollback?: boolean }
-  /** The start request was not accepted. `problem` is null if the connection was lost. */
+  /** The start request failed. `problem` is the server's response, or null if the connection was lost. */
   | { kind: 'not-started'; problem: Problem | null };
 
 export type RollbackRequestState =
   | { kind: 'asking'; to: string; since: PageTimeMs }
   | { kind: 'offer'; offer: RollbackOffer }
-  /** The server rejected the rollback or the preceding check. `problem` is null if the connection was lost. */
+  /**
+   * The rollback or the check before it failed. `problem` is the server's response, or null if the connection was lost.
+   */
   | { kind: 'refused'; to: string; problem: Problem | null };
 
 /** Never mutated: each action creates a new state. */
@@ -77,7 +79,10 @@ export const initialPageState: PageState = {
 };
 
 export type PageAction =
-  /** Events of a run, without log lines. `unheard` also reports other failed requests. */
+  /**
+   * Events of a run, without log lines. `unheard` is dispatched for every failed request, not only while a run is
+   * followed.
+   */
   | Exclude<RunFollowEvent, { kind: 'line' }>
   | { kind: 'status'; status: Status | UserStatus }
   | { kind: 'history'; runs: readonly Run[] }
@@ -151,15 +156,16 @@ function applyStatus(state: PageState, status: Status | UserStatus, at: PageTime
     clock: advanceServerClock(status.now, at, state.clock),
     status: { ...status, releases: status.releases ?? kept },
     isUpdating: isRunInProgress(status.run),
-    // During an update, the number of queued jobs does not change, because the page shows it after the reload.
+    // During an update, keep the number of jobs that were queued when it started. The page shows this number after the
+    // reload.
     queued:
       isRunInProgress(status.run) || state.watched?.outcome === 'updated'
         ? state.queued
         : countQueuedJobs(status.reason?.jobs),
   };
   if (status.run === null) return next;
-  // The next step of an upgrade path may start and end between two requests. It is accepted although the page has never
-  // seen it in progress.
+  // The next step of an upgrade path may start and end between two requests, so it is accepted even if the page has
+  // never seen it in progress.
   return applyRun(next, status.run, at, state.status?.pendingStep?.to === status.run.to);
 }
 
@@ -173,12 +179,13 @@ const countQueuedJobs = (jobs: readonly BlockingJob[] = []): number =>
 function applyServerRun(state: PageState, run: ToldRun, at: PageTimeMs): PageState {
   const next = applyRun({ ...state, clock: advanceServerClock(run.now, at, state.clock) }, run, at);
   const hasBeenUpdated = isRunInProgress(state.watched) && next.watched?.outcome === 'updated';
-  // The old version is outdated. The new version is set now, before the server reports it.
+  // Set the new version although the server has not reported it yet, because the old version no longer runs.
   return hasBeenUpdated ? { ...next, version: run.to ?? next.version } : next;
 }
 
 /**
- * @param isAwaited whether the page expected this run. It is then accepted even if the page never saw it in progress.
+ * @param isAwaited - whether the page expected this run, which is then accepted even if the page never saw it in
+ * progress
  */
 function applyRun(state: PageState, run: Run, at: PageTimeMs, isAwaited = false): PageState {
   const { watched, status, start } = state;
@@ -191,8 +198,8 @@ function applyRun(state: PageState, run: Run, at: PageTimeMs, isAwaited = false)
     const watchedEndedAt = isOn ? null : at;
     return { ...seen, watchedEndedAt, cancelProblem: null, rollback: null, start: isOld ? null : start };
   }
-  // A run whose result is known is not set back to in progress, because a server that has just started may report an
-  // old state. Only a crashed updater may start again.
+  // A server that has just started may report an old state, so a run whose result is known is not set back to in
+  // progress. Only a crashed updater may start again.
   if (isOn && watched.outcome !== null && watched.outcome !== 'crashed') return state;
   return {
     ...seen,

@@ -39,7 +39,7 @@ export function parseReleaseNotes(markdown: string): NotesBlock[] {
   return blocks;
 }
 
-/** Returns whether the next line must start a new block. */
+/** Adds a line to the blocks. Returns whether the next line must start a new block. */
 function addLine(blocks: NotesBlock[], line: string, isApart: boolean): boolean {
   const text = line.trim();
   if (text === '') return true;
@@ -124,7 +124,10 @@ function parseInline(line: string, depth = 0, isInLink = false): NotesInline[] {
   return found;
 }
 
-/** Finds the end of the emphasized text that starts at `from`; -1 if it is not emphasis or has no end. */
+/**
+ * Finds the end of the emphasized text that starts at `from`. Returns -1 if the opening mark is not emphasis or has no
+ * closing mark.
+ */
 function findEmphasisEnd(line: string, mark: string, from: number, begin: number): number {
   const isWord = (char: string | undefined) => char !== undefined && /[\p{L}\p{N}]/u.test(char);
   // Not emphasis: the marks in `snake_case` and ` * `.

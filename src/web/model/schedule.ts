@@ -5,18 +5,18 @@ export const shortPollIntervalMs = 5_000;
 
 export interface PollingConditions {
   /** Whether the tab is visible and contains an element of this library. */
-  isLookedAt: boolean;
+  isVisible: boolean;
   isDialogOpen: boolean;
   /** Whether the server has responded since the page was loaded. */
-  hasAnswer: boolean;
+  hasServerResponse: boolean;
   /** Id of the run in progress; empty if a run is expected or its id is unknown, null if there is no run. */
-  openRun: string | null;
+  runInProgressId: string | null;
   /** Whether a status request is pending. */
-  isAsking: boolean;
+  isRequestPending: boolean;
   /** Value of `performance.now()` when the last status request was sent; null before the first request. */
-  askedAt: number | null;
+  requestedAt: number | null;
   /** Whether a status is needed immediately, for example because the tab was shown again or a run has ended. */
-  isDue: boolean;
+  isStatusNeeded: boolean;
 }
 
 interface RequestSchedule {
@@ -28,11 +28,18 @@ interface RequestSchedule {
 
 /**
  * Decides which requests to send, and when (docs/contract.md 10.5). On plain HTTP, all tabs of a browser share six
- * connections to a server. Therefore, only a visible tab with an open dialog opens an event stream, and it does not
- * poll while the stream is open.
+ * connections to a server, so only a visible tab with an open dialog opens an event stream. The tab then does not poll.
  */
 export function planRequests(situation: PollingConditions): RequestSchedule {
-  const { isLookedAt, isDialogOpen, hasAnswer, openRun, isAsking, askedAt, isDue } = situation;
+  const {
+    isVisible: isLookedAt,
+    isDialogOpen,
+    hasServerResponse: hasAnswer,
+    runInProgressId: openRun,
+    isRequestPending: isAsking,
+    requestedAt: askedAt,
+    isStatusNeeded: isDue,
+  } = situation;
   if (!isLookedAt) return { askAt: null, follow: null };
   const follow = isDialogOpen && openRun ? openRun : null;
   if (isAsking) return { askAt: null, follow };

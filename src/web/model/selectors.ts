@@ -24,13 +24,13 @@ export function findReloadRunId(state: PageState): string | null {
   return isAnswered && isResultKnown(state, watched) ? watched.id : null;
 }
 
-/** A server without the run's result may still be the old server, which would serve the old page. */
+/** Whether the server knows the result of the run. If not, it may be the old server, which would serve the old page. */
 const isResultKnown = ({ status }: PageState, { id }: Run): boolean =>
   status !== null && (status.run?.id !== id || status.run.outcome !== null);
 
 /**
- * Returns the next step between two updates of an upgrade path. The event stream reports the end of a run before the
- * status reports the next step. Until then, the next step is derived from the completed run.
+ * Returns the next step between two updates of an upgrade path. Because the event stream reports the end of a run
+ * before the status reports the next step, that step is first derived from the completed run.
  */
 export function findPendingStep(state: PageState): PendingStep | null {
   const { status, watched, watchedEndedAt, answeredAt } = state;

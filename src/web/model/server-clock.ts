@@ -1,6 +1,6 @@
 /**
- * The server's time at a value of `performance.now()` (docs/contract.md 10.6). The browser's clock is never used,
- * because it may be days off.
+ * Pairs the server's time with a value of `performance.now()` (docs/contract.md 10.6). The browser's clock is never
+ * used, because it may be days off.
  */
 export interface ServerClock {
   /** Server time in milliseconds since 1970. */
@@ -9,7 +9,7 @@ export interface ServerClock {
   counter: number;
 }
 
-/** Returns the known clock if `now`, the time in a response, is invalid. */
+/** Returns `known` if `now`, the time in a response, is invalid. */
 export function advanceServerClock(
   now: string,
   counter: number,

@@ -11,14 +11,14 @@ interface FormSettings extends Omit<Automatic, 'nextAt' | 'blockedBy' | 'minAgeH
 /** Unsaved changes in a settings form. */
 export type SettingsDraft = Partial<FormSettings>;
 
-/** Contains only the channel if the server does not support automatic updates. */
+/** Returns only the channel if the server does not support automatic updates. */
 export function savedSettingsOf({ channel, automatic }: Status): SettingsDraft {
   if (automatic === null) return { channel };
   const { nextAt: _, blockedBy: __, minAgeHours, ...rest } = automatic;
   return { channel, ...rest, age: String(minAgeHours / 24) };
 }
 
-/** Contains only the changed settings. The server validates them. */
+/** Returns only the changed settings. The server validates them. */
 export function createAutomaticSettingsBody({ channel: _, age, ...rest }: SettingsDraft): AutomaticChoice {
   const hours = age === undefined ? {} : { minAgeHours: Math.round(Number(age) * 24) };
   return { ...rest, ...hours };

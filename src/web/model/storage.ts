@@ -1,4 +1,6 @@
-/** Called for each access, because a browser that forbids storage throws an error. */
+/**
+ * Returns the browser's storage. Called for each access, because this throws an error if the browser forbids storage.
+ */
 type GetStorage = () => Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 /** Null if the stored JSON is missing or unreadable. */
@@ -20,7 +22,7 @@ function writeStoredJson(storage: GetStorage, key: string, value: object | null)
 }
 
 const dismissedKey = 'svc-update-closed';
-/** Maximum number of stored ids. The history contains no more runs. */
+/** Maximum number of stored ids. The server's history does not contain more runs. */
 const maxDismissedRuns = 50;
 
 /**
@@ -30,7 +32,7 @@ export class DismissedRunStorage {
   readonly #storage: GetStorage;
   readonly #own = new Set<string>();
 
-  /** @param storage returns `localStorage`, which all tabs share */
+  /** @param storage - returns `localStorage`, which all tabs share */
   constructor(storage: GetStorage) {
     this.#storage = storage;
   }
@@ -63,7 +65,7 @@ export interface ReloadHandover {
 
 const handoverKey = 'svc-update-farewell';
 
-/** @param storage returns `sessionStorage`, which belongs to the tab */
+/** @param storage - returns `sessionStorage`, which belongs to the tab */
 export const storeReloadHandover = (storage: GetStorage, handover: ReloadHandover): void =>
   writeStoredJson(storage, handoverKey, handover);
 

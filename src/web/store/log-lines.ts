@@ -5,7 +5,10 @@ import { formatLogLine, maxReportedLines } from '../model/run-report.ts';
 /** Timeout in ms for requesting log lines. It is short because a user who pressed a button may be waiting. */
 const requestTimeoutMs = 3_000;
 
-/** Last log lines of a run. If the page has read too few lines of the event stream, it requests the lines again. */
+/**
+ * Last log lines of a run. If the page has read fewer from the event stream than a report may contain, `fetchLines`
+ * requests the lines again.
+ */
 export class RunLogLines {
   readonly #reader: UpdateApiClient;
   #run = '';
@@ -22,11 +25,11 @@ export class RunLogLines {
     this.#run = run;
   }
 
-  async of(run: string): Promise<readonly string[]> {
+  async fetchLines(run: string): Promise<readonly string[]> {
     if (this.#run !== run || this.#lines.length < maxReportedLines) {
       let lines: string[] = [];
-      // After event 0, the server sends all lines that it still has.
-      const following = { run, after: `${run}:0`, signal: AbortSignal.timeout(requestTimeoutMs) };
+      // Request the stream from after event 0, so that the server sends all lines that it still has.
+      const following = { runId: run, after: `${run}:0`, signal: AbortSignal.timeout(requestTimeoutMs) };
       for await (const news of followRun(this.#reader, following)) {
         if (news.kind === 'line') lines = lines.concat(formatLogLine(news.line) ?? []);
         if (news.kind === 'unheard') break;

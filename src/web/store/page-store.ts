@@ -29,8 +29,8 @@ const createRejectedRollback =
 
 /** State and requests shared by all elements with the same address. */
 export class PageStore {
-  readonly lines: RunLogLines;
-  readonly dismissed = new DismissedRunStorage(() => localStorage);
+  readonly logLines: RunLogLines;
+  readonly dismissedRuns = new DismissedRunStorage(() => localStorage);
   readonly #reader: UpdateApiClient;
   readonly #listeners = new Set<() => void>();
   #state: PageState = initialPageState;
@@ -42,19 +42,19 @@ export class PageStore {
   /** Run whose event stream is being read, and a controller that stops reading it. */
   #following: { id: string; end: AbortController } | null = null;
   /**
-   * Value of `performance.now()` when the watched run was first missing from the server's responses although it was in
-   * progress; null if it is not missing.
+   * Value of `performance.now()` when the watched run, although in progress, was first missing from the server's
+   * responses; null if it is not missing.
    */
   #missingSince: number | null = null;
   #isChecking = false;
 
   constructor(address: string) {
     this.#reader = new UpdateApiClient({ address });
-    this.lines = new RunLogLines(this.#reader);
-    addEventListener('online', () => this.askNow());
+    this.logLines = new RunLogLines(this.#reader);
+    addEventListener('online', () => this.requestStatusNow());
     // A page restored from the back/forward cache shows an outdated state.
-    addEventListener('pageshow', ({ persisted }) => persisted && this.askNow());
-    document.addEventListener('visibilitychange', () => this.askNow());
+    addEventListener('pageshow', ({ persisted }) => persisted && this.requestStatusNow());
+    document.addEventListener('visibilitychange', () => this.requestStatusNow());
     // All tabs share the storage, so a result that is dismissed in one tab is dismissed in all.
     addEventListener('storage', () => this.#changed());
   }
@@ -67,13 +67,13 @@ export class PageStore {
     return this.#openDialogs > 0;
   }
 
-  /** Whether a check for new releases requested by the user is in progress. */
+  /** Whether the user has requested a check for new releases that is still in progress. */
   get isChecking(): boolean {
     return this.#isChecking;
   }
 
-  /** The store polls only while it has a listener. The returned function removes the listener. */
-  listen(listener: () => void): () => void {
+  /** Adds a listener, and returns a function that removes it. The store polls only while it has a listener. */
+  addListener(listener: () => void): () => void {
     this.#listeners.add(listener);
     this.#schedule();
     return () => {
@@ -82,21 +82,21 @@ export class PageStore {
     };
   }
 
-  showDialog(isOpen: boolean): void {
+  setDialogOpen(isOpen: boolean): void {
     this.#openDialogs += isOpen ? 1 : -1;
     if (isOpen) {
-      this.askNow();
+      this.requestStatusNow();
       void this.#readHistory();
     } else this.#dispatch({ kind: 'closed' });
     this.#changed();
   }
 
-  askNow(): void {
+  requestStatusNow(): void {
     this.#isDue = true;
     this.#schedule();
   }
 
-  async check(): Promise<void> {
+  async checkForReleases(): Promise<void> {
     if (this.#isChecking) return;
     this.#isChecking = true;
     this.#dispatch({ kind: 'acknowledged' });
@@ -106,31 +106,31 @@ export class PageStore {
   }
 
   /**
-   * Until the response arrives, the dialog has no start button (docs/contract.md 10.3).
-   * @param end id of the run that is being retried; its result is dismissed once the server has started or refused the
-   * update
+   * Starts an update. Until the response arrives, the dialog has no start button (docs/contract.md 10.3).
+   * @param end - id of the run that is being retried; its result is dismissed once the server has started or refused
+   * the update
    */
   async start(order: UpdateRequestBody, end: string | null = null): Promise<void> {
     this.#dispatch({ kind: 'pressed', to: order.target });
-    const answer = await this.#reader.start(order);
+    const answer = await this.#reader.startUpdate(order);
     const refusal =
       answer.kind === 'problem' && answer.problem.status === 409 ? answer.problem.reason : undefined;
-    if (end !== null && (answer.kind === 'ok' || refusal)) this.dismissed.add(end);
+    if (end !== null && (answer.kind === 'ok' || refusal)) this.dismissedRuns.add(end);
     if (refusal) {
       this.#dispatch({ kind: 'in-the-way', reason: refusal });
       // Only a new status contains the run that is already in progress.
-      if (refusal.code === 'update-running') this.askNow();
+      if (refusal.code === 'update-running') this.requestStatusNow();
     } else await this.#begun(answer, (problem) => ({ kind: 'not-started', problem }));
   }
 
   /**
-   * Asks the server whether it can roll back, and what would be restored. The response is ignored if the user has left
-   * the view in the meantime.
+   * Requests what a rollback would restore, or why it is not possible. The response is ignored if the user has left the
+   * view in the meantime.
    */
-  async askRollback(to: string): Promise<void> {
+  async checkRollback(to: string): Promise<void> {
     const asking: RollbackRequestState = { kind: 'asking', to, since: performance.now() };
     this.#dispatch({ kind: 'rollback', rollback: asking });
-    const answer = await this.#reader.rollbackOffer();
+    const answer = await this.#reader.fetchRollbackOffer();
     const { rollback } = this.#state;
     if (rollback?.kind !== 'asking' || rollback.since !== asking.since) return;
     if (answer.kind === 'ok')
@@ -143,12 +143,13 @@ export class PageStore {
   async rollback(order: RollbackOrder): Promise<void> {
     const { confirm: to } = order;
     this.#dispatch({ kind: 'pressed', to, isRollback: true });
-    await this.#begun(await this.#reader.rollback(order), createRejectedRollback(to));
+    await this.#begun(await this.#reader.startRollback(order), createRejectedRollback(to));
   }
 
   /**
-   * Handles the response to a start or rollback request. `refused` gets the problem document, or null if the connection
-   * was lost.
+   * Handles the response to a start or rollback request.
+   * @param refused - creates the action after a failure from the problem document, or from null if the connection was
+   * lost
    */
   async #begun(
     answer: RequestResult<ToldRun>,
@@ -166,7 +167,7 @@ export class PageStore {
   }
 
   async cancel(): Promise<void> {
-    const answer = await this.#reader.cancel();
+    const answer = await this.#reader.cancelRun();
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'run', run: answer.value });
       // Between two updates of an upgrade path, a cancellation drops the remaining updates. Only the status reports
@@ -176,7 +177,7 @@ export class PageStore {
     else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
     // The response was lost. Although the stream may still be open, only a status request shows whether the server is
     // available.
-    else this.askNow();
+    else this.requestStatusNow();
   }
 
   async setChannel(channel: string): Promise<RequestResult<Status | UserStatus>> {
@@ -193,19 +194,21 @@ export class PageStore {
   }
 
   async skip(version: string | null): Promise<void> {
-    const answer = this.#told(await this.#reader.skip(version));
+    const answer = this.#told(await this.#reader.skipRelease(version));
     if (answer.kind === 'ok') return;
     if (answer.kind === 'logged-out') this.#dispatch({ kind: 'unheard', refused: answer });
-    // The next status shows the user whether the version is skipped.
-    else this.askNow();
+    // The request failed. The next status shows whether the version is skipped.
+    else this.requestStatusNow();
   }
 
   dismiss(id: string): void {
-    this.dismissed.add(id);
+    this.dismissedRuns.add(id);
     this.#changed();
   }
 
-  /** Requests the status after a response was lost. If a run was started, the status contains it. */
+  /**
+   * Whether no run was started by a request whose response was lost. Requests the status, which would contain the run.
+   */
   async #hasNotStarted(): Promise<boolean> {
     const before = this.#state.watched?.id;
     const answer = await this.#readStatus(false);
@@ -227,13 +230,13 @@ export class PageStore {
     clearTimeout(this.#timer);
     const run = findRunInProgress(this.#state);
     const { askAt, follow } = planRequests({
-      isLookedAt: this.#listeners.size > 0 && document.visibilityState !== 'hidden',
+      isVisible: this.#listeners.size > 0 && document.visibilityState !== 'hidden',
       isDialogOpen: this.isDialogOpen,
-      hasAnswer: this.#state.answeredAt !== null || this.#state.loggedOut,
-      openRun: run?.id ?? (this.#state.isUpdating || findPendingStep(this.#state) ? '' : null),
-      isAsking: this.#isAsking,
-      askedAt: this.#askedAt,
-      isDue: this.#isDue,
+      hasServerResponse: this.#state.answeredAt !== null || this.#state.loggedOut,
+      runInProgressId: run?.id ?? (this.#state.isUpdating || findPendingStep(this.#state) ? '' : null),
+      isRequestPending: this.#isAsking,
+      requestedAt: this.#askedAt,
+      isStatusNeeded: this.#isDue,
     });
     if (this.#following?.id !== follow) {
       this.#following?.end.abort();
@@ -251,10 +254,10 @@ export class PageStore {
     this.#isDue = false;
     this.#askedAt = performance.now();
     const { status } = this.#state;
-    // Release notes are long and only shown in a dialog, so they are requested only once for each available release.
+    // Release notes are long and shown only in a dialog, so they are requested only once for each available release.
     const hasNotes = status !== null && (status.next === null || (status.releases ?? []).length > 0);
     const notes = this.isDialogOpen && (refresh || !hasNotes);
-    const answer = await this.#reader.status({ refresh, notes });
+    const answer = await this.#reader.fetchStatus({ refresh, notes });
     this.#isAsking = false;
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'status', status: answer.value });
@@ -280,7 +283,7 @@ export class PageStore {
   }
 
   async #readHistory(): Promise<void> {
-    const answer = await this.#reader.history();
+    const answer = await this.#reader.fetchPastRuns();
     if (answer.kind === 'ok') this.#dispatch({ kind: 'history', runs: answer.value });
   }
 
@@ -289,18 +292,18 @@ export class PageStore {
     this.#following = { id, end };
     const { signal } = end;
     for await (const news of followRun(this.#reader, {
-      run: id,
+      runId: id,
       signal,
       timing: { poll: shortPollIntervalMs },
     })) {
       if (signal.aborted) return;
-      if (news.kind === 'line') this.lines.add(id, news.line);
+      if (news.kind === 'line') this.logLines.add(id, news.line);
       else this.#dispatch(news);
     }
     if (signal.aborted) return;
     this.#following = null;
     // The next status contains the running version and the update's downtime.
-    this.askNow();
+    this.requestStatusNow();
     if (findRunInProgress(this.#state) === null) void this.#readHistory();
   }
 }

@@ -60,7 +60,7 @@ export function renderUserAction(action: UserAction, context: DialogContext): VN
   ];
 }
 
-/** Highlights one part of a text. In a translation, the part may be at any position. */
+/** Highlights `piece`, which may be at any position in a translated text. */
 export function renderHighlightedText(text: string, piece = ''): VNodeChild {
   const at = piece === '' ? -1 : text.indexOf(piece);
   if (at < 0) return text;

@@ -18,7 +18,7 @@ import {
 import { renderReleaseNotes } from './render-release-notes.ts';
 import { renderSettingFields } from './setting-fields.ts';
 
-/** While the dialog asks for confirmation, its confirmation texts and buttons replace the normal ones. */
+/** While the dialog asks for confirmation, replaces its texts and buttons with those for the confirmation. */
 export const applyConfirmation = (
   shown: Presentation,
   { local }: Pick<DialogContext, 'local'>,

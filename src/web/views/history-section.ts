@@ -17,8 +17,8 @@ import { renderPresentationPart } from './dialog-content.ts';
 const shownRuns = 5;
 
 /**
- * Renders the last section of the dialog: the channel, past updates and outdated build servers. Null if the page has no
- * admin status.
+ * Renders the last section of the dialog: the channel, past updates and outdated build servers. Null without a status
+ * for admins.
  */
 export function renderHistorySection(state: PageState, context: DialogContext): VNodeChild {
   const { t, settingsUrl } = context;

@@ -24,9 +24,9 @@ export function renderChannelFields(t: Wording): VNode {
 }
 
 /**
- * @param automatic the saved settings
- * @param isEnabled whether automatic updates are enabled in the form
- * @param isChanged whether the form has unsaved changes
+ * @param automatic - the saved settings
+ * @param isEnabled - whether automatic updates are enabled in the form
+ * @param isChanged - whether the form has unsaved changes
  */
 export function renderAutomaticFieldset(
   automatic: Automatic,
@@ -78,6 +78,6 @@ const renderField = (label: string, name: string, type: string) =>
 const renderCheckbox = (label: string, name: string, value: string) =>
   h('label', { key: value, class: 'plain' }, renderInput(name, 'checkbox', { value }), ' ', label);
 
-/** Returns a short name, such as `Mon`. The index is 0 for Monday. */
+/** Returns the short name of a weekday, such as `Mon`. The index is 0 for Monday. */
 const formatWeekday = (index: number, locale: string): string =>
   createDateFormat(locale, { weekday: 'short' }, 'UTC').format(Date.UTC(2024, 0, 1 + index));

@@ -6,8 +6,8 @@ import { findPendingStep, findRunInProgress, isRollbackRun, isUneventfulRun } fr
 
 /**
  * Returns the tab title during and after an update; null to keep the page's own title.
- * @param now current value of `performance.now()`
- * @param dismissed ids of the runs whose results were dismissed in this browser
+ * @param now - current value of `performance.now()`
+ * @param dismissed - ids of the runs whose results were dismissed in this browser
  */
 export function formatTabTitle(
   state: PageState,

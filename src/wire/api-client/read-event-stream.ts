@@ -9,7 +9,7 @@ export interface StreamEvent {
 /** Maximum size of an event in characters, far more than the server sends. */
 const eventLimit = 4 * 1024 * 1024;
 
-/** Reconnecting does not help, because the stream would send the same event again. */
+/** An event is too large. Reconnecting does not help, because the stream would send the event again. */
 export class OversizedEventError extends Error {
   override readonly name = 'OversizedEventError';
 
@@ -19,8 +19,8 @@ export class OversizedEventError extends Error {
 }
 
 /**
- * Reads the fields of an event stream (HTML standard) that the server uses. Yields null for a comment, which shows that
- * the server is alive.
+ * Reads an event stream (HTML standard), ignoring fields that the server does not send. Yields null for a comment,
+ * which shows that the server is alive.
  * @throws errors of the stream, or an error if an event is too large
  */
 export async function* readEventStream(
@@ -31,7 +31,7 @@ export async function* readEventStream(
   let rest = '';
   /** Whether `rest` ends with a `\r`, which may be half of a line break. */
   let isHalf = false;
-  /** Characters in the complete lines of the event that is being read. */
+  /** Number of characters in the complete lines of the current event. */
   let size = 0;
   let pending: { event: string; data: string[] } = { event: '', data: [] };
   let id: string | null = null;

@@ -17,9 +17,8 @@ export type RequestResult<T> =
   /** Error response from the server. */
   | { kind: 'problem'; problem: Problem }
   /**
-   * Status 401, or a redirect to `location`, which browsers do not reveal. `inFront` is the login scheme that a proxy
-   * in front of the server requests with `WWW-Authenticate`. It is null for a redirect, and for a 401 from the server
-   * or of unknown origin.
+   * Status 401 or a redirect to a login page. Browsers do not reveal `location`, the address of the page. If a proxy
+   * sent the 401, `inFront` is the login scheme from its `WWW-Authenticate` header; otherwise null.
    */
   | { kind: 'logged-out'; status: number; location: string | null; inFront: string | null }
   | { kind: 'none'; why: NoResponseReason };
@@ -32,8 +31,8 @@ const mediaType = (response: Response): string =>
   (response.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 
 /**
- * Null if the response succeeded and has an expected type. An error that is not problem+json comes from another
- * program, such as a proxy, and its body is discarded.
+ * Null if the response succeeded and has an expected type. An error without problem+json comes from another program,
+ * such as a proxy; its body is discarded.
  */
 export async function findResponseFailure(
   response: Response,

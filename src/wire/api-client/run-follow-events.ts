@@ -11,19 +11,19 @@ export type RunFollowEvent =
   | { kind: 'line'; line: unknown }
   /** The server has sent an event or a comment, so it is alive. */
   | { kind: 'heard' }
-  /** An attempt to reach the server failed. It is repeated automatically. */
+  /** An attempt to reach the server failed. The next attempt follows automatically. */
   | { kind: 'unheard'; refused: FailedResult }
   /** The server responds but does not know the run. No event follows. */
   | { kind: 'unknown' };
 
 /** All times are in milliseconds. */
 interface FollowTiming {
-  /** Pause before reconnecting. It grows by half after each failure, up to `longestPause`. */
+  /** Pause before the first reconnection. After each failure, the pause grows by half, up to `longestPause`. */
   firstPause: number;
   longestPause: number;
   /** Time without events or comments after which a stream is considered dead. The server sends a comment every 15 s. */
   silence: number;
-  /** Time during which the run may be unknown, because a new server process may still be looking for the run. */
+  /** Time for which the run may be unknown: a server process that has just started may still be looking for the run. */
   unknown: number;
   /** Polling interval if events cannot be streamed. */
   poll: number;
@@ -39,7 +39,7 @@ const usualTiming: FollowTiming = {
 
 interface Following {
   /** Id of the run to follow. */
-  run: string;
+  runId: string;
   /** Ends the generator without a further event. */
   signal: AbortSignal;
   timing?: Partial<FollowTiming>;
@@ -53,7 +53,7 @@ interface Following {
  */
 export async function* followRun(
   reader: UpdateApiClient,
-  { run: id, signal, timing, after }: Following,
+  { runId: id, signal, timing, after }: Following,
 ): AsyncGenerator<RunFollowEvent, void> {
   const { firstPause, longestPause, silence, unknown, poll } = { ...usualTiming, ...timing };
   let lastEventId = after ?? null;
@@ -66,7 +66,7 @@ export async function* followRun(
     let hasHeard = false;
     let isUnknown = false;
     let isHeld = false;
-    /** Whether the server has reached its limit of open streams, so the client must poll. */
+    /** Whether the server has too many open streams, so that the client must poll. */
     let isFull = false;
     let hasEnded = false;
     if (!polls) {
@@ -81,7 +81,7 @@ export async function* followRun(
         if (news.kind === 'unheard') {
           if (hasEnded) return;
           const { refused } = news;
-          // A proxy that buffers the whole response does not even forward its headers, so the request times out.
+          // If the request times out, a proxy may be buffering the stream: it then does not forward even the headers.
           isHeld = refused.kind === 'none' && refused.why.what === 'late' && !hasHeard;
           isUnknown = isNoRun(refused);
           isFull = refused.kind === 'problem' && refused.problem.status === 503;
@@ -95,13 +95,13 @@ export async function* followRun(
         lastEventId = eventId ?? lastEventId;
         yield news;
         hasEnded ||= news.kind === 'run' && news.run.outcome !== null;
-        // After the run has finished, a client that reconnects receives the result first, then the lines since its last
-        // event.
+        // If a client reconnects after the end of a run, the server sends the result first, then the lines after the
+        // last event.
         if (hasEnded && (eventId === null || eventId.endsWith(':end'))) return;
       }
     }
     if (hasEnded) return;
-    // Polls if a proxy buffers the stream, the server has no free stream, or another run has become the last run.
+    // Poll if a proxy buffers the stream, the server has no free stream, or another run has become the last run.
     if (polls || isHeld || isUnknown || isFull) {
       const found = await fetchRunById(reader, id, signal);
       if (signal.aborted) return;
@@ -142,10 +142,10 @@ async function* streamPieces(
   silence: number,
 ): AsyncGenerator<Piece, void> {
   const dead = new AbortController();
-  const opened = await reader.events(lastEventId, AbortSignal.any([signal, dead.signal]));
+  const opened = await reader.openEventStream(lastEventId, AbortSignal.any([signal, dead.signal]));
   if (signal.aborted) return;
   if (opened.kind !== 'ok') return yield unheard(opened);
-  // No more events follow because the run has finished. Its outcome must be fetched.
+  // No more events follow because the run has finished. The outcome of the run must be fetched.
   if (opened.value === null) return yield { held: 'silent' };
   let hasSpoken = false;
   let timer = setTimeout(() => dead.abort(), silence);
@@ -189,10 +189,10 @@ async function fetchRunById(
   id: string,
   signal: AbortSignal,
 ): Promise<{ run: ToldRun | null } | { refused: FailedResult }> {
-  const current = await reader.progress({ signal });
+  const current = await reader.fetchRun({ signal });
   if (current.kind === 'ok' && current.value.id === id) return { run: current.value };
   if (current.kind !== 'ok' && !isNoRun(current)) return { refused: current };
-  const past = await reader.history({ signal });
+  const past = await reader.fetchPastRuns({ signal });
   if (past.kind !== 'ok') return { refused: past };
   const run = past.value.find((one) => one.id === id && one.outcome !== null);
   return { run: run ? { ...run, now: run.endedAt ?? run.startedAt } : null };

@@ -22,7 +22,7 @@ const usualDeadlines = {
   refresh: 30_000,
   /** The server pauses its queue and checks its jobs before it responds. */
   change: 60_000,
-  /** For the updater's check of the restore point, and for the report. */
+  /** Before the server responds, an updater checks the restore point or creates the report. */
   check: 330_000,
 };
 
@@ -51,7 +51,7 @@ export interface UpdateRequestBody {
 export type AutomaticChoice = Partial<Omit<Automatic, 'nextAt' | 'blockedBy'>>;
 
 export interface RollbackOrder extends Omit<UpdateRequestBody, 'target' | 'allSteps' | 'settings'> {
-  /** Version to roll back to: the value of `to` in the rollback preview. */
+  /** Version to roll back to. Must equal `to` of the rollback offer. */
   confirm: string;
 }
 
@@ -73,7 +73,7 @@ export class UpdateApiClient {
     this.#deadlines = { ...usualDeadlines, ...options.deadlines };
   }
 
-  status({
+  fetchStatus({
     refresh = false,
     notes = false,
     signal,
@@ -84,32 +84,36 @@ export class UpdateApiClient {
   }
 
   /** Fetches the current run or, if none is in progress, the last run. Returns a 404 problem if there is neither. */
-  progress({ signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
+  fetchRun({ signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#ask(parseToldRun, { path: '/progress', signal });
   }
 
-  history({ signal }: Waiting = {}): Promise<RequestResult<Run[]>> {
+  fetchPastRuns({ signal }: Waiting = {}): Promise<RequestResult<Run[]>> {
     return this.#ask(parseRunHistory, { path: '/history', signal });
   }
 
   /**
-   * Do not repeat the request if the response is lost: fetch the current run to find out whether the update started.
+   * If the response is lost, do not repeat the request: fetch the current run to find out whether the update started.
    */
-  start(order: UpdateRequestBody, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
+  startUpdate(order: UpdateRequestBody, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#change(parseToldRun, { method: 'POST', body: order, signal });
   }
 
-  cancel({ signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
+  cancelRun({ signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#change(parseToldRun, { method: 'DELETE', path: '/progress', signal });
   }
 
-  /** Previews a rollback to the last restore point. Returns a 409 problem if there is no restore point. */
-  rollbackOffer({ signal }: Waiting = {}): Promise<RequestResult<RollbackOffer>> {
+  /**
+   * Fetches the effects of a rollback to the last restore point. Returns a 409 problem if there is no restore point.
+   */
+  fetchRollbackOffer({ signal }: Waiting = {}): Promise<RequestResult<RollbackOffer>> {
     return this.#ask(parseRollbackOffer, { path: '/rollback', deadline: this.#deadlines.check, signal });
   }
 
-  /** As for an update, do not repeat the request if the response is lost. */
-  rollback(order: RollbackOrder, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
+  /**
+   * If the response is lost, do not repeat the request: fetch the current run to find out whether the rollback started.
+   */
+  startRollback(order: RollbackOrder, { signal }: Waiting = {}): Promise<RequestResult<ToldRun>> {
     return this.#change(parseToldRun, { method: 'POST', path: '/rollback', body: order, signal });
   }
 
@@ -126,22 +130,25 @@ export class UpdateApiClient {
   }
 
   /** Skips the newest release until a newer release is published; null makes the skipped release available again. */
-  skip(version: string | null, { signal }: Waiting = {}): Promise<RequestResult<Status | UserStatus>> {
+  skipRelease(version: string | null, { signal }: Waiting = {}): Promise<RequestResult<Status | UserStatus>> {
     return this.#change(parseStatus, { method: 'PUT', path: '/skip', body: { version }, signal });
   }
 
   /**
-   * Opens the event stream after the event `lastEventId`; null if no more events follow. The stream stays open until
-   * the signal is aborted.
+   * Opens the event stream after the event `lastEventId`. The value is null if no more events follow. The stream stays
+   * open until the signal is aborted.
    */
-  events(lastEventId: string | null, signal: AbortSignal): Promise<RequestResult<OpenStream | null>> {
+  openEventStream(
+    lastEventId: string | null,
+    signal: AbortSignal,
+  ): Promise<RequestResult<OpenStream | null>> {
     // The id is a query parameter, because a custom header would cause a CORS preflight request in browsers.
     const path = `/progress${lastEventId === null ? '' : `?lastEventId=${encodeURIComponent(lastEventId)}`}`;
     return this.#open({ path, accept: stream, signal });
   }
 
   /** Fetches the report, an archive that users attach to an issue. */
-  async report(signal: AbortSignal): Promise<RequestResult<Uint8Array>> {
+  async fetchReport(signal: AbortSignal): Promise<RequestResult<Uint8Array>> {
     const [deadline, accept] = [this.#deadlines.check, 'application/gzip'];
     const opened = await this.#open({ path: '/report', accept, deadline, signal });
     if (opened.kind !== 'ok') return opened;

@@ -2,7 +2,7 @@ import type { NewReleaseSetting } from '../status.ts';
 
 type Given = Readonly<Record<string, string>>;
 
-/** The update cannot start without values for these settings. */
+/** Returns the settings that need a value before the update can start. */
 export const findMissingSettings = (
   settings: readonly NewReleaseSetting[],
   given: Given = {},
@@ -12,7 +12,7 @@ export const findMissingSettings = (
       required && !isSet && !generated && !usual && !(Object.hasOwn(given, name) && given[name]),
   );
 
-/** Null if the values are sufficient. */
+/** Null if no required setting is missing. */
 export function findMissingSettingsReason(
   version: string,
   settings: readonly NewReleaseSetting[],

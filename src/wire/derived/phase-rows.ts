@@ -1,7 +1,7 @@
 import { isSuccessfulOutcome, launchStates, type RunState } from '../codes.ts';
 import type { Run, RunStep } from '../status.ts';
 
-/** A row that shows one phase, which may consist of several states. */
+/** Row for one phase, which may consist of several states. */
 interface PhaseRow {
   /** Id of the phase while it is in progress: `replacing`. */
   doing: string;
@@ -32,7 +32,7 @@ export interface RunPhaseRow {
   mark: 'done' | 'now' | 'failed' | 'ahead';
   /** Id of the phase, such as `pulled`; `waiting` while a run waits for jobs. `englishTexts.phases` has the text. */
   word: string;
-  /** Message of the server without the verb of the phase; empty if no message is shown. */
+  /** Message of the server without the leading verb, which the row shows already; empty if no message is shown. */
   message: string;
   percent: number | null;
   /** Elapsed milliseconds of the phase; null if it has not started. */
@@ -58,7 +58,7 @@ export const isTooLateToCancel = ({ kind, state }: Pick<Run, 'kind' | 'state'>):
 
 /**
  * Omits phases that a finished run did not reach, and states that only a newer server has.
- * @param now time on the server's clock, in milliseconds
+ * @param now - time on the server's clock, in milliseconds
  */
 export function listRunPhaseRows(run: Run, now: number): RunPhaseRow[] {
   const isOver = run.outcome !== null;
@@ -90,7 +90,9 @@ function removeVerb({ doing, done }: PhaseRow, message = ''): string {
   return verb === doing || verb === done ? message.slice(verb.length).replace(/^[\s,:]+/, '') : message;
 }
 
-/** Adds the steps up, because a run may enter a state such as `waiting` several times. Null if unknown. */
+/**
+ * Adds up the durations of all steps, because a run may enter a state such as `waiting` several times. Null if unknown.
+ */
 export function durationMsOf(steps: readonly RunStep[], now: number): number | null {
   if (steps.length === 0) return null;
   const times = steps.map(

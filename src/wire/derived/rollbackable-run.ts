@@ -3,13 +3,13 @@ import type { RestorePoint, Run } from '../status.ts';
 export type RollbackableRun = Run & { restorePoint: RestorePoint };
 
 /**
- * Returns the last run that changed the instance. Null unless it is an update that saved a restore point and was not
- * rolled back automatically. The updater makes the final decision.
- * @param past past runs, newest first
+ * Returns the last run that changed the instance if it is an update with a restore point and was not rolled back
+ * automatically; otherwise null. Whether it can be rolled back is decided by the updater.
+ * @param past - runs, newest first
  */
 export function findRollbackableRun(past: readonly Run[]): RollbackableRun | null {
   const last = past.find(({ outcome, rolledBack }) => rolledBack !== null || changing.includes(outcome));
-  // A rollback cannot be undone: the data that it saves is only for manual recovery.
+  // A rollback is not offered for rollback, because the data that it saves is only for manual recovery.
   const isOffered = last?.kind === 'update' && last.rolledBack === null;
   return isOffered && last.restorePoint ? { ...last, restorePoint: last.restorePoint } : null;
 }
@@ -17,10 +17,7 @@ export function findRollbackableRun(past: readonly Run[]): RollbackableRun | nul
 /** Outcomes of runs that may have changed the instance. */
 const changing: readonly Run['outcome'][] = ['updated', 'broken', 'crashed'];
 
-/**
- * Returns the downtime while the last restore point was saved; null if unknown.
- * @param past past runs, newest first
- */
+/** Returns the downtime while the last restore point was saved; null if unknown. @param past - runs, newest first */
 export const findSaveDowntimeSeconds = (past: readonly Run[]): number | null =>
   past.find(({ restorePoint }) => restorePoint !== null && restorePoint.downtimeSeconds !== null)
     ?.restorePoint?.downtimeSeconds ?? null;

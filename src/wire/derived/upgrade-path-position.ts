@@ -22,7 +22,7 @@ export function findNextStepVersion(run: Pick<Run, 'upgradePath' | 'to'>): strin
   return place?.versions[place.at + 1] ?? null;
 }
 
-/** Null if the run did not succeed or has no next step. */
+/** Null unless the run succeeded and has a next step. */
 export const findNextStepVersionAfterSuccess = (
   run: Pick<Run, 'upgradePath' | 'to' | 'outcome'>,
 ): string | null => (isSuccessfulOutcome(run.outcome) ? findNextStepVersion(run) : null);

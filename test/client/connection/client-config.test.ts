@@ -55,8 +55,8 @@ it.each([
   [0o640, true],
   [0o602, true],
 ])('detects whether mode %j lets other users access the file', (mode, isOpen) => {
-  expect(read(file('http://svc'), {}, mode).openFile !== null).toBe(isOpen);
-  expect(read(file('http://svc'), { SVC_TOKEN: 'own' }, mode).openFile).toBeNull();
+  expect(read(file('http://svc'), {}, mode).insecureFile !== null).toBe(isOpen);
+  expect(read(file('http://svc'), { SVC_TOKEN: 'own' }, mode).insecureFile).toBeNull();
 });
 
 it.each([

@@ -14,9 +14,9 @@ type Answering = (request: IncomingMessage, response: ServerResponse) => unknown
 
 /** Requests the status, and returns the explanation of the response. */
 async function said(url: string): Promise<string> {
-  const answer = await new UpdateApiClient({ address: `${url}/api/v1/instance/update` }).status();
+  const answer = await new UpdateApiClient({ address: `${url}/api/v1/instance/update` }).fetchStatus();
   if (answer.kind === 'ok') return JSON.stringify(answer.value);
-  const config = { url, token: null, urlSetting: 'SVC_URL', tokenSetting: 'SVC_TOKEN', openFile: null };
+  const config = { url, token: null, urlSetting: 'SVC_URL', tokenSetting: 'SVC_TOKEN', insecureFile: null };
   return explainFailedResult(answer, config).replaceAll(url, 'URL');
 }
 

@@ -237,15 +237,15 @@ describe('a download', () => {
   };
 
   it.each<[string, Reply, Partial<DownloadLimits>, string]>([
-    ['sends nothing', silence, { silence: 200 }, 'no data for 0.2 s'],
-    ['takes too long', drip, { whole: 200 }, 'not complete after 0.2 s'],
+    ['sends nothing', silence, { maximumSilenceMs: 200 }, 'no data for 0.2 s'],
+    ['takes too long', drip, { maximumDurationMs: 200 }, 'not complete after 0.2 s'],
     ['is too large', endless(), {}, 'the file is larger than 1 KiB'],
   ])('that %s is aborted', async (_, reply, limits, sentence) => {
     rig.forge.host('/file', reply);
     const transfer = {
       asset: { name: 'file', url: '/file' },
       feed: rig.forge.address('static'),
-      limits: { silence: 60_000, whole: 60_000, size: 1024, ...limits },
+      limits: { maximumSilenceMs: 60_000, maximumDurationMs: 60_000, maximumBytes: 1024, ...limits },
       signal: new AbortController().signal,
     };
     await expect(downloadAsset(transfer)).rejects.toThrow(sentence);

@@ -4,7 +4,7 @@ import { parseComposeFile } from '../../../src/core/compose/compose-file.ts';
 const parse = (text: string) => parseComposeFile({ path: '/srv/svc/compose.yaml', text });
 /** The image of a service, its line, and the text of the file at its position. */
 const imageOf = (text: string, service = 'app') => {
-  const image = parse(text).service(service)?.image;
+  const image = parse(text).getService(service)?.image;
   if (!image) return null;
   return [
     image.text,
@@ -99,7 +99,7 @@ describe('a compose file', () => {
         '  tool: {build: .}',
       ].join('\n'),
     );
-    expect(file.services).toEqual(['app', 'worker', 'tool', 'db']);
+    expect(file.serviceNames).toEqual(['app', 'worker', 'tool', 'db']);
     expect(file.includes.map(({ paths }) => paths)).toEqual([
       [{ path: 'common.yaml', line: 2 }],
       [
@@ -108,12 +108,12 @@ describe('a compose file', () => {
       ],
       [{ path: 'c.yaml', line: 4 }],
     ]);
-    expect(file.extends).toEqual([{ path: 'base.yaml', line: 8 }]);
-    expect(file.service('app')?.extends).toEqual({ service: 'web', file: 'base.yaml', line: 8 });
-    expect(file.service('worker')?.extends).toEqual({ service: 'app', file: null, line: 9 });
-    expect(file.service('tool')?.hasBuild).toBe(true);
-    expect(file.service('db')?.hasBuild).toBe(false);
-    expect(file.service('constructor')).toBeNull();
+    expect(file.extendedFiles).toEqual([{ path: 'base.yaml', line: 8 }]);
+    expect(file.getService('app')?.extends).toEqual({ service: 'web', file: 'base.yaml', line: 8 });
+    expect(file.getService('worker')?.extends).toEqual({ service: 'app', file: null, line: 9 });
+    expect(file.getService('tool')?.hasBuild).toBe(true);
+    expect(file.getService('db')?.hasBuild).toBe(false);
+    expect(file.getService('constructor')).toBeNull();
   });
 
   it.each([
@@ -136,7 +136,7 @@ describe('a compose file', () => {
 
   it('rejects an alias that contains itself when its service is requested', () => {
     const text = 'services:\n  app: &app\n    <<: *app\n';
-    expect(() => parse(text).service('app')).toThrow(/compose\.yaml line 3: an alias contains itself/);
+    expect(() => parse(text).getService('app')).toThrow(/compose\.yaml line 3: an alias contains itself/);
   });
 
   it('resolves exponentially nested aliases quickly', () => {

@@ -34,7 +34,7 @@ describe('the root files', () => {
     expect(found.map(({ file, base }) => [file.file.path, base])).toEqual(
       expected.map(([path, base]) => [`/srv/${path}`, base]),
     );
-    expect(found.map(({ follows }) => follows)).toEqual(expected.map(() => true));
+    expect(found.map(({ followsIncludes: follows }) => follows)).toEqual(expected.map(() => true));
   });
 
   it.each<[string, string, string | undefined]>([
@@ -183,9 +183,9 @@ describe('the include tree', () => {
       },
     ],
   ])('contains all referenced files: %s', (_, roots, linked, expected) => {
-    const { layers, composeFiles, envFiles } = resolveIncludeTree(project(roots, linked));
+    const { sources: layers, composeFiles, envFiles } = resolveIncludeTree(project(roots, linked));
     const short = (path: string) => path.replace('/srv/', '');
-    const told = ({ path, as, where, optional }: (typeof envFiles)[number]) =>
+    const told = ({ path, kind: as, referencedAt: where, isOptional: optional }: (typeof envFiles)[number]) =>
       `${as} ${short(path)} (${where})${optional ? ', optional' : ''}`;
     expect({
       layers: layers.map(({ file, base }) => `${short(file.file.path)} from ${short(base)}`),
@@ -200,7 +200,7 @@ describe('the include tree', () => {
       { 'p/sub/c.yaml': services },
     );
     const endless = project({ 'p/c.yaml': 'include: [{path: /srv/p/c.yaml, project_directory: deeper}]' });
-    expect(resolveIncludeTree(files).layers).toHaveLength(3);
+    expect(resolveIncludeTree(files).sources).toHaveLength(3);
     expect(() => resolveIncludeTree(endless)).toThrow(
       expect.objectContaining({
         code: 'compose-invalid',

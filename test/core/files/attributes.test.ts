@@ -133,7 +133,7 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
 
   it('gives new files and backups the permissions of the old files, and removes inherited permissions', async () => {
     const warn = vi.fn();
-    const records = await replaceFiles(changes(), { run: 'run', backup: at('backup/run'), warn });
+    const records = await replaceFiles(changes(), { runId: 'run', backupDirectory: at('backup/run'), warn });
     for (const name of ['.env', 'backup/run/.env']) {
       expect([await modeOf(name), await readAttributes(at(name))]).toEqual(['640', ofEnv]);
     }
@@ -150,7 +150,10 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
   });
 
   it('is undone by renaming the backup if the disk is full', async () => {
-    const records = await replaceFiles(changes().slice(0, 1), { run: 'run', backup: at('backup') });
+    const records = await replaceFiles(changes().slice(0, 1), {
+      runId: 'run',
+      backupDirectory: at('backup'),
+    });
     const write = async () => {
       throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
     };
@@ -170,14 +173,14 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
     await standIn(
       `stat -c %a "$(eval echo \\$$#)" >>${root}/modes; echo 'setfattr: x: Operation not permitted' >&2; exit 1`,
     );
-    await expect(replaceFiles(changes(), { run: 'run', backup: null })).rejects.toMatchObject({
+    await expect(replaceFiles(changes(), { runId: 'run', backupDirectory: null })).rejects.toMatchObject({
       code: 'rights-lost',
       outcome: 'refused',
       message: `${at('.env')} would lose its permissions: its access-control list (${acl}) cannot be set: Operation not permitted`,
     });
     expect(new Set((await readFile(at('modes'), 'utf8')).trim().split('\n'))).toEqual(new Set(['600']));
     await expect(
-      replaceFiles(changes().slice(1), { run: 'run', backup: at('backup') }),
+      replaceFiles(changes().slice(1), { runId: 'run', backupDirectory: at('backup') }),
     ).rejects.toMatchObject({
       code: 'rights-lost',
       message: expect.stringContaining(`${at('plain')} would`),
@@ -187,7 +190,7 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
 
   it('is refused if the list differs after it was set', async () => {
     await standIn(`case "$*" in *${acl}*) ;; *) exec REAL "$@" ;; esac`);
-    await expect(replaceFiles(changes(), { run: 'run', backup: null })).rejects.toMatchObject({
+    await expect(replaceFiles(changes(), { runId: 'run', backupDirectory: null })).rejects.toMatchObject({
       message: expect.stringContaining('the file system returns a different value after it is set'),
     });
   });
@@ -198,7 +201,7 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
     );
     const told: string[] = [];
     const warn = (sentence: string) => told.push(`${sentence} (${execFileSync('cat', [at('.env')])})`);
-    await replaceFiles(changes(), { run: 'run', backup: null, warn });
+    await replaceFiles(changes(), { runId: 'run', backupDirectory: null, warn });
     expect(told).toEqual([
       `${at('.env')} will lose these attributes, which cannot be set in this container: user.note (A=1\n)`,
     ]);
@@ -237,7 +240,7 @@ describe.skipIf(setfattr === '')('replacing a file with an access-control list',
     expect(await checkFilePermissions([at('plain')])).toEqual([]);
     await expect(checkFilePermissions(files)).rejects.toMatchObject({ code: 'rights-lost' });
     // The new file would inherit the list of the directory, and no available program can remove it.
-    const made = replaceFiles(changes().slice(1), { run: 'run', backup: null });
+    const made = replaceFiles(changes().slice(1), { runId: 'run', backupDirectory: null });
     await expect(made).rejects.toMatchObject({ code: 'rights-lost' });
     expect(await readFile(at('plain'), 'utf8')).toBe('B=1\n');
   });

@@ -220,8 +220,8 @@ export class FakeProcess implements FileSystem {
 
   read = (path: string) => this.#operate('read', path, () => this.#disk.read(path));
   realpath = (path: string) => this.#operate('realpath', path, () => this.#disk.realpath(path));
-  owner = (path: string) => this.#operate('lstat', path, () => this.#disk.owner(path));
-  rights = (path: string) => this.owner(path);
+  readOwner = (path: string) => this.#operate('lstat', path, () => this.#disk.owner(path));
+  readPermissions = (path: string) => this.readOwner(path);
   makeDirectory = (path: string, mode: number) =>
     this.#operate('mkdir', path, () => this.#disk.makeDirectory(path, mode));
   rename = (from: string, to: string) => this.#operate('rename', from, () => this.#disk.rename(from, to));

@@ -35,10 +35,10 @@ describe('diskFileSystem', () => {
   });
 
   it('writes bytes with owner and mode only to a new file', async () => {
-    const own = process.getuid?.() === 0 ? { uid: 1234, gid: 4321 } : await diskFileSystem.owner(root);
+    const own = process.getuid?.() === 0 ? { uid: 1234, gid: 4321 } : await diskFileSystem.readOwner(root);
     await diskFileSystem.write(at('file'), Buffer.from([0xff, 0]), { ...own, mode: 0 }, 0o4751);
     expect(await diskFileSystem.read(at('file'))).toEqual(Buffer.from([0xff, 0]));
-    expect(await diskFileSystem.owner(at('file'))).toEqual({ uid: own.uid, gid: own.gid, mode: 0o4751 });
+    expect(await diskFileSystem.readOwner(at('file'))).toEqual({ uid: own.uid, gid: own.gid, mode: 0o4751 });
     await symlink('target', at('link'));
     for (const name of ['file', 'link']) {
       await expect(diskFileSystem.write(at(name), 'x', null, 0o600)).rejects.toMatchObject({
@@ -82,10 +82,10 @@ describe('replaceFileSafely', () => {
     await chmod(at('journal.json'), 0o644);
     if (process.getuid?.() === 0) await chown(at('journal.json'), 1234, 4321);
     await writeFile(at('journal.json.new'), 'torn');
-    const { uid, gid } = await diskFileSystem.owner(root);
+    const { uid, gid } = await diskFileSystem.readOwner(root);
     await replaceFileSafely(diskFileSystem, at('journal.json'), 'new', { mode: 0o600 });
     expect(await readFile(at('journal.json'), 'utf8')).toBe('new');
-    expect(await diskFileSystem.owner(at('journal.json'))).toEqual({ uid, gid, mode: 0o600 });
+    expect(await diskFileSystem.readOwner(at('journal.json'))).toEqual({ uid, gid, mode: 0o600 });
     expect(await readdir(root)).toEqual(['journal.json']);
   });
 

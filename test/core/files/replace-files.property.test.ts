@@ -97,8 +97,8 @@ async function readJournal(fs: FileSystem): Promise<Journal | null> {
 async function update(fs: FileSystem, { replacements }: Instance) {
   try {
     const files = await replaceFiles(replacements, {
-      run: basename(backup),
-      backup,
+      runId: basename(backup),
+      backupDirectory: backup,
       planned: replacements.flatMap(({ path, before }) => (before === null ? [] : [{ path, text: before }])),
       prepared: (files) => note(fs, { phase: 'write', files }),
       fs,

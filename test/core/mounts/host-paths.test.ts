@@ -80,7 +80,7 @@ describe('HostPaths', () => {
   it('recognises an alias of a mounted directory', async () => {
     await mkdir(join(root, 'compose'));
     const paths = new HostPaths([bind('/data/svc', join(root, 'compose'))]);
-    paths.alias(join(root, 'link'), join(root, 'compose'));
+    paths.addAlias(join(root, 'link'), join(root, 'compose'));
     expect(paths.fromHost(join(root, 'link/.env'))).toBe(join(root, 'compose/.env'));
     expect(await linkHostPath(paths, join(root, 'link'))).toEqual({
       link: join(root, 'link'),

@@ -7,7 +7,8 @@ import { formatLastLine, type RunResult } from '../../../src/core/progress/run-r
 const event = (message: string, phase: Phase = 'done', level: LogLevel = 'error') => ({
   ...{ time: '2026-11-21T10:42:18.140Z', level, phase, message },
 });
-const resultOf = (message: string, phase?: Phase) => new LegacyResultParser().resultOf(event(message, phase));
+const resultOf = (message: string, phase?: Phase) =>
+  new LegacyResultParser().parseResult(event(message, phase));
 const failed = { outcome: 'failed', code: null, detail: null, advice: null, facts: {} } as const;
 
 describe('a result parsed from the last line of an older updater', () => {
@@ -81,8 +82,8 @@ describe('a result parsed from the last line of an older updater', () => {
       ['no such tag', 'error'],
       ['slow', 'warn'],
     ] as const)
-      expect(earlier.resultOf(event(message, 'pull', level))).toBeNull();
-    expect(earlier.resultOf(event('failed: x. y.'))).toEqual({
+      expect(earlier.parseResult(event(message, 'pull', level))).toBeNull();
+    expect(earlier.parseResult(event('failed: x. y.'))).toEqual({
       ...failed,
       message: 'x. y.',
       detail: 'no such tag',

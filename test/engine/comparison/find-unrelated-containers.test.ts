@@ -43,19 +43,19 @@ const byHand: KnownInstance = {
   project: 'svc',
   directory: '/opt/svc',
   app: 'app',
-  claims: new Set(),
+  knownOrigins: new Set(),
   serverId: null,
   isHalfReplaced: false,
 };
-const told = { ...byHand, claims: new Set([composeOriginOf(app)]), serverId: app.id };
+const told = { ...byHand, knownOrigins: new Set([composeOriginOf(app)]), serverId: app.id };
 /** Journal of an interrupted update that adds an env file to its containers. */
 const journal = expectedComposeOriginOf({
   directory: '/opt/svc',
   files: ['/opt/svc/a.yaml'],
   envFiles: ['/opt/.env'],
 });
-const killed = { ...byHand, claims: new Set([composeOriginOf(app), journal]), isHalfReplaced: true };
-const serverGone = { ...killed, claims: new Set([journal]), serverId: 'f'.repeat(64) };
+const killed = { ...byHand, knownOrigins: new Set([composeOriginOf(app), journal]), isHalfReplaced: true };
+const serverGone = { ...killed, knownOrigins: new Set([journal]), serverId: 'f'.repeat(64) };
 
 describe('containers that belong to the instance', () => {
   it.each<[string, ListedContainer[], KnownInstance]>([

@@ -44,13 +44,13 @@ describe('toHealthCheck', () => {
     ],
     [[slow], '-1 Health check exceeded timeout ()'],
   ])('keeps the last failure without durations: %j', (log, failing) => {
-    expect(toHealthCheck({}, log).failing).toBe(failing);
+    expect(toHealthCheck({}, log).failureText).toBe(failing);
   });
 
   it('computes the time until a decision from the start period and all retries', () => {
     const [second, given] = [1e9, { Test: ['CMD', 'x'] }];
-    expect(toHealthCheck(given, null).decidedMs).toBe(180_000);
+    expect(toHealthCheck(given, null).longestDecisionMs).toBe(180_000);
     const own = { Interval: 600 * second, Timeout: 5 * second, Retries: 2, StartPeriod: 60 * second };
-    expect(toHealthCheck({ ...given, ...own }, null).decidedMs).toBe(1_270_000);
+    expect(toHealthCheck({ ...given, ...own }, null).longestDecisionMs).toBe(1_270_000);
   });
 });

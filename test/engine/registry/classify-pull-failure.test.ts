@@ -37,7 +37,7 @@ it.each([
 ])('classifyPullFailure returns for %s the code %s', (text, code, transient) => {
   const failure = classifyPullFailure(text);
   expect(failure.code).toBe(code);
-  expect(failure.again !== 'never').toBe(transient);
+  expect(failure.retryPolicy !== 'never').toBe(transient);
 });
 
 const repository = '127.0.0.1:5000/acme/svc';
@@ -105,7 +105,7 @@ it.each<[text: string, code: string, again: string, sentence: string]>([
   ['error from registry: we are at lunch', 'pull-failed', 'often', 'the registry returned an error'],
 ])('classifyPullFailure returns for %s the code %s, repeated %s', (text, code, again, sentence) => {
   const references = ['v1', 'v1.403.0'].map((tag) => `${repository}:${tag}`);
-  expect(classifyPullFailure(text, references)).toMatchObject({ code, again, sentence });
+  expect(classifyPullFailure(text, references)).toMatchObject({ code, retryPolicy: again, sentence });
 });
 
 it.each<[reference: string, said: string, code: string]>([
@@ -130,6 +130,6 @@ it.each<[reference: string, said: string, code: string]>([
 
 it('classifyPullFailure uses the status of the response', () => {
   const words = 'error from registry: ask Anna for a key';
-  expect(classifyPullFailure(words, [], 403)).toMatchObject({ code: 'pull-denied', again: 'never' });
-  expect(classifyPullFailure(words, [], 500)).toMatchObject({ code: 'pull-failed', again: 'often' });
+  expect(classifyPullFailure(words, [], 403)).toMatchObject({ code: 'pull-denied', retryPolicy: 'never' });
+  expect(classifyPullFailure(words, [], 500)).toMatchObject({ code: 'pull-failed', retryPolicy: 'often' });
 });

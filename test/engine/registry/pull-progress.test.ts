@@ -6,20 +6,20 @@ const line = (id: string, text: string, current?: number, total?: number) =>
 
 it('weighs layers by bytes and never reports 100', () => {
   const meter = new PullMeter();
-  expect(meter.read('{"id":"app","text":"Pulling"}')).toBeNull();
-  expect(meter.read(line('a', 'Already exists'))).toBeNull();
-  expect(meter.read(line('a', 'Downloading', 10, 100))).toEqual({
+  expect(meter.readLine('{"id":"app","text":"Pulling"}')).toBeNull();
+  expect(meter.readLine(line('a', 'Already exists'))).toBeNull();
+  expect(meter.readLine(line('a', 'Downloading', 10, 100))).toEqual({
     percent: 10,
     doneBytes: 10,
     totalBytes: 100,
   });
-  expect(meter.read(line('b', 'Downloading', 100, 300))).toEqual({
+  expect(meter.readLine(line('b', 'Downloading', 100, 300))).toEqual({
     percent: 27,
     doneBytes: 110,
     totalBytes: 400,
   });
-  meter.read(line('a', 'Download complete'));
-  expect(meter.read(line('b', 'Extracting', 1, 300))).toEqual({
+  meter.readLine(line('a', 'Download complete'));
+  expect(meter.readLine(line('b', 'Extracting', 1, 300))).toEqual({
     percent: 99,
     doneBytes: 400,
     totalBytes: 400,
@@ -28,9 +28,9 @@ it('weighs layers by bytes and never reports 100', () => {
 
 it('never decreases if a layer is announced late', () => {
   const meter = new PullMeter();
-  expect(meter.read(line('a', 'Downloading', 80, 100))?.percent).toBe(80);
-  expect(meter.read(line('b', 'Downloading', 0, 900))?.percent).toBe(80);
-  expect(meter.read(line('b', 'Downloading', 850, 900))?.percent).toBe(93);
+  expect(meter.readLine(line('a', 'Downloading', 80, 100))?.percent).toBe(80);
+  expect(meter.readLine(line('b', 'Downloading', 0, 900))?.percent).toBe(80);
+  expect(meter.readLine(line('b', 'Downloading', 850, 900))?.percent).toBe(93);
 });
 
 it('reads compose 5, which swaps status and text', () => {
@@ -43,13 +43,13 @@ it('reads compose 5, which swaps status and text', () => {
     current: 5,
     total: 10,
   };
-  expect(meter.read(JSON.stringify(event))?.percent).toBe(50);
+  expect(meter.readLine(JSON.stringify(event))?.percent).toBe(50);
 });
 
 it('reads the containerd store, with an unannounced configuration and unpacking in seconds', () => {
   const meter = new PullMeter();
   const said = (id: string, status: string, text: string, more: object = {}) =>
-    meter.read(JSON.stringify({ id, parent_id: 'Image svc:v1', status, text, ...more }));
+    meter.readLine(JSON.stringify({ id, parent_id: 'Image svc:v1', status, text, ...more }));
   said('13c129d19b7f', 'Working', 'Pulling fs layer', { details: '0B' });
   said('f1c07ed2bcd9', 'Working', 'Pulling fs layer', { details: '0B' });
   said('44136fa355b3', 'Done', 'Already exists', { details: '0B', percent: 100 });
@@ -71,22 +71,22 @@ it('reads the containerd store, with an unannounced configuration and unpacking 
 });
 
 it('ignores other lines', () => {
-  expect(new PullMeter().read('time="…" level=warning msg="x"')).toBeNull();
-  expect(new PullMeter().read('{"id":')).toBeNull();
+  expect(new PullMeter().readLine('time="…" level=warning msg="x"')).toBeNull();
+  expect(new PullMeter().readLine('{"id":')).toBeNull();
 });
 
 it('returns no percentage before the size of every layer is known', () => {
   const meter = new PullMeter();
-  for (const id of ['small', 'large', 'there']) meter.read(line(id, 'Pulling fs layer'));
-  expect(meter.read(line('there', 'Already exists'))).toBeNull();
-  expect(meter.read(line('small', 'Downloading', 500, 500))).toEqual({
+  for (const id of ['small', 'large', 'there']) meter.readLine(line(id, 'Pulling fs layer'));
+  expect(meter.readLine(line('there', 'Already exists'))).toBeNull();
+  expect(meter.readLine(line('small', 'Downloading', 500, 500))).toEqual({
     percent: null,
     doneBytes: 500,
     totalBytes: 500,
   });
-  expect(meter.read(line('small', 'Download complete'))?.percent).toBeNull();
-  expect(meter.read(line('large', 'Downloading', 90, 9_000))?.percent).toBe(6);
-  expect(meter.read(line('large', 'Downloading', 4_500, 9_000))?.percent).toBe(52);
+  expect(meter.readLine(line('small', 'Download complete'))?.percent).toBeNull();
+  expect(meter.readLine(line('large', 'Downloading', 90, 9_000))?.percent).toBe(6);
+  expect(meter.readLine(line('large', 'Downloading', 4_500, 9_000))?.percent).toBe(52);
 });
 
 it.each<[string, boolean, string[]]>([
@@ -102,6 +102,6 @@ it.each<[string, boolean, string[]]>([
   ["another engine's", true, ['Trying to pull', 'Download complete']],
 ])('detects whether a pull has ended, from %s: %s', (_, isOver, words) => {
   const meter = new PullMeter();
-  for (const status of words) meter.add({ status });
+  for (const status of words) meter.addEvent({ status });
   expect(meter.hasEnded).toBe(isOver);
 });

@@ -57,7 +57,7 @@ async function found(
   const own = await findOwnContainer(
     {
       inspect: async (name) => all.find(({ id }) => id === name || id.startsWith(name)) ?? null,
-      inNetworkOf: async (id) => {
+      listNetworkUsers: async (id) => {
         lists += 1;
         return all.flatMap((each) => (each.networkMode === `container:${id}` ? [each.id] : []));
       },

@@ -140,12 +140,12 @@ describe('queries', () => {
         [200, { Spec: { Orchestration: { TaskHistoryRetentionLimit: 0 } } }],
         [200, { Swarm: { NodeID: 'n1' } }],
       ],
-      { node: 'n1', history: 0 },
+      { nodeId: 'n1', taskHistoryLimit: 0 },
     ],
     [
       'a manager without a leader',
       [leaderless, [200, {}], [200, { Swarm: { NodeID: 'n1' } }]],
-      { node: 'n1', history: 5 },
+      { nodeId: 'n1', taskHistoryLimit: 5 },
     ],
     ['a worker', [says(503, 'This node is not a swarm manager.')], null],
   ])('read the Swarm membership of %s', async (_, answers, place) => {

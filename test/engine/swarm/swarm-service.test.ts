@@ -21,9 +21,9 @@ describe('a response of the Swarm API', () => {
   it('is parsed as a service', () => {
     const raw = { ID: 'a', Version: { Index: 7 }, Spec: spec };
     const is = { id: 'a', name: 'svc_app', stack: 'svc', version: 7, spec };
-    expect(toSwarmService(raw)).toEqual({ ...is, previous: null, updateState: '' });
+    expect(toSwarmService(raw)).toEqual({ ...is, previousSpec: null, updateState: '' });
     const moved = { ...raw, PreviousSpec: { Name: 'old' }, UpdateStatus: { State: 'paused' } };
-    expect(toSwarmService(moved)).toEqual({ ...is, previous: { Name: 'old' }, updateState: 'paused' });
+    expect(toSwarmService(moved)).toEqual({ ...is, previousSpec: { Name: 'old' }, updateState: 'paused' });
     expect(toSwarmService({ ...raw, Spec: { Name: 'x', Labels: null } }).stack).toBeNull();
   });
 

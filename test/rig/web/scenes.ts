@@ -169,7 +169,7 @@ export const afterSaved = (script: Script = {}): Script =>
 const recalled = { version: 'v1.4.2', why: 'It deletes backups.', url: 'https://example.org/recall' };
 const ahead = { code: 'ahead', message: 'v1.4.2 is newer than the newest release on stable' } as const;
 const rollingOut =
-  'v1.5.0 is being rolled out to 10 % of all instances, and not yet to this one; check again to install it now';
+  'v1.5.0 is being rolled out to 10% of all instances, but not to this one yet; to install it now, check for updates again';
 const askRollback = async (page: Page): Promise<void> => {
   await page.locator('svc-update-dialog summary').click();
   await press('Roll back to v1.4.1…')(page);

@@ -22,8 +22,8 @@ const called = () => host.calls().map(({ part }) => part);
 it('holds the queue again if an earlier call finished after its deadline', async () => {
   hold = holdWith({ ...timing, host: 40 });
   const late = host.fail('resume', { how: 'hang' });
-  await expect(hold.call(false)).rejects.toThrow('did not respond');
-  await hold.call(true);
+  await expect(hold.requestState(false)).rejects.toThrow('did not respond');
+  await hold.requestState(true);
   expect(host.state.isHeld).toBe(true);
   late.release();
   await until(() => called().length === 3);

@@ -24,12 +24,12 @@ function known(
     channel,
     releases: releases(...published),
     checkedAt: new Date(0),
-    lag: null,
+    staleTag: null,
     lastRun: null,
     skipped: null,
     proofs: null,
-    word: emptyPublisherNotice,
-    withHeld: null,
+    notice: emptyPublisherNotice,
+    releasesWithHeld: null,
     ...more,
   };
 }
@@ -72,7 +72,9 @@ describe('the reason why no update is available', () => {
     [
       'tag-lags',
       'the tag lags behind',
-      known('v1.4.2', 'stable', ['v1.5.0'], { lag: { version: 'v1.5.0', reference: 'acme/svc:latest' } }),
+      known('v1.4.2', 'stable', ['v1.5.0'], {
+        staleTag: { version: 'v1.5.0', reference: 'acme/svc:latest' },
+      }),
       /acme\/svc:latest does not point to it yet/,
     ],
     ['off', 'no feed', known('v1.4.2', 'stable', [], { releases: null }), /feed is disabled/],
@@ -94,11 +96,11 @@ describe('the reason why no update is available', () => {
 describe('a release that is not rolled out to this instance', () => {
   const word = { ...emptyPublisherNotice, held: { version: 'v1.5.0', percent: 10, isAsked: false } };
   const held = (version: string, ...rest: string[]) =>
-    known(version, 'stable', rest, { word, withHeld: releases('v1.5.0', ...rest) });
+    known(version, 'stable', rest, { notice: word, releasesWithHeld: releases('v1.5.0', ...rest) });
 
   it('is the reason why no update is available', () => {
     const message =
-      'v1.5.0 is being rolled out to 10 % of all instances, and not yet to this one; check again to install it now';
+      'v1.5.0 is being rolled out to 10% of all instances, but not to this one yet; to install it now, check for updates again';
     const upToDate = { code: 'rolling-out', message };
     expect(chooseAvailableUpdate(held('v1.4.2', 'v1.4.2'))).toMatchObject({
       latest: { version: 'v1.4.2' },
@@ -122,7 +124,7 @@ describe('a release that is not rolled out to this instance', () => {
 
   it('is not the reason if it could not be installed anyway', () => {
     const releases = [{ ...published('v1.5.0'), requires: 'v1.4.9' }];
-    const given = known('v1.4.2', 'stable', ['v1.4.2'], { word, withHeld: releases });
+    const given = known('v1.4.2', 'stable', ['v1.4.2'], { notice: word, releasesWithHeld: releases });
     expect(chooseAvailableUpdate(given)).toMatchObject({ next: null, upToDate: { code: 'newest' } });
   });
   const published = (version: string): Release => ({ version, url: null, notes: null, publishedAt: null });
@@ -130,7 +132,7 @@ describe('a release that is not rolled out to this instance', () => {
 
 it('reports that no release is available if all releases of the channel are recalled', () => {
   const word = { ...emptyPublisherNotice, recalled: [{ version: 'v1.5.0', why: 'It loses data.' }] };
-  expect(chooseAvailableUpdate(known('v1.4.2', 'stable', [], { word }))).toMatchObject({
+  expect(chooseAvailableUpdate(known('v1.4.2', 'stable', [], { notice: word }))).toMatchObject({
     upToDate: { code: 'none', message: 'no release is available on the stable channel' },
   });
 });

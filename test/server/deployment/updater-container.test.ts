@@ -13,7 +13,7 @@ import { homeOf } from './deployment-of.ts';
 
 const home = homeOf();
 const origin = { id: 'r1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:00:00.000Z' };
-const order = { command: ['update', '--target', 'v1.5.0'] as const, services: null, origin };
+const order = { command: ['update', '--target', 'v1.5.0'] as const, services: null, initialFacts: origin };
 const settings = {
   product: svcProduct,
   containerName: 'svc-updater',
@@ -79,7 +79,7 @@ describe("the updater's container", () => {
     const { Cmd, Labels } = buildUpdaterContainerSpec(home, settings, {
       command: ['rollback', '--yes'],
       services: null,
-      origin: back,
+      initialFacts: back,
     });
     expect(Cmd).toEqual(['rollback', '--yes', '--project', 'svc', '--dir', '/opt/svc', '--log', 'json']);
     expect(initialRunFactsOf(details({ Config: { Labels } }, { args: Cmd ?? [] }))).toEqual(back);

@@ -37,7 +37,7 @@ describe('the event stream of a run', () => {
     const { run, stream } = rig();
     const following = follow(stream);
     expect(await following.some(2)).toEqual(['retry 1000', 'run run1:0 launching']);
-    run.prepare('launching', 'pulling the updater', { percent: 40 });
+    run.setLaunchState('launching', 'pulling the updater', { percent: 40 });
     expect(await following.next()).toBe('run run1:0 launching');
     run.add(line('svc-updater 1.0.0', 'inspect'));
     expect(await following.some(2)).toEqual(['line run1:1 svc-updater 1.0.0', 'run run1:1 inspect']);
@@ -56,7 +56,7 @@ describe('the event stream of a run', () => {
     const { run, stream } = rig();
     const following = follow(stream);
     await following.some(2);
-    run.note({ cancelRequestedBy: 'anna' });
+    run.setFields({ cancelRequestedBy: 'anna' });
     expect(await following.next()).toMatch(/^run run1:0 /);
     expect(following.runs.at(-1)).toMatchObject({ cancelRequestedBy: 'anna' });
     await following.cancel();

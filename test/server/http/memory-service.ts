@@ -68,7 +68,7 @@ export class MemoryService implements UpdateApi {
     return { run: this.run.run };
   }
 
-  async report(): Promise<Uint8Array<ArrayBuffer>> {
+  async createReport(): Promise<Uint8Array<ArrayBuffer>> {
     this.#note('report');
     return new Uint8Array([31, 139]);
   }
@@ -76,7 +76,7 @@ export class MemoryService implements UpdateApi {
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
     this.#note(`cancel for ${by}`);
     if (this.cancelReason || !this.run) return { reason: this.cancelReason ?? notRunning };
-    this.run.note({ cancelRequestedBy: by });
+    this.run.setFields({ cancelRequestedBy: by });
     return { run: this.run.run };
   }
 
@@ -119,7 +119,7 @@ export class MemoryService implements UpdateApi {
     return this.#status('stable');
   }
 
-  async record(): Promise<RunRecord | null> {
+  async findRunRecord(): Promise<RunRecord | null> {
     this.#note('record');
     return this.run;
   }

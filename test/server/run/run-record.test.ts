@@ -93,7 +93,7 @@ describe('the state of a run', () => {
     run.add(line('done', 'updated'));
     const { run: ended } = run;
     run.end({ outcome: 'crashed', message: 'the container is gone' });
-    run.prepare('launching', 'pulling the updater');
+    run.setLaunchState('launching', 'pulling the updater');
     run.add(line('inspect', 'again'));
     run.add(line('done', 'failed: again'));
     expect(run.run).toEqual(ended);
@@ -103,9 +103,9 @@ describe('the state of a run', () => {
 
 it('a resumed run keeps its origin and the steps before its launch', () => {
   const run = record();
-  run.note({ downtimeSeconds: 2 });
-  run.prepare('preparing', 'dumped');
-  run.prepare('launching', 'pulling the updater');
+  run.setFields({ downtimeSeconds: 2 });
+  run.setLaunchState('preparing', 'dumped');
+  run.setLaunchState('launching', 'pulling the updater');
   run.add(line('pull', 'fetching'));
   run.end({ outcome: 'crashed', message: 'the container is gone' });
   const again = reopenRun({ ...run.run, by: 'anna' });

@@ -3,9 +3,9 @@ import { RunRecord } from '../../../src/server/run/run-record.ts';
 /** Counts the callers that wait for a change. */
 export class WatchedRecord extends RunRecord {
   waiting = 0;
-  override async changeAfter(changes: number, signal: AbortSignal): Promise<void> {
+  override async waitForChange(changes: number, signal: AbortSignal): Promise<void> {
     this.waiting++;
-    await super.changeAfter(changes, signal);
+    await super.waitForChange(changes, signal);
     this.waiting--;
   }
 }

@@ -66,7 +66,7 @@ function decided(given: Given = {}) {
     ...more
   } = given;
   const releases = [{ version: 'v1.5.0', url: null, notes: null, publishedAt }];
-  const known = { releases, word };
+  const known = { releases, notice: word };
   const { nextAt, blockedBy } = decideAutomaticUpdate({
     settings,
     offer: offered,
@@ -188,7 +188,7 @@ describe('an automatic update', () => {
     const { blockedBy } = decideAutomaticUpdate({
       settings,
       offer: nothing,
-      known: { releases: [], word: stale },
+      known: { releases: [], notice: stale },
       past: [],
       now: 0,
     });
@@ -201,7 +201,7 @@ describe('an automatic update', () => {
     const { blockedBy } = decideAutomaticUpdate({
       settings,
       offer: nothing,
-      known: { releases: [], word: emptyPublisherNotice },
+      known: { releases: [], notice: emptyPublisherNotice },
       past,
       now: 0,
     });

@@ -31,24 +31,26 @@ const sets = () => host.calls('set').length;
 
 describe('the open run', () => {
   it('is changed only if the given id matches', async () => {
-    await ledger.begin(open('1'));
-    expect(await ledger.change('2', () => null)).toBeNull();
-    expect(await ledger.change('1', (now) => ({ ...now, updater: 'u' }))).toMatchObject({ updater: 'u' });
-    expect(await ledger.change('1', () => null)).toBeNull();
+    await ledger.openRun(open('1'));
+    expect(await ledger.changeOpenRun('2', () => null)).toBeNull();
+    expect(await ledger.changeOpenRun('1', (now) => ({ ...now, updater: 'u' }))).toMatchObject({
+      updater: 'u',
+    });
+    expect(await ledger.changeOpenRun('1', () => null)).toBeNull();
     expect([await ledger.read('run'), host.state.store.has('run')]).toEqual([null, false]);
   });
 
   it('in an unknown format is not changed until another run starts', async () => {
     host.state.store.set('run', '{"format":7}');
-    expect([await ledger.read('run'), await ledger.change('1', () => null)]).toEqual([null, null]);
+    expect([await ledger.read('run'), await ledger.changeOpenRun('1', () => null)]).toEqual([null, null]);
     expect([sets(), host.state.store.get('run')]).toEqual([0, '{"format":7}']);
-    expect(await ledger.begin(open('1'))).toBe(true);
+    expect(await ledger.openRun(open('1'))).toBe(true);
   });
 });
 
 describe('past runs', () => {
   const past = async () =>
-    (await ledger.pastRuns()).map(({ run, updaterStartedAt }) => [
+    (await ledger.readPastRuns()).map(({ run, updaterStartedAt }) => [
       run.id,
       run.outcome,
       run.downtimeSeconds,
@@ -62,28 +64,28 @@ describe('past runs', () => {
     ['of the same start adds what it measured', { downtimeSeconds: 2 }, 'a', ['1', 'updated', 2, 'a']],
     ['of another start takes its place', crashed, 'b', ['1', 'crashed', null, 'b']],
   ])('are updated correctly: a second result %s', async (_, more, startedAt, expected) => {
-    await ledger.addPast(run('1'), 'a');
-    await ledger.changePast('1', (now) => ({ ...now, told: true, attempts: 1 }));
-    await ledger.addPast(run('2'), 'x');
-    await ledger.addPast(run('1', more), startedAt);
+    await ledger.addPastRun(run('1'), 'a');
+    await ledger.changePastRun('1', (now) => ({ ...now, told: true, attempts: 1 }));
+    await ledger.addPastRun(run('2'), 'x');
+    await ledger.addPastRun(run('1', more), startedAt);
     expect(await past()).toContainEqual(expected);
-    const one = (await ledger.pastRuns()).find(({ run }) => run.id === '1');
+    const one = (await ledger.readPastRuns()).find(({ run }) => run.id === '1');
     expect([one?.told, one?.attempts]).toEqual(startedAt === 'b' ? [false, 0] : [true, 1]);
     expect(await past()).toHaveLength(2);
   });
 
   it('are limited to fifty, newest first', async () => {
-    for (let at = 1; at <= 52; at++) await ledger.addPast(run(`${at}`), 'a');
+    for (let at = 1; at <= 52; at++) await ledger.addPastRun(run(`${at}`), 'a');
     const ids = (await past()).map(([id]) => id);
     expect([ids.length, ids[0], ids.at(-1)]).toEqual([50, '52', '3']);
   });
 });
 
 it('returns the last server process of a container', async () => {
-  const lastWord = async (container: string) => (await ledger.lastBootOf(container))?.word;
-  await ledger.addBoot({ container: 'a', word: 'first' });
-  await ledger.addBoot({ container: 'b', word: 'x' });
-  await ledger.addBoot({ container: 'a', word: 'second' });
+  const lastWord = async (container: string) => (await ledger.findServerProcess(container))?.word;
+  await ledger.addServerProcess({ container: 'a', word: 'first' });
+  await ledger.addServerProcess({ container: 'b', word: 'x' });
+  await ledger.addServerProcess({ container: 'a', word: 'second' });
   expect([await lastWord('a'), await lastWord('c')]).toEqual(['second', undefined]);
   expect(JSON.parse(host.state.store.get('servers') ?? '')).toHaveLength(2);
 });
@@ -98,13 +100,13 @@ it('keeps the channel and ignores unknown values', async () => {
 it('keeps the publication date of the last offered release of each signer', async () => {
   const [early, late] = ['2026-11-20T08:00:00Z', '2026-11-20T08:00:00.5Z'];
   const published = (publishedAt: string, signer = 'anna') => ({ signer, publishedAt });
-  expect(await ledger.ofSigners('offered', 'stable')).toEqual({});
+  expect(await ledger.readBySigner('offered', 'stable')).toEqual({});
   await ledger.setLastOffered('stable', published(late));
   // Another server may not have seen the newer release yet.
   await ledger.setLastOffered('stable', published(early));
   expect([
-    await ledger.ofSigners('offered', 'stable'),
-    await ledger.ofSigners('offered', 'canary'),
+    await ledger.readBySigner('offered', 'stable'),
+    await ledger.readBySigner('offered', 'canary'),
     sets(),
   ]).toEqual([{ anna: late }, {}, 1]);
   await ledger.setLastOffered('stable', published(early, 'bert'));
@@ -115,10 +117,10 @@ it('keeps the publication date of the last offered release of each signer', asyn
   });
   for (const text of ['x', '{"stable":{"anna":"yesterday"}}']) {
     host.state.store.set('offered', text);
-    expect(await ledger.ofSigners('offered', 'stable')).toEqual({});
+    expect(await ledger.readBySigner('offered', 'stable')).toEqual({});
   }
   await ledger.setLastOffered('stable', published(early));
-  expect(await ledger.ofSigners('offered', 'stable')).toEqual({ anna: early });
+  expect(await ledger.readBySigner('offered', 'stable')).toEqual({ anna: early });
 });
 
 describe('the id of the instance', () => {
@@ -127,16 +129,16 @@ describe('the id of the instance', () => {
       { length: 5 },
       () => new StateStore({ store: host.store, log: host.log }, defaultServerTiming),
     );
-    const found = await Promise.all(ledgers.map((one) => one.rollout()));
-    await ledger.rollout('v1.5.0');
-    const { instance, asked } = await ledger.rollout();
+    const found = await Promise.all(ledgers.map((one) => one.readStagedRollout()));
+    await ledger.readStagedRollout('v1.5.0');
+    const { instance, asked } = await ledger.readStagedRollout();
     expect(instance).toMatch(/^[0-9a-f-]{36}$/);
     expect([new Set(found.map((one) => one.instance)), asked]).toEqual([new Set([instance]), 'v1.5.0']);
     const other = new HostDouble();
     const elsewhere = await new StateStore(
       { store: other.store, log: other.log },
       defaultServerTiming,
-    ).rollout();
+    ).readStagedRollout();
     expect(elsewhere.instance).not.toBe(instance);
   });
 });
@@ -150,8 +152,8 @@ it('a channel file that was issued before the stored file of its signer changes 
   await ledger.setChannelFile('anna', older);
   await ledger.setChannelFile('bert', older);
   await ledger.setChannelFile('anna', { ...older, channel: 'canary' });
-  expect(await ledger.ofSigners('channel-files', 'stable')).toEqual({ anna: newer, bert: older });
-  expect(await ledger.ofSigners('channel-files', 'canary')).toEqual({
+  expect(await ledger.readBySigner('channel-files', 'stable')).toEqual({ anna: newer, bert: older });
+  expect(await ledger.readBySigner('channel-files', 'canary')).toEqual({
     anna: { ...older, channel: 'canary' },
   });
 });

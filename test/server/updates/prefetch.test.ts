@@ -114,7 +114,7 @@ describe('prefetch', () => {
       };
     rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.0'));
     await one.ask();
-    await until(async () => (await one.updates.record())?.run.outcome === 'updated');
+    await until(async () => (await one.updates.findRunRecord())?.run.outcome === 'updated');
     expect(signals).toEqual(['SIGTERM']);
   });
 

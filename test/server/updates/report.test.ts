@@ -23,16 +23,16 @@ it('simultaneous requests for a report share one updater', async () => {
   rig.engine.updaterDoes([...pieces, { say: 'report.' }, { exit: 0 }]);
   const commands: unknown[] = [];
   rig.engine.onStart(({ spec }) => void commands.push(spec.Cmd?.slice(0, 2)));
-  const [first, second] = await Promise.all([one.updates.report(), one.updates.report()]);
+  const [first, second] = await Promise.all([one.updates.createReport(), one.updates.createReport()]);
   expect([Buffer.from(first).toString(), first === second]).toEqual(['an archive', true]);
   expect([commands, reporters()]).toEqual([[['report', '--base64']], []]);
-  await one.updates.report();
+  await one.updates.createReport();
   expect(commands).toHaveLength(2);
 });
 
 it('an incomplete report is rejected, and no container remains', async () => {
   const one = await booted();
   rig.engine.updaterDoes([...pieces, { exit: 1 }]);
-  await expect(one.updates.report()).rejects.toThrow('the report cannot be created');
+  await expect(one.updates.createReport()).rejects.toThrow('the report cannot be created');
   expect(reporters()).toEqual([]);
 });

@@ -196,7 +196,7 @@ export function freshForges(): void {
   afterEach(() => forge.close());
 }
 
-export const runOf = async ({ updates }: Server) => (await updates.record())?.run;
+export const runOf = async ({ updates }: Server) => (await updates.findRunRecord())?.run;
 
 /** Waits for a condition. The timeout is long, so that no test fails on a slow machine. */
 export async function until(what: () => unknown, ms = 60_000): Promise<void> {

@@ -31,7 +31,7 @@ async function booted(env: string[] = [], more: Partial<InstanceOptions> = {}): 
   return one;
 }
 const given: CompleteUpdateOrder['settings'] = { SMTP_HOST: 'mail', SMTP_PASSWORD: password };
-const run = async ({ updates }: Server) => (await updates.record())?.run;
+const run = async ({ updates }: Server) => (await updates.findRunRecord())?.run;
 const updater = () => rig.updaters[0];
 
 describe('new settings of a release', () => {

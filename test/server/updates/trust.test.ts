@@ -23,7 +23,7 @@ const expected = [
 ];
 const commandOf = (name: string) =>
   rig.engine.containers.find((container) => container.name.startsWith(name))?.spec.Cmd?.slice(0, 11);
-const ended = async ({ updates }: Server) => (await updates.record())?.run.outcome;
+const ended = async ({ updates }: Server) => (await updates.findRunRecord())?.run.outcome;
 
 describe('the updater', () => {
   it('gets the expected digests of a verified release', async () => {

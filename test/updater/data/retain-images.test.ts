@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { retainImages } from '../../../src/updater/data/retain-images.ts';
 import { engineThat } from '../../engine/http-engine.ts';
 
-const place = { directory: '/opt/svc/.svc-updater/points/20261121T104207Z', isElsewhere: false };
+const place = { directory: '/opt/svc/.svc-updater/points/20261121T104207Z', isOutsideStateDirectory: false };
 
 /** Retains an image on an engine that responds to each new tag with this status and message. */
 function hold(status: number, message: string): Promise<void> {

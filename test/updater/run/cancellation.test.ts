@@ -28,20 +28,20 @@ it('aborts requests of the engine on SIGTERM, but not those of an uncancellable 
 });
 
 it('only logs a late signal, and logs nothing after the last line of the run', () => {
-  cancellation.tooLate();
+  cancellation.disable();
   process.emit('SIGTERM');
   expect(lines).toEqual([
     'SIGTERM was received too late: containers are already being replaced, so the update continues',
   ]);
   expect(cancellation.signal.aborted).toBe(false);
-  cancellation.over();
+  cancellation.stopLogging();
   process.emit('SIGTERM');
   expect(lines).toHaveLength(1);
 });
 
 it('reports only the first signal', () => {
   const told: number[] = [];
-  cancellation.onSignal = () => told.push(1);
+  cancellation.onFirstSignal = () => told.push(1);
   process.emit('SIGINT');
   process.emit('SIGTERM');
   expect(told).toEqual([1]);

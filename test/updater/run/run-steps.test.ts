@@ -29,10 +29,10 @@ function runOf(update: readonly string[], rollback: readonly string[] = [], acts
   const run: DrivenRun<readonly string[], Step> & { done: string[]; isClosed: boolean } = {
     done,
     isClosed: false,
-    look: async () => [...done],
-    next: (view, goal): NextStep<Step> => {
+    inspect: async () => [...done],
+    planNextStep: (view, goal): NextStep<Step> => {
       const kind = (goal === 'update' ? update : rollback).find((each) => !view.includes(each));
-      if (kind === 'stuck') return { kind: 'blocked', why: failure };
+      if (kind === 'stuck') return { kind: 'blocked', error: failure };
       return { kind: kind ?? 'done' };
     },
     execute: async ({ kind }) => {
@@ -40,9 +40,9 @@ function runOf(update: readonly string[], rollback: readonly string[] = [], acts
       acts[kind]?.();
       done.push(kind);
     },
-    signalFor: () => stop.signal,
-    turnBack: async (error) => () => new Error(`went back after ${(error as Error).message}`),
-    end: async () => ({ outcome: 'updated', exitCode: 0, message: 'updated' }),
+    getWaitSignal: () => stop.signal,
+    switchToRollback: async (error) => () => new Error(`went back after ${(error as Error).message}`),
+    completeRun: async () => ({ outcome: 'updated', exitCode: 0, message: 'updated' }),
     close() {
       this.isClosed = true;
     },
@@ -106,7 +106,7 @@ describe('runSteps', () => {
     async (goal) => {
       const cancelled = new Error('cancelled');
       const run = runOf(['up'], ['up'], { up: failing(9, 9) });
-      run.signalFor = (asked) => (asked === goal ? AbortSignal.abort(cancelled) : stop.signal);
+      run.getWaitSignal = (asked) => (asked === goal ? AbortSignal.abort(cancelled) : stop.signal);
       await expect(runSteps(run, goal, log)).rejects.toBe(cancelled);
       expect(lines).toEqual(['try 1']);
     },
@@ -141,7 +141,7 @@ describe('runToGoal', () => {
     await expect(rollBack(runOf([], ['start', 'stuck']), new Error('first'), log)).rejects.toBe(failure);
     const run = runOf(['stuck'], ['start']);
     const noWay = new Error('no way back');
-    run.turnBack = () => Promise.reject(noWay);
+    run.switchToRollback = () => Promise.reject(noWay);
     await expect(updateOrRollBack(run, log)).rejects.toBe(noWay);
     expect([run.done, run.isClosed]).toEqual([[], true]);
   });

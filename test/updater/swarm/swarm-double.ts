@@ -81,7 +81,13 @@ async function textOf(from: AsyncIterable<Buffer>): Promise<string> {
 }
 
 const taskJson = (task: SwarmTask): Json => ({
-  ...{ ID: task.id, ServiceID: task.service, Slot: task.slot, NodeID: task.node, DesiredState: task.wanted },
+  ...{
+    ID: task.id,
+    ServiceID: task.service,
+    Slot: task.slot,
+    NodeID: task.node,
+    DesiredState: task.desiredState,
+  },
   Status: { State: task.state, Err: task.error },
   Spec: { ContainerSpec: { Image: task.image } },
 });

@@ -42,15 +42,15 @@ describe('a response', () => {
     ],
     ['JSON of another shape', () => typed('[1]', json), { kind: 'none', why: { what: 'other' } }],
   ])('is classified: %s', async (_, answer, expected) => {
-    expect(await withAnswer(answer).status()).toMatchObject(expected);
+    expect(await withAnswer(answer).fetchStatus()).toMatchObject(expected);
   });
 
   it('that does not arrive in time is classified as late', async () => {
     const hanging: typeof fetch = (_, init) =>
       new Promise((_, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason)));
     const reader = new UpdateApiClient({ address, fetch: hanging, deadlines: { read: 50 } });
-    expect(await reader.progress()).toEqual({ kind: 'none', why: { what: 'late' } });
-    expect(await reader.events(null, new AbortController().signal)).toEqual({
+    expect(await reader.fetchRun()).toEqual({ kind: 'none', why: { what: 'late' } });
+    expect(await reader.openEventStream(null, new AbortController().signal)).toEqual({
       kind: 'none',
       why: { what: 'late' },
     });
@@ -66,8 +66,8 @@ describe('a response', () => {
         return typed('{}', problem, 500);
       },
     });
-    await reader.start({ target: 'v1.5.0', when: 'idle' });
-    await reader.events('run1:7', new AbortController().signal);
+    await reader.startUpdate({ target: 'v1.5.0', when: 'idle' });
+    await reader.openEventStream('run1:7', new AbortController().signal);
     expect(asked).toMatchObject([
       [
         address,
@@ -97,7 +97,7 @@ describe('following a run', () => {
     });
     const news: RunFollowEvent[] = [];
     const signal = AbortSignal.timeout(60_000);
-    for await (const one of followRun(reader, { run, signal, timing })) news.push(one);
+    for await (const one of followRun(reader, { runId: run, signal, timing })) news.push(one);
     return news;
   }
   const isStream = ({ headers }: Request) => headers.get('accept') === 'text/event-stream';

@@ -26,7 +26,7 @@ import type { Pin, PinLocation } from './pin.ts';
  * @throws UpdateError pin-digest, built-from-source, pin-unsupported, compose-invalid, no-app
  */
 export function requirePin(files: ProjectFiles, service: string): Pin {
-  const { layer, image } = findEffectiveImage(files, service);
+  const { source: layer, image } = findEffectiveImage(files, service);
   const { file } = layer.file;
   const where = `image of ${service} in ${layer.name} line ${image.line}`;
   const template = createSourceMappedText(image.text, file.path, image.start, { via: 'text' });
@@ -57,7 +57,7 @@ export function requirePin(files: ProjectFiles, service: string): Pin {
     reference.tag === null
       ? { ...inImage, kind: 'absent', description: `${where}, which has no tag` }
       : findTagLocation(files, service, inImage, findMainTagSegment(tag, resolved, tagStart, where));
-  return { service, reference, referenceText: resolved.text, tag, place, resolved };
+  return { service, reference, referenceText: resolved.text, tag, location: place, resolved };
 }
 
 /** Returns null if the pin cannot be read or changed. */
@@ -70,7 +70,7 @@ export function findUsablePin(files: ProjectFiles, service: string): Pin | null 
   }
 }
 
-/** Checks whether the service's tag has the same position in a file as the tag of one of the pins. */
+/** Whether one of the pins has its tag at the same position in a file as the service's tag. */
 export function isPinShared(files: ProjectFiles, service: string, pins: readonly Pin[]): boolean {
   const pin = findUsablePin(files, service);
   const own = pin && tagPositionOf(pin);
@@ -82,8 +82,8 @@ export function isPinShared(files: ProjectFiles, service: string, pins: readonly
  * defaults.
  */
 export function isSamePin(a: Pin, b: Pin): boolean {
-  const { variable } = a.place;
-  if (variable !== undefined && variable === b.place.variable) return true;
+  const { variable } = a.location;
+  if (variable !== undefined && variable === b.location.variable) return true;
   const own = tagPositionOf(a);
   return own !== null && own === tagPositionOf(b);
 }
@@ -93,9 +93,7 @@ function tagPositionOf({ reference, resolved }: Pin): string | null {
   return origin && origin.offset >= 0 ? `${origin.source}\n${origin.offset}` : null;
 }
 
-/**
- * Returns the variables from which a range of the resolved text comes. Variables inside their values are not listed.
- */
+/** Returns the variables from which a range of the resolved text comes, but not the variables in their values. */
 function variablesIn(
   template: SourceMappedText,
   lookup: ComposeVariableLookup,
@@ -120,8 +118,8 @@ const createSeveralVariablesError = (
   });
 
 /**
- * Returns the location of a tag's main part, or of the image if the main part contains escapes or comes from outside
- * the files.
+ * Returns the location of the part of a tag that contains the version. If this part contains escapes or is not in a
+ * file, returns the location of the image.
  */
 function findTagLocation(
   files: ProjectFiles,
@@ -140,7 +138,7 @@ function findTagLocation(
     : { kind: 'variable', file: source, variable, description: `${variable} in ${here}` };
 }
 
-/** Returns the part of the tag that contains the version. A variable takes precedence over literal text. */
+/** Returns the part of the tag that contains the version. A variable is preferred to literal text. */
 function findMainTagSegment(
   tag: PinTag,
   resolved: SourceMappedText,
@@ -174,21 +172,20 @@ export function checkPinAgainstModel(pin: Pin, image: string | undefined): void 
   if (image === undefined || image === pin.referenceText) return;
   throw new UpdateError(
     'pin-unsupported',
-    `compose resolves the image of ${pin.service} to ${image}, but ${pin.place.description} resolves to ${pin.referenceText}`,
+    `compose resolves the image of ${pin.service} to ${image}, but ${pin.location.description} resolves to ${pin.referenceText}`,
   );
 }
 
 /** The image that compose uses for a service, and the compose file that contains it. */
 interface EffectiveImage {
-  layer: ComposeSource;
+  source: ComposeSource;
   image: ScalarText;
 }
 
 /**
- * The last `-f` file with an image for the service takes precedence. The image may come from a file that this file
- * extends or includes.
- * @throws UpdateError built-from-source, no-app; compose-invalid if a linked file is missing or the service has no
- * image
+ * Uses the image from the last `-f` file that sets one for the service, directly or in a file that it extends or
+ * includes.
+ * @throws UpdateError built-from-source, no-app; compose-invalid if such a file is missing or the service has no image
  */
 function findEffectiveImage(files: ProjectFiles, service: string): EffectiveImage {
   const layers = listRootSources(files);
@@ -206,8 +203,8 @@ function findEffectiveImage(files: ProjectFiles, service: string): EffectiveImag
         `${service} has neither image nor build in ${formatFileNames(files)}`,
       );
     case 'no-service': {
-      const included = resolveIncludeTree(files).layers.filter(({ follows }) => follows);
-      const services = [...new Set(included.flatMap(({ file }) => file.services))];
+      const included = resolveIncludeTree(files).sources.filter(({ followsIncludes: follows }) => follows);
+      const services = [...new Set(included.flatMap(({ file }) => file.serviceNames))];
       throw new UpdateError('no-app', `there is no service ${service} in ${formatFileNames(files)}`, {
         advice: `The files define these services: ${services.sort().join(', ') || 'none'}. Use --service to select the services to update.`,
       });
@@ -224,7 +221,8 @@ const isImage = (found: ImageSearchResult): found is EffectiveImage =>
   typeof found === 'object' && !(found instanceof UpdateError);
 
 /**
- * An image ranks highest, followed by an error and by `build`. If the ranks are equal, the first result is returned.
+ * Results rank in this order: an image, an error, `build`, `no-image`, `no-service`. If the ranks are equal, `first` is
+ * returned.
  */
 function pickHigherRanked(first: ImageSearchResult, second: ImageSearchResult): ImageSearchResult {
   const rankOf = (found: ImageSearchResult) => {
@@ -243,8 +241,8 @@ function searchImage(
 ): ImageSearchResult {
   let found: ImageSearchResult = 'no-service';
   for (const layer of layers.toReversed()) {
-    const entry = layer.file.service(service);
-    if (entry?.image) return { layer, image: entry.image };
+    const entry = layer.file.getService(service);
+    if (entry?.image) return { source: layer, image: entry.image };
     if (entry) found = pickHigherRanked(found, entry.hasBuild ? 'build' : 'no-image');
     // Compose 5.2 and later merge a file over the files it includes, and evaluate `extends` last. Older versions reject
     // a service that is defined both in a file and in a file it includes.
@@ -273,7 +271,7 @@ function searchIncludedImage(
 ): ImageSearchResult {
   let found: ImageSearchResult = 'no-service';
   // If two `include` entries define the service, compose 5.2 and later use the first definition.
-  for (const include of layer.follows ? layer.file.includes : []) {
+  for (const include of layer.followsIncludes ? layer.file.includes : []) {
     const from: ComposeSource[] = [];
     for (const one of resolveIncludedSources(files, layer, include)) {
       if (one instanceof UpdateError) found = pickHigherRanked(found, one);

@@ -55,7 +55,7 @@ export function publisherOf(repository: string): string | null {
   return path.join('/') || first || null;
 }
 
-/** If neither publisher is known, the repositories must be the same. */
+/** If neither publisher is known, the repositories must be equal. */
 export function isSamePublisher(a: ImageReference, b: ImageReference): boolean {
   const publisher = publisherOf(a.repository);
   return isSameRepository(a, b) || (publisher !== null && publisher === publisherOf(b.repository));
@@ -104,7 +104,10 @@ const helpers = /^(?:exporter|express|backups?|commander|insight|admin|ui|web|gu
 export const isDatabaseImage = ({ repository }: Pick<ImageReference, 'repository'>): boolean =>
   kindOf(repository, databases) !== null;
 
-/** Decides by the image name and the mount paths of volumes; null if the container does not look like a data store. */
+/**
+ * Decides by the image name and the mount paths of volumes. Returns null if the container does not look like a data
+ * store.
+ */
 export function findDataStoreKind(image: string, paths: readonly string[]): DataStoreKind | null {
   const repository = parseImageReference(image)?.repository ?? '';
   const known = kindOf(repository, stores);
@@ -129,7 +132,8 @@ function kindOf(repository: string, known: ReadonlyMap<string, DataStoreKind>): 
   const words = wordsOf(repository);
   const at = words.findIndex((word) => known.has(word));
   if (at < 0 || isDatabaseTool(repository)) return null;
-  // `zabbix-server-mysql` is a server that uses a database, but `mysql-server` is a database.
+  // If `server` precedes the name of the database, the image only uses the database: `zabbix-server-mysql`, but not
+  // `mysql-server`.
   if (words.slice(0, at).includes('server')) return null;
   // The last known word counts, because a vendor name may precede the database, as in `percona-server-mongodb`.
   return known.get(words.findLast((word) => known.has(word)) ?? '') ?? null;

@@ -10,17 +10,17 @@ export interface Pin {
   referenceText: string;
   /** Tag of the image; `latest` if the image has no tag. */
   tag: PinTag;
-  place: PinLocation;
+  location: PinLocation;
   /** Image reference with the origin of each character. */
   resolved: SourceMappedText;
 }
 
-/** Text for users who change the tags manually. */
+/** Lists the locations of the tags, for users who change them manually. */
 export const formatTagLocations = (pins: readonly Pin[]): string =>
-  [...new Set(pins.map(({ place }) => place.description))].join(', ');
+  [...new Set(pins.map(({ location: place }) => place.description))].join(', ');
 
 /** Explains how to apply a tag that was set manually. */
-export const formatManualTagAdvice = ({ place }: Pin): string =>
+export const formatManualTagAdvice = ({ location: place }: Pin): string =>
   place.kind === 'stack' ? 'then deploy the stack' : 'then run {compose} pull && {up}';
 
 export interface PinLocation {

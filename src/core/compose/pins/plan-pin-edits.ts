@@ -13,13 +13,13 @@ export interface PinUpdate {
   pin: Pin;
   /** New tag, including its prefix and variant. */
   tag: string;
-  /** New digest. Required if the pin has a digest and its tag changes. */
+  /** New digest. Required if the pin has a digest and gets another tag. */
   digest?: string;
 }
 
 /**
- * Plans minimal edits. A location that several pins share is edited once. The edited texts are parsed again to check
- * that each pin has the requested version.
+ * Plans minimal edits. A location that several pins share is edited once. Then parses the edited texts to check that
+ * each pin has the requested version.
  * @throws UpdateError pin-unsupported; pin-digest if a pin has a digest and no new digest is given
  */
 export function planPinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): TextEdit[] {
@@ -27,7 +27,8 @@ export function planPinEdits(files: ProjectFiles, moves: readonly PinUpdate[]): 
   const unique = new Map<string, (typeof edits)[number]>();
   for (const candidate of edits) {
     const { edit, move } = candidate;
-    // The key contains the variable, because two variables appended to one file are separate edits at one offset.
+    // The key contains the variable because two variables that are appended to a file have equal offsets but are
+    // separate edits.
     const place = `${edit.file}\n${edit.start}\n${edit.end}\n${edit.start === edit.end ? edit.variable : ''}`;
     const first = unique.get(place);
     if (first && first.edit.after !== edit.after) throw createConflictError(first.move.pin, move.pin);
@@ -47,7 +48,7 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinUpdate): TextEdit
   if (digest === undefined) {
     throw new UpdateError(
       'pin-digest',
-      `${pin.place.description} also pins a digest, but the new digest is unknown`,
+      `${pin.location.description} also pins a digest, but the new digest is unknown`,
       { advice: 'Specify the digest of the new release with --digest sha256:….' },
     );
   }
@@ -60,8 +61,8 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinUpdate): TextEdit
 function createRangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, text: string): TextEdit {
   const parts = splitIntoSourceSegments(pin.resolved, start, start + old.length);
   const written = parts.filter(({ via }) => via !== 'text');
-  // A tag may combine several variables: one with the digits and another with `v` or a variant. Only the variable with
-  // the digits is edited.
+  // If several variables form a tag, one with the digits and another with `v` or a variant, only the variable with the
+  // digits is edited.
   const variables =
     written.length > 1 && start === pin.reference.tagStart ? written.filter(carriesVersion(pin)) : written;
   if (variables.length > 1) {
@@ -69,7 +70,7 @@ function createRangeEdit(files: ProjectFiles, pin: Pin, old: string, start: numb
     throw createPinError(pin, `combines ${names}`);
   }
   // Variables are tried before literal text, because a variable next to literal text usually contains the version. If
-  // the new text does not fit the variable, the variable contains the variant instead.
+  // the new tag cannot be made by changing the variable alone, the version is in the literal text.
   for (const part of [...variables, ...parts.filter(({ via }) => via === 'text')]) {
     const at = parts.slice(0, parts.indexOf(part)).reduce((length, other) => length + other.text.length, 0);
     const [before, after] = [old.slice(0, at), old.slice(at + part.text.length)];
@@ -92,8 +93,8 @@ function createPartEdit(files: ProjectFiles, pin: Pin, part: SourceSegment, text
   const floats = pin.tag.kind === 'latest' || pin.tag.kind === 'canary';
   const list = findFileListKey(files, part.source);
   const isOfCompose = list === 'composeFiles' || list === 'linkedFiles';
-  // A floating default applies to all users of the compose file, so the version of this instance is set in its env
-  // file.
+  // A floating default, such as `${V:-stable}`, is for all users of the compose file. The version of this instance is
+  // therefore set in its env file.
   if (part.via === 'default' && part.variable && floats && part.text === pin.tag.text && isOfCompose)
     return createVariableEdit(files, part.variable, text);
   return createSegmentEdit(files, pin, part, text);
@@ -157,10 +158,10 @@ function checkEditedPins(files: ProjectFiles, moves: readonly PinUpdate[], edits
 }
 
 const createPinError = (pin: Pin, why: string): UpdateError =>
-  new UpdateError('pin-unsupported', `the version of ${pin.service} (${pin.place.description}) ${why}`);
+  new UpdateError('pin-unsupported', `the version of ${pin.service} (${pin.location.description}) ${why}`);
 
 const createConflictError = (one: Pin, other: Pin): UpdateError =>
   new UpdateError(
     'pin-unsupported',
-    `${one.service} and ${other.service} share ${one.place.description} but need different values`,
+    `${one.service} and ${other.service} share ${one.location.description} but need different values`,
   );

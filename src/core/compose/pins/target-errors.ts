@@ -11,7 +11,7 @@ export const isPinnedToFloatingTag = ({ tag }: Pin, word: string): boolean =>
 
 export const createPinMismatchError = (pin: Pin, word: string, option = '--target'): UpdateError =>
   createTargetError(
-    `${pin.service} is pinned to ${pin.tag.text} (${pin.place.description}), not to ${word}`,
+    `${pin.service} is pinned to ${pin.tag.text} (${pin.location.description}), not to ${word}`,
     `Specify a release with ${option}, or set the tag ${word} manually, ${formatManualTagAdvice(pin)}.`,
   );
 
@@ -21,14 +21,14 @@ export const createUnversionedTargetError = (pins: readonly Pin[], tag: string):
     `Set the tag manually (${formatTagLocations(pins)}), ${pins.slice(0, 1).map(formatManualTagAdvice)}.`,
   );
 
-/** @param pins the pins of all updated services */
+/** @param pins - the pins of all updated services */
 export const createUnversionedPinError = (
   pin: Pin,
   target: ReleaseTarget,
   pins: readonly Pin[],
 ): UpdateError =>
   createTargetError(
-    `${pin.service} is pinned to ${pin.tag.text} (${pin.place.description}), which is not a version and cannot be compared with ${target.tag}`,
+    `${pin.service} is pinned to ${pin.tag.text} (${pin.location.description}), which is not a version and cannot be compared with ${target.tag}`,
     `Set the new tag manually (${formatTagLocations(pins)}), ${formatManualTagAdvice(pin)}.`,
   );
 
@@ -37,11 +37,14 @@ export const createVariantMismatchError = (
   { tag: asked, lead = '', suffix = '' }: ReleaseTarget,
 ): UpdateError =>
   createTargetError(
-    `${pin.service} is pinned to ${pin.tag.text} (${pin.place.description}), but ${asked} is a different variant`,
+    `${pin.service} is pinned to ${pin.tag.text} (${pin.location.description}), but ${asked} is a different variant`,
     `Specify the release without ${[lead, suffix].filter(Boolean).join(' and ')}: each pin keeps its own variant. To change the variant, set the tag manually, ${formatManualTagAdvice(pin)}.`,
   );
 
-export const createDowngradeError = ({ service, tag, place }: Pin, target: ReleaseTarget): UpdateError =>
+export const createDowngradeError = (
+  { service, tag, location: place }: Pin,
+  target: ReleaseTarget,
+): UpdateError =>
   new UpdateError(
     'downgrade',
     `${target.tag} is older than ${tag.text}, which ${service} is pinned to (${place.description})`,

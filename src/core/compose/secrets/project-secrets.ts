@@ -35,7 +35,7 @@ export function findEnvFileSecrets(files: readonly TextFile[]): SecretText[] {
   return [...(valuesOf(readable) ?? []), ...unreadable.flatMap(({ text }) => findLineSecrets(text))];
 }
 
-/** Returns paths of files that may contain secrets. Label files are listed as config files. */
+/** Returns paths of files that may contain secrets. The files in `label_file` are among the config files. */
 export function listPossibleSecretFiles(
   files: ProjectFiles,
 ): Record<'envFiles' | 'secretFiles' | 'configFiles', string[]> {
@@ -45,7 +45,7 @@ export function listPossibleSecretFiles(
     const add = (paths: Set<string>, links: () => readonly FileReference[]) => {
       for (const link of tryRead(links) ?? []) tryRead(() => paths.add(resolveReferencedPath(layer, link)));
     };
-    for (const name of file.services) add(envFiles, () => file.service(name)?.envFiles ?? []);
+    for (const name of file.serviceNames) add(envFiles, () => file.getService(name)?.envFiles ?? []);
     add(secretFiles, () => linksIn(file, 'secrets', 'file'));
     add(configFiles, () => linksIn(file, 'configs', 'file'));
     add(configFiles, () => linksIn(file, 'services', 'label_file'));
@@ -59,14 +59,14 @@ const linksIn = (file: ComposeFile, section: string, key: string): FileReference
     parseFileReferences(yaml, yaml.get(entry, key), file.file),
   );
 
-/** Returns service names, and images both as written and with variables resolved. */
+/** Returns texts that must stay readable: service names, and images both as written and with variables resolved. */
 export const listUnmaskedTexts = (files: ProjectFiles): { services: string[]; images: string[] } => {
   const layers = layersOf(files);
   return {
-    services: layers.flatMap(({ file }) => file.services),
+    services: layers.flatMap(({ file }) => file.serviceNames),
     images: layers.flatMap((layer) =>
-      layer.file.services.flatMap((name) => {
-        const image = tryRead(() => layer.file.service(name)?.image) ?? null;
+      layer.file.serviceNames.flatMap((name) => {
+        const image = tryRead(() => layer.file.getService(name)?.image) ?? null;
         return image === null ? [] : written(layer, '', image.text).map(({ value }) => value);
       }),
     ),
@@ -74,8 +74,8 @@ export const listUnmaskedTexts = (files: ProjectFiles): { services: string[]; im
 };
 
 /**
- * Returns the values in env files and in `environment`, inline configs and secrets, and values after names that look
- * secret.
+ * Returns the values in env files and in `environment`, the contents of inline configs and secrets, and values after
+ * names that look secret.
  */
 export function findProjectSecrets(files: ProjectFiles): SecretText[] {
   const composeFiles = [...files.composeFiles, ...(files.linkedFiles ?? [])];
@@ -102,7 +102,7 @@ function findEnvironmentValues(layer: ComposeSource): SecretText[] {
   return entriesOf(layer.file, 'services').flatMap(({ yaml, entry }) => {
     const commands = hooks.flatMap((key) => {
       const list = yaml.get(entry, key);
-      return isSeq(list) ? list.items.map((item) => yaml.follow(item)) : [];
+      return isSeq(list) ? list.items.map((item) => yaml.resolveAlias(item)) : [];
     });
     return [entry, ...commands].flatMap((node) =>
       valuesIn(layer, { yaml, entry: yaml.get(node, 'environment') }),
@@ -113,7 +113,7 @@ function findEnvironmentValues(layer: ComposeSource): SecretText[] {
 function valuesIn(layer: ComposeSource, { yaml, entry: environment }: Entry): SecretText[] {
   if (isSeq(environment)) {
     return environment.items.flatMap((item) => {
-      const text = textOf(yaml.follow(item)) ?? '';
+      const text = textOf(yaml.resolveAlias(item)) ?? '';
       const at = text.indexOf('=');
       return at < 0 ? [] : written(layer, text.slice(0, at), text.slice(at + 1));
     });
@@ -150,13 +150,13 @@ function written(layer: ComposeSource, key: string, text: string): SecretText[] 
 
 /** Returns the files in the include tree. If the tree cannot be resolved, each file is parsed separately. */
 function layersOf(files: ProjectFiles): ComposeSource[] {
-  const reached = tryRead(() => resolveIncludeTree(files).layers);
+  const reached = tryRead(() => resolveIncludeTree(files).sources);
   if (reached !== null) return reached;
   return [...files.composeFiles, ...(files.linkedFiles ?? [])].flatMap((file): ComposeSource[] => {
     const read = tryRead(() => getParsedComposeFile(file));
     if (read === null) return [];
     const base = files.composeFiles.includes(file) ? projectDirectoryOf(files) : dirname(file.path);
-    return [{ file: read, name: file.path, base, variables: () => null, follows: true }];
+    return [{ file: read, name: file.path, base, variables: () => null, followsIncludes: true }];
   });
 }
 

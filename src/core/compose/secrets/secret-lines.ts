@@ -1,6 +1,6 @@
 // The functions in this file find secrets in the lines of any text (docs/contract.md 6.6).
 
-/** A text that must not be printed. If `key` looks secret, shorter texts are masked, too. */
+/** Text that must not be printed. A short text is masked only if `key` looks secret. */
 export interface SecretText {
   key: string;
   value: string;
@@ -13,8 +13,8 @@ const wholeWord = /(?:^|[_-])(?:KEY|AUTH)(?:[_-]|$)/i;
 export const isSecretKey = (key: string): boolean => anywhere.test(key) || wholeWord.test(key);
 
 /**
- * Returns the secrets in a text that cannot be parsed: each line and the value after each `=` or `:`, also in
- * commented-out lines.
+ * Returns the secrets in a text that cannot be parsed: each line, and the value after each `=` or `:`. Lines that are
+ * commented out are included.
  */
 export function findLineSecrets(text: string): SecretText[] {
   return linesOf(text).flatMap((line) => {
@@ -31,7 +31,10 @@ export function findLineSecrets(text: string): SecretText[] {
   });
 }
 
-/** Returns the text after the first `=` of each line: with `format: raw`, quotes and comments have no meaning. */
+/**
+ * Returns the text after the first `=` of each line. In an env file with `format: raw`, quotes and comments have no
+ * meaning.
+ */
 export const findRawEnvFileSecrets = (text: string): SecretText[] =>
   linesOf(text).flatMap((line) => {
     const at = line.indexOf('=');
@@ -56,7 +59,10 @@ const linesOf = (text: string): string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '');
 
-/** Returns the value as written, without a trailing comma (JSON) or comment, and also without quotes. */
+/**
+ * Splits a line into its key and up to three forms of its value: as written, without a comment or trailing comma
+ * (JSON), and without quotes.
+ */
 function splitLine(line: string): { key: string; value: string[] } {
   const at = line.search(/[=:]/);
   if (at < 0) return { key: '', value: [] };
@@ -69,7 +75,7 @@ function splitLine(line: string): { key: string; value: string[] } {
   return { key, value: [...new Set([value, bare, unquoted(bare)])] };
 }
 
-/** Commented-out lines matter because a diff may print them next to a changed line. */
+/** Returns secrets in commented-out lines, because a diff may print these lines next to a changed line. */
 export const findCommentedOutSecrets = (text: string): SecretText[] =>
   linesOf(text)
     .filter((line) => line.startsWith('#'))
@@ -87,7 +93,7 @@ const option =
 
 /**
  * Returns values after names that look secret, in labels, build arguments, extensions, configs and command options.
- * Such a value may not be a password, so paths, options and values of fewer than 8 characters are not masked.
+ * Many of them are not passwords, so paths, options and values of fewer than 8 characters are not masked.
  */
 export const findKeyedSecrets = (text: string): SecretText[] =>
   [...linesOf(text).flatMap((line) => [...line.matchAll(keyed)]), ...text.matchAll(option)].flatMap(

@@ -26,7 +26,7 @@ export async function checkReplaceableFiles(
 /**
  * Checks whether replacements can get the permissions of the existing files. Returns warnings, for example about other
  * hard links.
- * @param here converts a path in `files` to a path in this container
+ * @param here - converts a path in `files` to a path in this container
  * @throws UpdateError rights-lost
  */
 export async function checkFilePermissions(
@@ -74,7 +74,8 @@ export async function checkFilePermissions(
 }
 
 /**
- * Rejects files in directories to which this process cannot write. Only asks the file system, and needs no mounts.
+ * Rejects files in directories to which this process cannot write. Uses only the access rights, so no mounts need to be
+ * known.
  * @throws UpdateError read-only
  */
 export async function requireWritableDirectories(files: readonly string[]): Promise<void> {

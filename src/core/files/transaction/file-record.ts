@@ -6,7 +6,7 @@ import { stateDirectoryName } from '../../names/state-directory-name.ts';
 import { PrivilegesLostError } from '../attributes.ts';
 import { diskFileSystem, type FileSystem, type Owner, systemErrorCodeOf } from '../file-system.ts';
 
-/** A file in a transaction, as JSON from which any process can restore the file. */
+/** A file in a transaction. Saved as JSON, from which any process can restore the file. */
 export interface FileRecord {
   path: string;
   /** Path without symbolic links, so that a link's target is replaced and not the link. */

@@ -38,13 +38,15 @@ export interface FileReplacement {
 
 interface TransactionOptions {
   /**
-   * Run ID in the names of temporary files: `.<basename>.svc-updater-<run>`. Those of an earlier attempt are removed.
+   * Run ID, which is part of the names of temporary files: `.<basename>.svc-updater-<run>`. Temporary files that an
+   * earlier attempt of the run left are removed.
    */
-  run: string;
+  runId: string;
   /** Absolute path of the directory for backups; null for no backups. */
-  backup: string | null;
+  backupDirectory: string | null;
   /**
-   * Files from which the replacements were planned. None of them may have changed since, even if it is not replaced.
+   * Files from which the replacements were planned. None of them may have changed since then, including those that are
+   * not replaced.
    */
   planned?: readonly TextFile[];
   /** Writes the journal. Called when all backups are on the disk, before any temporary or new file is written. */
@@ -55,17 +57,16 @@ interface TransactionOptions {
 }
 
 /**
- * Replaces files in one transaction. All new texts are first written to temporary files with the final owner, mode and
- * attributes, so that a full disk or lost permissions are detected before anything changes. After a failure, replaced
- * files are restored; if there are none, backups and temporary files are removed. When the promise resolves, all
- * changes are on the disk.
+ * Replaces files in one transaction. All new files are first written under temporary names with their final
+ * permissions, so that a full disk or lost permissions are detected before anything changes. After a failure, the old
+ * files are restored. When the promise resolves, all changes are on the disk.
  * @throws UpdateError file-changed, rights-lost, write-failed, files-not-restored; errors of `prepared`
  */
 export async function replaceFiles(
   replacements: readonly FileReplacement[],
   options: TransactionOptions,
 ): Promise<readonly FileRecord[]> {
-  const { backup, planned = [], prepared, warn = () => {}, fs = diskFileSystem } = options;
+  const { backupDirectory: backup, planned = [], prepared, warn = () => {}, fs = diskFileSystem } = options;
   const texts = new Map<string, string>();
   for (const { path, before } of replacements) if (before !== null) texts.set(path, before);
   let undo: () => Promise<unknown> = async () => {};
@@ -106,7 +107,7 @@ export async function replaceFiles(
 
 async function describe(
   replacements: readonly FileReplacement[],
-  { run, backup }: TransactionOptions,
+  { runId: run, backupDirectory: backup }: TransactionOptions,
   fs: FileSystem,
 ): Promise<FileRecord[]> {
   const old = replacements.filter(({ before }) => before !== null).map(({ path }) => path);
@@ -120,7 +121,8 @@ async function describe(
         before: before === null ? null : hashOf(before),
         after: hashOf(after),
         backup: backups.get(path) ?? null,
-        owner: before === null ? null : await fs.rights(real).catch(createPermissionErrorHandler(path)),
+        owner:
+          before === null ? null : await fs.readPermissions(real).catch(createPermissionErrorHandler(path)),
         temporary: temporaryPathOf(real, run),
       };
     }),
@@ -139,9 +141,9 @@ function backupPaths(directory: string, paths: readonly string[]): string[] {
 }
 
 /**
- * Backs up the old texts. Backups have the permissions of their files, so other users cannot read them, and a backup
- * can be renamed to its file if the disk is full.
- * @param texts old texts, keyed by path
+ * Backs up the old texts. A backup has the permissions of its file, so that other users cannot read it, and so that it
+ * can be renamed to the file if the disk is full.
+ * @param texts - old texts, keyed by path
  */
 async function writeBackups(
   fs: FileSystem,
@@ -157,8 +159,8 @@ async function writeBackups(
       createPermissionErrorHandler(path),
     );
   }
-  // A new name is on the disk only after its directory has been synced. Parent directories may be new as well, so each
-  // is synced, up to the first one that contains project files.
+  // A new name is on the disk only after its directory has been synced. Parent directories may also be new, so each is
+  // synced, up to the first that contains project files.
   for (let at = directory; ; at = dirname(at)) {
     await fs.sync(at);
     if (at === dirname(at) || records.some(({ path }) => path.startsWith(`${at}/`))) break;
@@ -172,7 +174,7 @@ async function removeBackups(
   records: readonly FileRecord[],
 ): Promise<void> {
   for (const { backup } of records) if (backup !== null) await fs.remove(backup).catch(() => {});
-  // This call fails if the directory is not empty, so other files in it are kept.
+  // The call fails if the directory contains other files, which are therefore kept.
   await fs.remove(directory).catch(() => {});
 }
 

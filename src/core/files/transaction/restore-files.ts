@@ -18,10 +18,9 @@ import {
 type Texts = ReadonlyMap<string, string>;
 
 /**
- * Restores every file that has not changed since the transaction, and returns the paths of the other files. Can be
- * interrupted and called again, even by another process. When the promise resolves, the old files are on the disk, with
- * the owner, mode and attributes of the files that they replace. `texts`, the old texts keyed by path, are used if a
- * backup is missing or damaged.
+ * Restores every file that has not changed since the transaction, and returns the paths of the others. A restored file
+ * gets the permissions of the file that it replaces. `texts` (keyed by path) are used for missing or damaged backups.
+ * An interrupted call can be repeated, even by another process.
  * @throws UpdateError files-not-restored after all other files have been restored
  */
 export async function restoreFiles(
@@ -78,14 +77,15 @@ async function prepareOldFile(
   if (bytes === undefined || hashOf(bytes) !== record.before) {
     throw new Error(`the backup of ${path} is missing or damaged`);
   }
-  const owner = await fs.rights(real);
+  const owner = await fs.readPermissions(real);
   try {
     await writeTemporaryFile(fs, temporary, bytes, { owner, mode: owner.mode });
     return { take: () => fs.rename(temporary, real) };
   } catch (error) {
-    if (!intact || backup === null || !hasSamePermissions(await fs.rights(backup), owner)) throw error;
-    // A full disk has no space for a copy, so a backup with the same permissions is renamed instead. If the rename
-    // fails, for example because the backup is on another file system, the first error is more helpful.
+    if (!intact || backup === null || !hasSamePermissions(await fs.readPermissions(backup), owner))
+      throw error;
+    // A full disk has no space for a copy, so the backup itself, which has the same permissions, is renamed. If the
+    // rename fails, for example because the backup is on another file system, the first error is more helpful.
     const take = () =>
       fs.rename(backup, real).catch(() => {
         throw error;

@@ -11,7 +11,7 @@ const maxReportCharacters = 16 * 1024 * 1024;
  */
 export async function createDiagnosticReport(context: ServerContext): Promise<Uint8Array<ArrayBuffer>> {
   const { engine, settings, timing, place, closing } = context;
-  const home = await place.findHome();
+  const home = await place.findDeployment();
   const startedAt = new Date().toISOString();
   const origin = { id: `report-${home.project}`, from: settings.version, to: null, startedAt };
   const signal = AbortSignal.any([closing, AbortSignal.timeout(timing.check)]);

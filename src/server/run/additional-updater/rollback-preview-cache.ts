@@ -7,10 +7,10 @@ import { followRunLog } from '../track/follow-run-log.ts';
 import { UpdaterNotStartedError } from '../updater-not-started-error.ts';
 import { runWithAdditionalUpdater } from './run-additional-updater.ts';
 
-/** Effects of a rollback, or the reason against it; null if the server closes. */
+/** Effects of a rollback, or the reason why it is not possible; null if the server is closing. */
 type RollbackPreview = { offer: RollbackOffer } | { reason: Reason } | null;
 
-/** Time in ms for which a preview is cached. For each preview, an updater reads the whole restore point. */
+/** Time in ms for which a preview is cached, because an updater must read the whole restore point for each preview. */
 const previewCacheMs = 60_000;
 
 /** Caches the effects of a rollback, which the dry run of an updater reports. */
@@ -23,10 +23,10 @@ export class RollbackPreviewCache {
   }
 
   /**
-   * Returns the effects of a rollback. Calls during a dry run wait for its result.
+   * Returns the effects of a rollback. If a dry run is already in progress, waits for its result.
    * @throws EngineError
    */
-  ask({ id, restorePoint }: RollbackableRun, home: Deployment): Promise<RollbackPreview> {
+  getPreview({ id, restorePoint }: RollbackableRun, home: Deployment): Promise<RollbackPreview> {
     const last = this.#last;
     if (last?.of === id && performance.now() - last.endedAt < previewCacheMs) return last.answer;
     const asked = {
@@ -39,12 +39,12 @@ export class RollbackPreviewCache {
       () => {
         asked.endedAt = performance.now();
       },
-      () => this.forget(),
+      () => this.clear(),
     );
     return asked.answer;
   }
 
-  forget(): void {
+  clear(): void {
     this.#last = null;
   }
 

@@ -12,7 +12,10 @@ interface AdditionalUpdaterOptions {
   signal: AbortSignal;
 }
 
-/** Starts an additional updater container, runs `work`, and then removes the container. @throws UpdaterNotStartedError, EngineError */
+/**
+ * Starts an additional updater container, runs `work`, and then removes the container.
+ * @throws UpdaterNotStartedError, EngineError
+ */
 export async function runWithAdditionalUpdater<T>(
   { command, record, home, signal }: AdditionalUpdaterOptions,
   { engine, settings }: ServerContext,
@@ -23,7 +26,7 @@ export async function runWithAdditionalUpdater<T>(
   const container = buildAdditionalUpdaterSpec(command[0], home, settings, {
     command,
     services,
-    origin: record.run,
+    initialFacts: record.run,
   });
   const left = await engine.inspectContainer(container.name);
   if (left !== null && isUpdaterOfInstance(left, home))

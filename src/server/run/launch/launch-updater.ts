@@ -34,9 +34,10 @@ type LaunchTarget = Pick<UpdateTarget, 'to' | 'proof'> & {
 const pullLimitMs = 30 * 60_000;
 
 /**
- * Pulls the updater image, frees the container name and starts the updater. Returns the container id. `mayLaunch` is
- * called before the container is created; if it returns false, nothing is launched and the result is null.
- * @throws UpdaterNotStartedError, also from `mayLaunch` and as the signal's abort reason
+ * Pulls the updater image, frees the container name and starts the updater. Returns the container id; null if
+ * `mayLaunch` returns false.
+ * @param mayLaunch - called right before the container is created; may throw UpdaterNotStartedError
+ * @throws UpdaterNotStartedError, also if the signal is aborted
  */
 export async function launchUpdater(
   record: RunRecord,
@@ -50,19 +51,19 @@ export async function launchUpdater(
     const services = await chooseUpdatedServices(engine, home, settings);
     signal.throwIfAborted();
     await stopPrefetch(context, home);
-    record.prepare('launching', 'starting the updater');
+    record.setLaunchState('launching', 'starting the updater');
     const setFile = values && Object.keys(values).length > 0 ? ['--set-file', serverSettingsPath] : [];
     const options = [...(await buildTargetOptions(destination, engine)), ...setFile];
     const command =
       record.run.kind === 'rollback' ? (['rollback', '--yes'] as const) : (['update', ...options] as const);
     await freeContainerName(engine, home, settings.containerName);
-    const spec = buildUpdaterContainerSpec(home, settings, { command, services, origin: record.run });
+    const spec = buildUpdaterContainerSpec(home, settings, { command, services, initialFacts: record.run });
     if (!(await mayLaunch())) return null;
     signal.throwIfAborted();
     return await startContainer(engine, spec, { values, signal });
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
-    // The engine's error message contains the missing item, such as a directory to mount.
+    // The engine's error message names the cause, such as a missing directory to mount.
     throw createLaunchError(`the updater could not be started: ${error.message}`, error);
   }
 }
@@ -74,8 +75,8 @@ async function startContainer(
 ): Promise<string> {
   const id = await engine.createContainer(spec).catch(async (error) => {
     if (error instanceof EngineError && error.code === 'conflict') throw createLaunchConflictError(error);
-    // The engine may have created the container, but its response was lost. The container must not be started later,
-    // when the queue is not paused.
+    // The engine may have created the container even if its response was lost. Remove the container, because it must
+    // not be started later, while the queue is not paused.
     await removeUnstartedContainer(engine, spec);
     throw error;
   });
@@ -85,7 +86,7 @@ async function startContainer(
     await engine.startContainer(id);
   } catch (error) {
     const now = await engine.inspectContainer(id).catch(() => null);
-    // The engine may have started the container, but its response was lost.
+    // The engine may have started the container even if its response was lost.
     if (now !== null && hasRun(now)) return id;
     await engine.removeContainer(id, { force: true }).catch(() => {});
     throw error;
@@ -156,13 +157,13 @@ export async function ensureUpdaterImage(
   // A digest always identifies the same image, so a local image with this digest is used.
   if ((updaterPull === 'missing' || digest !== null) && (await engine.inspectImage(updaterImage)) !== null)
     return;
-  record.prepare('launching', `pulling ${updaterImage}`);
+  record.setLaunchState('launching', `pulling ${updaterImage}`);
   const login = await readRegistryCredentials(repository, registryCredentials);
   const limit = AbortSignal.any([signal, AbortSignal.timeout(pullLimitMs)]);
   try {
-    const wanted = { repository, tag: digest ?? tag ?? 'latest', login, signal: limit };
+    const wanted = { repository, tag: digest ?? tag ?? 'latest', credentials: login, signal: limit };
     const onProgress = ({ percent }: PullProgress) =>
-      record.prepare('launching', `pulling ${updaterImage}`, { percent });
+      record.setLaunchState('launching', `pulling ${updaterImage}`, { percent });
     await engine.pullImage({ ...wanted, onProgress });
   } catch (error) {
     signal.throwIfAborted();
@@ -171,7 +172,7 @@ export async function ensureUpdaterImage(
     if (fault?.code === 'refused-by-proxy' || fault?.code === 'not-an-engine') throw error;
     const message = fault?.message ?? `the pull took longer than ${pullLimitMs / 60_000} minutes`;
     const failure = classifyPullFailure(message, [updaterImage], fault?.status ?? null);
-    const isHere = failure.again !== 'never' || failure.code === 'pull-unreachable';
+    const isHere = failure.retryPolicy !== 'never' || failure.code === 'pull-unreachable';
     if (isHere && (await engine.inspectImage(updaterImage).catch(() => null)) !== null) {
       record.warn(`cannot pull ${updaterImage} (${failure.sentence}); using the local image`);
       return;

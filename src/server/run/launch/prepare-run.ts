@@ -25,7 +25,7 @@ export interface RunPlan extends UpdateTarget {
   order: Pick<CompleteUpdateOrder, 'when' | 'force' | 'by' | 'settings'>;
   home: Deployment;
   /** Returns why the updater must no longer be launched; null if it may be launched. Called right before the launch. */
-  whyNot(): Promise<Reason | null>;
+  findLaunchObstacle(): Promise<Reason | null>;
 }
 
 /**
@@ -67,7 +67,7 @@ async function waitForJobs(
       if (performance.now() > giveUpAt)
         throw createBlockedByJobsError(reason?.code ?? 'job-running', `gave up waiting: ${reason?.message}`);
       const message = `waiting for ${running.length} running ${running.length === 1 ? 'job' : 'jobs'} to finish`;
-      record.prepare('waiting', message, { jobs: running, until });
+      record.setLaunchState('waiting', message, { jobs: running, until });
       await sync();
       isLogged = false;
     } catch (cause) {
@@ -97,9 +97,9 @@ async function callBeforeUpdate(
 ): Promise<void> {
   const { beforeUpdate, preparation, preparationMs, version } = settings;
   if (!beforeUpdate) return;
-  // Aborted when `beforeUpdate` finishes or the run is cancelled, because further messages are no longer needed.
+  // Aborted when `beforeUpdate` finishes or the run is cancelled. Later messages from `beforeUpdate` are ignored.
   const over = new AbortController();
-  record.prepare('preparing', preparation ?? 'preparing the update');
+  record.setLaunchState('preparing', preparation ?? 'preparing the update');
   await sync();
   const asked = {
     run: record.run.id,
@@ -107,7 +107,7 @@ async function callBeforeUpdate(
     target: to,
     major: channelOf(to) !== null && channelOf(version) !== null && isMajorVersionChange(version, to),
     say: (message: unknown) => {
-      if (!over.signal.aborted) record.prepare('preparing', String(message));
+      if (!over.signal.aborted) record.setLaunchState('preparing', String(message));
     },
     signal: over.signal,
   };
@@ -140,7 +140,7 @@ const createPreparationError = (detail: string, error?: unknown): UpdaterNotStar
  * @throws UpdaterNotStartedError
  */
 async function mayLaunch(
-  { order: { when, force }, whyNot }: RunPlan,
+  { order: { when, force }, findLaunchObstacle: whyNot }: RunPlan,
   context: LaunchContext,
 ): Promise<boolean> {
   const { settings, timing, hold, sync } = context;
@@ -154,7 +154,7 @@ async function mayLaunch(
   let reason: Reason | null;
   try {
     // The queue is paused again, because another server of the instance may have resumed it.
-    await hold.call(true);
+    await hold.requestState(true);
     const jobs = await fetchJobs(settings, timing);
     reason = findBlockingJobsReason(when === 'idle' ? filterRunningJobs(jobs) : jobs);
   } catch (error) {

@@ -21,7 +21,7 @@ export interface Observation extends DeploymentEnvironment {
 const freshMs = 1_000;
 const staleMs = 10_000;
 
-/** Caches the observed state. `recent` refreshes it at most once a second. */
+/** Caches the state of the store and the engine. `getRecent` refreshes it at most once a second. */
 export class ObservationCache {
   readonly #runs: RunController;
   readonly #context: ServerContext;
@@ -33,7 +33,7 @@ export class ObservationCache {
     this.#context = context;
   }
 
-  /** Observes the state again, even if the cached state is recent. */
+  /** Updates the cached state, even if it is recent. */
   async refresh(): Promise<Observation> {
     const observation = await this.#observe();
     this.#last = { at: performance.now(), observation };
@@ -41,10 +41,10 @@ export class ObservationCache {
   }
 
   /**
-   * Returns the cached state. After one second, the state is refreshed in the background; after ten seconds, the call
-   * waits for the refresh.
+   * Returns the cached state. If it is older than one second, it is refreshed in the background. If it is older than
+   * ten seconds, the call waits for the refresh.
    */
-  async recent(): Promise<Observation> {
+  async getRecent(): Promise<Observation> {
     const last = this.#last;
     const age = last === null ? Number.POSITIVE_INFINITY : performance.now() - last.at;
     if (last !== null && age < freshMs) return last.observation;
@@ -57,13 +57,13 @@ export class ObservationCache {
   /**
    * Waits until it is known whether a run is in progress, then returns null. Returns a reason if the wait times out.
    */
-  async whyUnknown(): Promise<Reason | null> {
+  async waitUntilKnown(): Promise<Reason | null> {
     const { ledger, settings, timing } = this.#context;
     const late = sleep(timing.known, true, { ref: false });
     while (!this.#runs.isKnown) {
       const looked = this.refresh().then(() => sleep(timing.watchClosely, false, { ref: false }));
       if (await Promise.race([looked, late]))
-        return ledger.hasAnswered
+        return ledger.hasResponded
           ? { code: 'no-engine', message: stillCheckingMessage }
           : createStoreFailureReason(settings.product);
     }
@@ -71,7 +71,7 @@ export class ObservationCache {
   }
 
   /** Returns the first reason why an update cannot start; null if it can start. */
-  reasonAgainst(
+  findReasonAgainst(
     observation: Observation,
     jobs: readonly BlockingJob[] = [],
     upToDate: string | null = null,

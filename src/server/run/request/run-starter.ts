@@ -34,12 +34,12 @@ export class RunStarter {
   }
 
   update(order: CompleteUpdateOrder): StartResult {
-    return this.#begin('update', order, () => this.#parts.offers.destination(order));
+    return this.#begin('update', order, () => this.#parts.offers.resolveDestination(order));
   }
 
   /**
-   * Starts an update that waits until no job is running. `isStill` is called after the releases were read, and returns
-   * whether the update is still due.
+   * Starts an update that first waits until no job is running.
+   * @param isStill - returns whether the update is still due; called after the releases were read
    */
   updateAutomatically(
     { to, path, by }: { to: string; path?: readonly string[]; by: string },
@@ -64,7 +64,7 @@ export class RunStarter {
       if (past === null) return { reason: noRestorePointReason };
       const { version } = past.restorePoint;
       if (version !== confirm) return { reason: createOtherRestorePointReason(version, confirm) };
-      this.#rollbacks.forget();
+      this.#rollbacks.clear();
       return { to: version };
     });
   }
@@ -74,19 +74,19 @@ export class RunStarter {
     if ('reason' in observation) return observation;
     const past = findRollbackableRun(await this.#history());
     if (past === null || observation.home === null) return { reason: noRestorePointReason };
-    const answer = await this.#rollbacks.ask(past, observation.home).catch(throwUnavailableError);
-    this.refuseWhenClosing();
+    const answer = await this.#rollbacks.getPreview(past, observation.home).catch(throwUnavailableError);
+    this.requireNotClosing();
     return answer ?? { reason: noRestorePointReason };
   }
 
   /** Rejects requests while the server is shutting down. @throws UnavailableError */
-  refuseWhenClosing(): void {
+  requireNotClosing(): void {
     if (this.#parts.closing.aborted) throw new UnavailableError('the server is shutting down');
   }
 
   /**
    * Starts a run, or returns the reason why it cannot start.
-   * @param find returns the target of the run, or the reason why there is none
+   * @param find - returns the target of the run, or the reason why there is none
    * @throws UnknownSettingError
    */
   async #begin(
@@ -105,18 +105,18 @@ export class RunStarter {
     if ('reason' in destination || home === null) {
       const jobs = order.force ? [] : await fetchJobs(settings, timing).catch(throwUnavailableError);
       const why = 'reason' in destination ? destination.reason : projectNotFoundReason;
-      return { reason: observations.reasonAgainst(observation, jobs) ?? why };
+      return { reason: observations.findReasonAgainst(observation, jobs) ?? why };
     }
-    this.refuseWhenClosing();
+    this.requireNotClosing();
     const whyNot = async () => {
       if (kind === 'rollback') return null;
       await offers.readChannelFile();
-      return findRecallReason(destination, await offers.word());
+      return findRecallReason(destination, await offers.readPublisherNotice());
     };
     try {
-      const begun = await runs.begin({ ...destination, kind, order, home, whyNot });
+      const begun = await runs.begin({ ...destination, kind, order, home, findLaunchObstacle: whyNot });
       if (begun !== 'taken') return begun;
-      return { reason: observations.reasonAgainst(await observations.refresh()) ?? updateStartingReason };
+      return { reason: observations.findReasonAgainst(await observations.refresh()) ?? updateStartingReason };
     } catch (error) {
       if (error instanceof ApplicationError && error.asked.startsWith('store.'))
         return { reason: createStoreFailureReason(settings.product) };
@@ -127,13 +127,13 @@ export class RunStarter {
   /** Returns the current state, or why no run can start. Jobs and the available update are not considered. */
   async #observe(): Promise<Observation | { reason: Reason }> {
     const { observations, runs } = this.#parts;
-    this.refuseWhenClosing();
-    const unknown = await observations.whyUnknown();
+    this.requireNotClosing();
+    const unknown = await observations.waitUntilKnown();
     if (unknown) return { reason: unknown };
-    // The outcome of a run that has just finished may not have been written yet.
-    if (!runs.isUnderWay) await runs.freed;
+    // The outcome of a run that has just finished may not be in the store yet, so wait for the first write.
+    if (!runs.isUnderWay) await runs.whenReleased;
     const observation = await observations.refresh();
-    const reason = observations.reasonAgainst(observation);
+    const reason = observations.findReasonAgainst(observation);
     return reason ? { reason } : observation;
   }
 

@@ -4,7 +4,7 @@ import type { RunController } from '../track/run-controller.ts';
 import type { RunHistory } from '../track/run-history.ts';
 import type { ObservationCache } from './observation-cache.ts';
 
-/** Dependencies of server parts that also need the runs and the available update. */
+/** Dependencies of the server parts that need the runs and the available update in addition to the context. */
 export interface ServerParts extends ServerContext {
   runs: RunController;
   history: RunHistory;

@@ -19,7 +19,7 @@ export async function findUpdater(
   let container = updater?.isOurs ? updater.container : null;
   const launched = open?.updater ?? null;
   if (launched !== null && container?.id !== launched) {
-    // Another instance may have renamed the container when it launched its own updater.
+    // Another instance may have renamed the container to launch its own updater.
     const found = await engine.inspectContainer(launched).catch((error) => {
       throw createEngineUnreachableError(engine, error);
     });
@@ -31,8 +31,8 @@ export async function findUpdater(
   const found = (state: FoundUpdater['state']) => ({ id, origin, state });
   if (status === 'created') return found('made');
   if (!isUp(container)) return found('ended');
-  // If the run was stored as finished with this start time, the updater is about to exit. Otherwise, the run has not
-  // ended, or the updater was restarted after its end.
-  const past = (await ledger.pastRuns()).find(({ run }) => run.id === origin.id);
+  // If the store contains this run as finished, with the container's start time, the updater is about to exit.
+  // Otherwise, the run has not ended, or the updater was restarted after the end of the run.
+  const past = (await ledger.readPastRuns()).find(({ run }) => run.id === origin.id);
   return found(past?.updaterStartedAt === startedAt ? 'ended' : 'under-way');
 }

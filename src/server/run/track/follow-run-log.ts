@@ -19,9 +19,9 @@ interface FollowContext {
 type OnLine = (event: ProgressEvent, fields: LogLineFields) => void;
 
 /**
- * Adds the updater's log to a record until the run and the container have ended, even if the container or the engine is
- * restarted. Returns early, without an outcome, if the server closes. Returns the container's last start time as
- * reported by the engine; null if unknown.
+ * Adds the updater's log to the record until the run and the container have ended, even if the container or the engine
+ * is restarted. Returns early if the server closes.
+ * @returns the container's last start time as reported by the engine; null if unknown
  */
 export async function followRunLog(
   containerId: string,
@@ -53,7 +53,7 @@ export async function followRunLog(
       // If the exit code belongs to an outcome, the log contains that outcome but has not been read completely yet.
       const saysEnd = outcomeExitCodes.includes(container.exitCode) && stoppedMs <= timing.lastMoments;
       const isOver = !saysEnd && (!mayBeRestarted(container) || stoppedMs > timing.restart);
-      // If the log was not read completely, its rest may contain an outcome, so the log is read again. The timeout is
+      // If the log was not read completely, the rest may contain an outcome, so the log is read again. The timeout is
       // for logs that cannot be read at all.
       if (isOver && (isRead || stoppedMs > timing.restart + timing.lastMoments)) {
         const message = isRead

@@ -17,8 +17,8 @@ export type ResumeStep =
   | { kind: 'mirror'; open: OpenRun }
   | { kind: 'follow'; open: OpenRun; updater: FoundUpdater }
   /**
-   * The run was started manually, or its updater was restarted. `undone` is the run that this rollback undoes, if it is
-   * open again because the rollback restored the store; otherwise null.
+   * The run was started manually, or its updater was restarted. If the run is a rollback that has restored the store,
+   * the run that it undoes is open again: this is `undone`, which is otherwise null.
    */
   | { kind: 'adopt'; updater: FoundUpdater; undone: OpenRun | null }
   | { kind: 'end'; open: OpenRun; outcome: 'crashed' | 'cancelled'; leftover: string | null }
@@ -27,8 +27,8 @@ export type ResumeStep =
 
 /**
  * Decides how to continue the current run (docs/contract.md 8.18). Has no side effects.
- * @param open the current run in the store; null if there is none or it cannot be read
- * @param server state of the server process that accepted the current run
+ * @param open - the current run in the store; null if there is none or it cannot be read
+ * @param server - the state of the server process that accepted the current run
  */
 export function planResume(
   open: OpenRun | null,
@@ -38,8 +38,8 @@ export function planResume(
   if (open === null)
     return updater?.state === 'under-way' ? { kind: 'adopt', updater, undone: null } : { kind: 'release' };
   const own = updater?.origin.id === open.run.id ? updater : null;
-  // A container that was never started is not followed: only the server that created it starts it. If that server has
-  // ended, the container must not be started later, because the queue is not paused then.
+  // A container that was never started is not followed, because only the server that created it may start it. If that
+  // server has ended, the queue is no longer paused, so the container must not be started.
   if (own !== null && own.state !== 'made') return { kind: 'follow', open, updater: own };
   if (open.updater !== null && updater?.origin.kind === 'rollback' && updater.state !== 'made')
     return { kind: 'adopt', updater, undone: open };

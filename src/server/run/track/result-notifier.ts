@@ -6,7 +6,7 @@ import type { ServerContext } from '../server-context.ts';
 import type { ServerLiveness } from './server-liveness.ts';
 
 const mostAttempts = 3;
-/** Triggers another attempt, because `onEnd` has failed. */
+/** Thrown to trigger another attempt after `onEnd` has failed. */
 class RunNotReportedError extends Error {}
 
 type NotifierContext = Pick<ServerContext, 'ledger' | 'timing' | 'closing'> & {
@@ -14,9 +14,8 @@ type NotifierContext = Pick<ServerContext, 'ledger' | 'timing' | 'closing'> & {
 };
 
 /**
- * Calls `onEnd` for each finished run that has not been reported yet (docs/contract.md 8.20), at most three times. Each
- * attempt is stored before the call, and its success after the call. If the server dies during the call, another server
- * tries again.
+ * Calls `onEnd` for each finished run, at most three times per run (docs/contract.md 8.20). Each attempt is stored
+ * before the call and its success after the call, so that another server can try again if this server dies.
  */
 export class ResultNotifier {
   readonly #context: NotifierContext;
@@ -31,8 +30,8 @@ export class ResultNotifier {
     this.#boots = boots;
   }
 
-  /** Whether the current call comes from `onEnd`, which must not wait for its own completion. */
-  get isCaller(): boolean {
+  /** Whether the current code was called by `onEnd`. Such code must not wait for the end of `onEnd`. */
+  get isInsideOnEnd(): boolean {
     return this.#inside.getStore() === true;
   }
 
@@ -45,7 +44,9 @@ export class ResultNotifier {
   async #notifyAll(): Promise<void> {
     const { ledger, timing, closing, settings } = this.#context;
     const attempt = async () => {
-      const past = (await ledger.pastRuns()).filter(({ told, attempts }) => !told && attempts < mostAttempts);
+      const past = (await ledger.readPastRuns()).filter(
+        ({ told, attempts }) => !told && attempts < mostAttempts,
+      );
       let isDone = true;
       for (const one of past.reverse()) if (!(await this.#notify(one))) isDone = false;
       if (!isDone) throw new RunNotReportedError();
@@ -65,7 +66,7 @@ export class ResultNotifier {
     // If `onEnd` has succeeded but the store failed afterwards, only the write to the store is retried.
     if (!this.#taken.has(end)) {
       if (teller !== null && (await this.#boots.stateOf(teller)) === 'lives') return true;
-      const claimed = await ledger.changePast(id, (now) =>
+      const claimed = await ledger.changePastRun(id, (now) =>
         // Another server may have started or completed this attempt.
         now.told || now.attempts !== attempts
           ? null
@@ -85,7 +86,7 @@ export class ResultNotifier {
       }
       this.#taken.add(end);
     }
-    await ledger.changePast(id, (now) => ({ ...now, told: true }));
+    await ledger.changePastRun(id, (now) => ({ ...now, told: true }));
     return true;
   }
 }

@@ -16,7 +16,10 @@ export class ResultWriter {
     return this.#unwritten.has(id);
   }
 
-  /** Returns the open run in the store; null if there is none or its outcome is being written. @throws ApplicationError */
+  /**
+   * Returns the open run in the store; null if there is none or its outcome is being written.
+   * @throws ApplicationError
+   */
   async openRun(): Promise<OpenRun | null> {
     // If an outcome is written during the read, the read may still return the run as open.
     const before = new Set(this.#unwritten);
@@ -34,8 +37,8 @@ export class ResultWriter {
     this.#unwritten.add(id);
     const attempt = async () => {
       await how();
-      // Stop ignoring the run: if the store contains it as open after this write, it was restarted or the store was
-      // restored.
+      // Stop ignoring the run. If the run is open in the store after this write, its updater was restarted or the store
+      // was restored.
       this.#unwritten.delete(id);
       resolve();
       return true;

@@ -34,7 +34,7 @@ export class RunController {
   #session: RunSession | null = null;
   #freed: Promise<void> = Promise.resolve();
   #notified: Promise<void> = Promise.resolve();
-  /** Last queued reconciliation or start. Only one of them runs at a time. */
+  /** The last reconciliation or start in the queue. They run one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
   #isKnown = false;
 
@@ -64,26 +64,27 @@ export class RunController {
   }
 
   /**
-   * Resolves when the session has released its run, after the first attempt to write the outcome to the store. Resolves
-   * immediately without a session.
+   * Resolves when the session has ended, which includes the first attempt to write the outcome to the store. Resolves
+   * immediately if there is no session.
    */
-  get freed(): Promise<void> {
+  get whenReleased(): Promise<void> {
     return this.#freed;
   }
 
   /**
-   * Resolves when the session has released its run and `onEnd` was called. Resolves immediately if called from `onEnd`.
+   * Resolves when the session has ended and `onEnd` was called. Resolves immediately if called from `onEnd`, which
+   * would otherwise wait for itself.
    */
-  async settled(): Promise<void> {
-    if (this.#notifier.isCaller) return;
+  async waitUntilSettled(): Promise<void> {
+    if (this.#notifier.isInsideOnEnd) return;
     await this.#freed;
     await this.#notified;
   }
 
   /**
-   * Reads the store, then inspects the engine, and continues the current run. In this order, an updater that is
-   * recorded in the store already exists when the engine is inspected. Returns the state that the engine reports.
-   * @throws ApplicationError or DeploymentNotFoundError if the store or the engine cannot report whether a run is in progress
+   * Reads the store, then inspects the engine, and continues the current run. Because of this order, an updater that is
+   * recorded in the store already exists when the engine is inspected.
+   * @throws ApplicationError or DeploymentNotFoundError if it remains unknown whether a run is in progress
    */
   reconcile(): Promise<DeploymentEnvironment> {
     return this.#exclusive(async () => {
@@ -120,7 +121,7 @@ export class RunController {
     const record = new RunRecord(createRun(origin));
     const session = new RunSession(record, this.#context);
     const isOpened = await this.#exclusive(async () => {
-      if (this.hasSession || !(await ledger.begin(this.#opened(record.run, null)))) return false;
+      if (this.hasSession || !(await ledger.openRun(this.#opened(record.run, null)))) return false;
       this.#session = session;
       return true;
     });
@@ -134,7 +135,7 @@ export class RunController {
       return admission;
     }
     const { jobs } = admission;
-    if (jobs.length > 0) record.prepare('waiting', 'waiting for running jobs to finish', { jobs });
+    if (jobs.length > 0) record.setLaunchState('waiting', 'waiting for running jobs to finish', { jobs });
     this.#take(session, session.prepare(plan));
     return { run: record.run };
   }
@@ -142,7 +143,7 @@ export class RunController {
   /** Pauses the queue, then checks for jobs. @throws ApplicationError */
   async #admit(order: RunPlan['order']): Promise<ReturnType<typeof evaluateJobs>> {
     const { hold, settings, timing } = this.#context;
-    await hold.call(true);
+    await hold.requestState(true);
     return evaluateJobs(order, order.force ? [] : await fetchJobs(settings, timing));
   }
 
@@ -160,12 +161,12 @@ export class RunController {
       return { reason: createTooLateToCancelReason(record.run, settings.product) };
     await session?.cancel(by);
     const noteBy = (open: OpenRun) => ({ ...open, run: { ...open.run, cancelRequestedBy: by } });
-    const asked = ledger.change(id, noteBy);
+    const asked = ledger.changeOpenRun(id, noteBy);
     // If another server is preparing the run, that server reads the request from the store. A session of this server
     // already has the request, so a store failure is ignored.
     if (session !== null) await asked.catch(ignoreResult);
     else if ((await asked) === null) return { reason: notRunningReason };
-    record.note({ cancelRequestedBy: by });
+    record.setFields({ cancelRequestedBy: by });
     return { run: record.run };
   }
 
@@ -174,11 +175,11 @@ export class RunController {
     if (this.#record === null || !this.isUnderWay) return;
     const serverStoppedAt = new Date().toISOString();
     const noteEnd = (open: OpenRun) => ({ ...open, serverStoppedAt });
-    await this.#context.ledger.change(this.#record.run.id, noteEnd).catch(ignoreResult);
+    await this.#context.ledger.changeOpenRun(this.#record.run.id, noteEnd).catch(ignoreResult);
   }
 
-  /** Ends the open run as `crashed`: this server will never have an engine from which it could read the outcome. */
-  async giveUp(): Promise<void> {
+  /** Ends the open run as `crashed`, because this server will never have an engine that could report the outcome. */
+  async endOpenRunAsCrashed(): Promise<void> {
     await this.#exclusive(async () => {
       const open = await this.#ends.openRun();
       if (open === null || this.hasSession) return;
@@ -202,39 +203,38 @@ export class RunController {
       case 'release':
         return this.#release();
       case 'drop':
-        await ledger.change(step.open.run.id, () => null);
+        await ledger.changeOpenRun(step.open.run.id, () => null);
         return this.#release();
       case 'mirror': {
-        await hold.ensure(true);
+        await hold.ensureState(true);
         const record = this.#recordOf(step.open.run);
         record.mirror(step.open.run);
         return this.#show(record);
       }
       case 'follow': {
         const { open, updater } = step;
-        if (updater.state !== 'ended') await hold.ensure(true);
-        // The launching server may have stopped before it stored the container id. The stop time is cleared, so that
-        // the next server does not count the same downtime again. Nothing here depends on this write, so a failure is
-        // ignored.
+        if (updater.state !== 'ended') await hold.ensureState(true);
+        // Store the container id if the launching server stopped too early to do so, and clear the stop time, so that
+        // its downtime is counted only once. Nothing depends on this write, so a failure is ignored.
         if (open.updater === null || open.serverStoppedAt !== null) {
           const noteBegin = (now: OpenRun) => ({ ...now, updater: updater.id, serverStoppedAt: null });
-          await ledger.change(open.run.id, noteBegin).catch(ignoreResult);
+          await ledger.changeOpenRun(open.run.id, noteBegin).catch(ignoreResult);
         }
         return this.#follow(this.#recordOf(open.run), updater.id, open);
       }
       case 'adopt': {
         const { undone } = step;
         const { id: containerId, origin } = step.updater;
-        if (undone !== null) await ledger.addPast(toRolledBackRun(undone, origin), null);
-        const past = (await ledger.pastRuns()).find(({ run }) => run.id === origin.id)?.run;
+        if (undone !== null) await ledger.addPastRun(toRolledBackRun(undone, origin), null);
+        const past = (await ledger.readPastRuns()).find(({ run }) => run.id === origin.id)?.run;
         const record = new RunRecord(
           past ? reopenRun(past) : createRun(origin, 'launching', 'reading the updater log'),
         );
         const open = this.#opened(record.run, containerId);
-        await hold.ensure(true);
+        await hold.ensureState(true);
         // If the store contains another run by now, the next reconciliation finds that run. If the store fails, this
         // run is followed anyway.
-        const opening = undone === null ? ledger.begin(open) : ledger.replace(undone.run.id, open);
+        const opening = undone === null ? ledger.openRun(open) : ledger.replaceOpenRun(undone.run.id, open);
         if (await opening.catch(() => true)) this.#follow(record, containerId, open);
         return;
       }
@@ -268,14 +268,16 @@ export class RunController {
 
   #follow(record: RunRecord, containerId: string, { serverStoppedAt }: OpenRun): void {
     // Time from the previous server's stop to this server's start. A negative time, or more than an hour, means that a
-    // clock was set.
+    // clock was set, so the time is ignored.
     const awayMs = this.bootedAt - Date.parse(serverStoppedAt ?? '');
-    record.note(awayMs >= 0 && awayMs < 3_600_000 ? { downtimeSeconds: Math.round(awayMs / 100) / 10 } : {});
+    record.setFields(
+      awayMs >= 0 && awayMs < 3_600_000 ? { downtimeSeconds: Math.round(awayMs / 100) / 10 } : {},
+    );
     const session = new RunSession(record, this.#context);
     this.#take(session, session.follow(containerId));
   }
 
-  /** Makes a session the current session, and finishes its run when its work is done. */
+  /** Makes the session the current one, and finishes its run when `work` is done. */
   #take(session: RunSession, work: Promise<string | null>): void {
     this.#session = session;
     this.#show(session.record);
@@ -302,8 +304,8 @@ export class RunController {
       // next time window.
       const isQuiet =
         record.run.by === automaticCaller && updaterStartedAt === null && isHarmless(record.run);
-      await ledger.addPast(record.run, updaterStartedAt, { told: isQuiet });
-      await ledger.change(record.run.id, () => null);
+      await ledger.addPastRun(record.run, updaterStartedAt, { told: isQuiet });
+      await ledger.changeOpenRun(record.run.id, () => null);
     });
     await tried;
     await this.#free();
@@ -312,7 +314,7 @@ export class RunController {
 
   /** Deletes the stored run, which was never started. Its end is not reported. */
   async #drop(id: string): Promise<void> {
-    await this.#ends.write(id, () => this.#context.ledger.change(id, () => null)).tried;
+    await this.#ends.write(id, () => this.#context.ledger.changeOpenRun(id, () => null)).tried;
     await this.#free();
   }
 
@@ -320,7 +322,7 @@ export class RunController {
     this.#session = null;
     // If the store or the engine cannot report whether another run is in progress, there is no reason to keep the queue
     // paused.
-    await this.reconcile().then(ignoreResult, () => this.#context.hold.ensure(false));
+    await this.reconcile().then(ignoreResult, () => this.#context.hold.ensureState(false));
   }
 
   /**
@@ -330,21 +332,21 @@ export class RunController {
   async #release(): Promise<void> {
     const { hold } = this.#context;
     await this.#settleOthers(null);
-    const wasReleased = hold.wanted === false;
-    await hold.ensure(false);
-    if (!wasReleased && (await this.#ends.openRun()) !== null) await hold.ensure(true);
+    const wasReleased = hold.shouldBePaused === false;
+    await hold.ensureState(false);
+    if (!wasReleased && (await this.#ends.openRun()) !== null) await hold.ensureState(true);
   }
 
   /**
-   * Ends the record of a run that another server was preparing, unless it is the current run. The run has finished or
-   * was never started.
-   * @param id the current run; null if there is none
+   * Ends this server's record of a run that another server was preparing, unless that run is the current one. Such a
+   * run has finished or was never started.
+   * @param id - id of the current run; null if there is none
    * @throws ApplicationError
    */
   async #settleOthers(id: string | null): Promise<void> {
     const record = this.#record;
     if (record === null || record.hasEnded || record.run.id === id) return;
-    const past = (await this.#context.ledger.pastRuns()).find(({ run }) => run.id === record.run.id);
+    const past = (await this.#context.ledger.readPastRuns()).find(({ run }) => run.id === record.run.id);
     if (past) record.mirror(past.run);
     else record.end({ outcome: 'cancelled', message: 'the update was not started; nothing was changed' });
     this.#context.listeners.emit('end', record.run);
@@ -360,8 +362,8 @@ export class RunController {
 const ignoreResult = () => {};
 
 /**
- * Gives a run that was rolled back the outcome `updated`. Its actual outcome was lost when the rollback restored the
- * store, but only a run that changed the instance can be rolled back.
+ * Sets the outcome of a run that was rolled back to `updated`. The actual outcome was lost when the rollback restored
+ * the store, but only a run that changed the instance can be rolled back.
  */
 function toRolledBackRun({ run }: OpenRun, { startedAt }: InitialRunFacts): Run {
   const record = new RunRecord(run);

@@ -7,7 +7,7 @@ import type { RunController } from './run-controller.ts';
 export class RunHistory {
   readonly #runs: RunController;
   readonly #ledger: StateStore;
-  /** Record of the last run if only another server has followed the run. */
+  /** Record of the last run if this server has not followed that run. */
   #elsewhere: RunRecord | null = null;
 
   constructor(runs: RunController, ledger: StateStore) {
@@ -34,7 +34,7 @@ export class RunHistory {
   }
 
   async #past(): Promise<Run[]> {
-    return (await this.#ledger.pastRuns()).map(({ run }) => run);
+    return (await this.#ledger.readPastRuns()).map(({ run }) => run);
   }
 
   #lastOf(past: readonly Run[] | null): RunRecord | null {
@@ -53,8 +53,8 @@ export class RunHistory {
     const { record } = this.#runs;
     if (record === null) return past;
     const { run, hasEnded } = record;
-    // The stored history may not yet contain a run that has just ended. It contains a restarted run with its first
-    // outcome.
+    // The stored history may not contain a run that has just ended, and contains only the earlier outcome of a run
+    // whose updater was restarted. This server's record is used instead.
     if (!past.some(({ id }) => id === run.id)) return [run, ...past];
     return hasEnded ? past : past.map((one) => (one.id === run.id ? run : one));
   }

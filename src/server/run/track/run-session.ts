@@ -59,7 +59,7 @@ export class RunSession {
   async follow(containerId: string): Promise<string | null> {
     const { timing, settings, listeners, closing } = this.#context;
     this.#containerId = containerId;
-    this.record.note({ log: `docker logs ${settings.containerName}` });
+    this.record.setFields({ log: `docker logs ${settings.containerName}` });
     const onLine = (line: ProgressEvent) => listeners.emit('line', { run: this.record.run, line });
     for (;;) {
       try {
@@ -80,7 +80,7 @@ export class RunSession {
   }
 
   #cancelPreparation(by: string): void {
-    this.record.note({ cancelRequestedBy: by });
+    this.record.setFields({ cancelRequestedBy: by });
     const why = 'running jobs did not finish before the end of the time window';
     this.#stopWith(by === automaticCaller ? why : null);
   }
@@ -100,7 +100,7 @@ export class RunSession {
   async #sync(): Promise<void> {
     const { run } = this.record;
     try {
-      const open = await this.#context.ledger.change(run.id, (now) => ({
+      const open = await this.#context.ledger.changeOpenRun(run.id, (now) => ({
         ...now,
         run: { ...run, cancelRequestedBy: now.run.cancelRequestedBy ?? run.cancelRequestedBy },
       }));
@@ -129,11 +129,11 @@ export class RunSession {
     const stop = () =>
       insist(() => engine.killContainer(updater, 'SIGTERM'), 'failed to stop the updater; retrying');
     if (cancelRequestedBy !== null) await stop();
-    const publish = () => ledger.change(id, (now) => ({ ...now, updater }));
+    const publish = () => ledger.changeOpenRun(id, (now) => ({ ...now, updater }));
     const open = await insist(publish, 'failed to record the running updater in the store; retrying');
     const by = open?.run.cancelRequestedBy ?? null;
     if (by === null || this.record.run.cancelRequestedBy !== null) return;
-    this.record.note({ cancelRequestedBy: by });
+    this.record.setFields({ cancelRequestedBy: by });
     await stop();
   }
 }

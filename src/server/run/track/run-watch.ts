@@ -19,13 +19,13 @@ export class RunWatch implements RepeatedCheck {
     this.#context = context;
   }
 
-  get pause(): number {
+  get pauseMs(): number {
     const { timing } = this.#context;
     const isClose = this.#silence !== null || (this.#runs.isUnderWay && !this.#runs.hasSession);
     return isClose ? timing.watchClosely : timing.watch;
   }
 
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     await this.#runs.reconcile();
     this.#silence = null;
   }
@@ -43,15 +43,16 @@ export class RunWatch implements RepeatedCheck {
       });
     silence.warning = message;
     if (performance.now() - silence.since < timing.silence) {
-      // If no run was in progress before, a short failure of the store is no reason to pause the queue.
+      // Whether a run may be in progress. If none was before, a short failure of the store is no reason to pause the
+      // queue.
       const mayBeOn =
         !this.#runs.isKnown || this.#runs.isUnderWay || cause instanceof DeploymentNotFoundError;
-      if (mayBeOn && !silence.hasGivenUp) await hold.ensure(true);
+      if (mayBeOn && !silence.hasGivenUp) await hold.ensureState(true);
       return;
     }
     if (silence.hasGivenUp) return;
-    if (cause instanceof DeploymentNotFoundError && !cause.mayPass) await this.#runs.giveUp();
-    else if (!this.#runs.hasSession) await hold.ensure(false);
+    if (cause instanceof DeploymentNotFoundError && !cause.mayPass) await this.#runs.endOpenRunAsCrashed();
+    else if (!this.#runs.hasSession) await hold.ensureState(false);
     silence.hasGivenUp = true;
     settings.log({
       level: 'error',

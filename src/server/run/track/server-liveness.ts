@@ -23,10 +23,10 @@ export class ServerLiveness {
     return { container: this.#context.place.home?.container.id ?? '', word: this.#word };
   }
 
-  /** Stores this server process once, so that other servers can check whether it is running. @throws ApplicationError */
+  /** Stores this server process, so that other servers can check whether it is running. @throws ApplicationError */
   async register(): Promise<void> {
     if (this.#isRegistered || this.own.container === '') return;
-    await this.#context.ledger.addBoot(this.own);
+    await this.#context.ledger.addServerProcess(this.own);
     this.#isRegistered = true;
   }
 
@@ -42,7 +42,7 @@ export class ServerLiveness {
       throw createEngineUnreachableError(engine, error);
     });
     if (found === null || !isUp(found)) return 'gone';
-    const last = await ledger.lastBootOf(container);
+    const last = await ledger.findServerProcess(container);
     return last === null || last.word === word ? 'lives' : 'gone';
   }
 }

@@ -52,7 +52,7 @@ import { type Placeholders, resolveProposedModel } from '../verify-edit/resolve-
 
 type BumpRequest = Pick<BumpOptions, 'services' | 'to' | 'digest'>;
 
-/** Plans and checks all file changes of `bump` without writing them. */
+/** Plans and checks all file changes of `bump`, but writes nothing. */
 export async function planBump(project: ProjectFiles, engine: Engine, options: BumpRequest, log: Log) {
   const compose = new Compose(engine, {
     name: '',
@@ -78,12 +78,13 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
   const expected: ExpectedModelChanges = {
     images: new Map(moves.map((move) => [move.pin.service, updatedReferenceOf(move)] as const)),
     substitutions: substitutionsOf(files, edits),
-    places: listVariableLocations(files, edits),
-    shares: (service) => isPinShared(files, service, pins),
+    variableLocations: listVariableLocations(files, edits),
+    hasSharedPin: (service) => isPinShared(files, service, pins),
   };
   const proof = compareComposeModels(today.value, after, expected);
   requireExpectedChanges(proof, expected);
-  for (const name of proof.alsoMoved) log.info(`${name} uses the same pin, so its version also changes`);
+  for (const name of proof.alsoUpdatedServices)
+    log.info(`${name} uses the same pin, so its version also changes`);
   return { draft, edits };
 }
 
@@ -92,7 +93,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
  * in CI, without the instance's secrets.
  */
 export async function createPlaceholders(files: ProjectFiles): Promise<Placeholders> {
-  const { layers } = resolveIncludeTree(files);
+  const { sources: layers } = resolveIncludeTree(files);
   const required = new Set(
     listProjectFiles(files).flatMap(({ text }) => findUnsetRequiredVariables(text, () => null)),
   );
@@ -108,9 +109,12 @@ export async function createPlaceholders(files: ProjectFiles): Promise<Placehold
 
 const isSet = ({ variables }: ComposeSource, name: string): boolean => (variables(name)?.text ?? '') !== '';
 
-/** Returns the env file paths of all services. Null for a path with a required variable that is not set. */
+/**
+ * Returns the env file paths of all services. An entry is null if the path contains a required variable that is not
+ * set.
+ */
 function envFilesOf(layer: ComposeSource): (string | null)[] {
-  const links = layer.file.services.flatMap((name) => layer.file.service(name)?.envFiles ?? []);
+  const links = layer.file.serviceNames.flatMap((name) => layer.file.getService(name)?.envFiles ?? []);
   return links.map((link) => {
     try {
       return resolveReferencedPath(layer, link);
@@ -126,13 +130,15 @@ function envFilesOf(layer: ComposeSource): (string | null)[] {
  * strings, which are valid YAML.
  */
 function formatEnvFileReset(layers: readonly ComposeSource[]): string {
-  const names = new Set(layers.filter(({ follows }) => follows).flatMap(({ file }) => file.services));
+  const names = new Set(
+    layers.filter(({ followsIncludes: follows }) => follows).flatMap(({ file }) => file.serviceNames),
+  );
   return `services:\n${[...names].map((name) => `  ${JSON.stringify(name)}: {env_file: !reset []}\n`).join('')}`;
 }
 
 /**
- * Adds the variables that compose predefines. The project name comes from compose's model, which is slow to resolve, so
- * it is awaited only if a file contains the variable.
+ * Adds the variables that compose predefines. COMPOSE_PROJECT_NAME requires compose's model, which is slow to resolve,
+ * so the model is awaited only if a file contains this variable.
  */
 async function addPredefinedVariables(
   files: ProjectFiles,
@@ -175,7 +181,7 @@ function planPinUpdates(pins: readonly Pin[], options: BumpRequest, log: Log): P
     const tag = findBumpedTag(pin, target);
     if (tag === null) {
       log.info(
-        `${pin.service} uses the floating tag ${pin.tag.text} (${pin.place.description}); nothing to change`,
+        `${pin.service} uses the floating tag ${pin.tag.text} (${pin.location.description}); nothing to change`,
       );
       return [];
     }
@@ -208,7 +214,7 @@ function planPinUpdates(pins: readonly Pin[], options: BumpRequest, log: Log): P
 
 /** Returns the new tag of a pin; null for a floating tag that needs no change. */
 function findBumpedTag(pin: Pin, target: Target): string | null {
-  const { service, tag, place } = pin;
+  const { service, tag, location: place } = pin;
   if (target.kind === 'unversioned') throw createUnversionedTargetError([pin], target.tag);
   if (target.kind === 'word') {
     if (isPinnedToFloatingTag(pin, target.tag)) return null;
@@ -242,7 +248,7 @@ function findBumpedPartialTag(pin: Pin, tag: NumberedTag, target: ReleaseTarget)
   if (countVersionNumbers(version) === count) return formatTagLike(tag, version);
   if (compareSharedVersionNumbers(version, tag.version) === 0 && countVersionNumbers(version) > count)
     return null;
-  const message = `${pin.service} is pinned to ${tag.text} (${pin.place.description}) and can only be changed to a tag in the same format`;
+  const message = `${pin.service} is pinned to ${tag.text} (${pin.location.description}) and can only be changed to a tag in the same format`;
   const advice =
     countVersionNumbers(version) > count
       ? `Run the update command, which checks the registry, or wait until ${tag.prefix}${cutVersion(version, count)} points to the release and specify that tag with --to.`

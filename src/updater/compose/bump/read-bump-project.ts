@@ -34,8 +34,8 @@ export async function readBumpProject(
       advice: 'Specify the file with --file, or its directory with --dir.',
     });
   const directory = options.dir === null ? dirname(paths[0] ?? asked) : asked;
-  // Compose also reads the .env next to the first file in COMPOSE_FILE, but the .env that sets COMPOSE_FILE takes
-  // precedence.
+  // Besides the .env that sets COMPOSE_FILE, compose reads the .env next to the first file in COMPOSE_FILE. The former
+  // takes precedence.
   const isLed = first === undefined && options.envFiles.length === 0 && directory !== asked;
   const beside = isLed ? await readTextFileIfExists(join(directory, '.env')) : null;
   const envFiles = beside === null ? named : [beside, ...named];
@@ -46,7 +46,7 @@ export async function readBumpProject(
     directory,
   };
   await maskFileSecrets(log, files);
-  const read = async ({ path, as, where, optional }: ReferencedFile) => {
+  const read = async ({ path, kind: as, referencedAt: where, isOptional: optional }: ReferencedFile) => {
     const file = await readTextFileIfExists(path);
     if (file === null && !optional) throw createMissingFileError(path, as, where);
     return file;

@@ -5,9 +5,11 @@ import type { StorageMount } from '../../../engine/objects/container.ts';
 import { dataMountPathOf } from '../../data/helper-program/helper-request.ts';
 import type { MountTables } from '../../data/helper-program/helper-result.ts';
 
-/** A running container's mount. The helper container mounts the same source, so that the two mounts can be compared. */
+/**
+ * A running container's mount. A helper container mounts the same source to find out whether the source has changed.
+ */
 export interface HostMount extends StorageMount {
-  /** Name in messages, such as `app:/data`. */
+  /** Name of the mount in messages, such as `app:/data`. */
   where: string;
   /** Name of the volume; empty for a bind mount. */
   volume: string;
@@ -20,8 +22,8 @@ export interface HostMount extends StorageMount {
 }
 
 /**
- * Returns a message for each mount, or mount in a subdirectory, whose source on the host has changed since the
- * container was started, for example because a share was unmounted or a directory was replaced.
+ * Returns a message for each mount whose source on the host has changed since the container was started, for example
+ * because a share was unmounted or a directory was replaced. Mounts in subdirectories are included.
  */
 export function findChangedMounts(
   mounts: readonly HostMount[],
@@ -30,7 +32,8 @@ export function findChangedMounts(
   const fresh = parseMountTable(tables.self ?? '');
   return mounts.flatMap(({ where, volume, path: source, destination, besides, pid, dataRoot }, at) => {
     const running = parseMountTable(tables[pid] ?? '');
-    // A mounted host directory may contain the engine's data, and therefore also the container's own mounts.
+    // A mounted host directory may contain the engine's data directory, in which the container's own mounts appear
+    // again.
     const own = running.filter(({ path }) => besides.includes(path) || isWithin(path, '/etc'));
     const nested = besides.filter((path) => path !== destination && isWithin(path, destination));
     const inside = running.filter(

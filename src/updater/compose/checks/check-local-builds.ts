@@ -17,7 +17,7 @@ export async function checkLocalBuilds(
 ): Promise<string[]> {
   const unconfirmed: string[] = [];
   for (const update of plan.updates) {
-    const { service, to, pull } = update;
+    const { service, to, shouldPull: pull } = update;
     if (options.acceptOwnBuild || !pull || plan.installation.model.services[service]?.build === undefined)
       continue;
     const found = options.proof.archive === null ? await findPublishedImages(engine, plan, update) : null;

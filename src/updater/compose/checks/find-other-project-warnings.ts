@@ -12,7 +12,7 @@ import type { Installation } from '../inspect/installation.ts';
  * from the same directory with `-p`. The next `up` of that project will apply the change.
  */
 export async function findOtherProjectWarnings(
-  { beside, files, paths }: Installation,
+  { otherProjects: beside, files, paths }: Installation,
   changes: readonly FileChange[],
   log: Pick<Log, 'addMaskRules'>,
 ): Promise<string[]> {

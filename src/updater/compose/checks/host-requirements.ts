@@ -1,8 +1,8 @@
 import { isUnsetValue, type Json, toList, toObject, toStrings } from '../../../engine/objects/json.ts';
 
 /**
- * Settings that the host may no longer support. The name is for messages; it is empty if the engine's error already
- * contains a name.
+ * Settings that the host may no longer support. Messages contain the name; it is empty if the engine's error already
+ * contains one.
  */
 export type HostRequirement = readonly [name: string, hostConfig: Json];
 
@@ -18,8 +18,8 @@ const universalAddressPattern = /^(?:|0\.0\.0\.0|::|127\..*)$/;
 
 /**
  * Lists a container's requirements on its host, except mounts and other containers.
- * @param host the container's `HostConfig`
- * @param defaultDriver the engine's log driver
+ * @param host - the container's `HostConfig`
+ * @param defaultDriver - the engine's log driver
  */
 export function listHostRequirements(host: Json, defaultDriver: unknown): HostRequirement[] {
   const asked: Json = {
@@ -63,7 +63,7 @@ function listPublishedAddresses({ NetworkMode, PortBindings }: Json): string[] {
 /**
  * Removes the ports from a new container's `HostConfig` if the engine publishes none of the running container's ports,
  * as in a macvlan network.
- * @param published the ports in the running container's `NetworkSettings`
+ * @param published - the ports in the running container's `NetworkSettings`
  */
 export const removeUnpublishedPorts = (next: Json, { PortBindings }: Json, published: Json): Json =>
   isUnsetValue(PortBindings) || Object.values(published).some((each) => !isUnsetValue(each))

@@ -62,7 +62,7 @@ export async function requireRestartableContainers(
   installation: Installation,
 ): Promise<void> {
   if (engine.isPodman) return;
-  const { project, containers, sent } = installation;
+  const { project, containers, requests: sent } = installation;
   const facts = dataFactsOf(installation, options.data);
   const services = [
     ...facts.updated,
@@ -85,7 +85,7 @@ export async function requireRestartableContainers(
     ];
     return both.map((each) => ({ service, host: each }));
   });
-  const doors = { engine, log, project: project.name, toolsImage: own.imageId };
+  const doors = { engine, log, project: project.name, helperImageId: own.imageId };
   const info = await engine.getInfo();
   const mounts = await listHostMounts(engine, running, info);
   const needs = definitions.flatMap(({ service, host }) =>
@@ -149,7 +149,7 @@ function checkHostMounts(
     const tables = await runHelperContainer(doors, {
       verb: 'tables',
       code: 'host-changed',
-      asked: { mounts: mounts.map(() => unseen), pids: mounts.map(({ pid }) => pid) },
+      request: { mounts: mounts.map(() => unseen), pids: mounts.map(({ pid }) => pid) },
       mounts: mounts.map((mount, at) => createHelperMount(mount, at, true)),
       hostConfig: { PidMode: 'host', CapAdd: [] },
       signal,
@@ -167,7 +167,7 @@ function checkHostRequirement(
 ): Promise<string[]> {
   const start = async (signal: AbortSignal) => {
     const options = { config: silentCommand, hostConfig: { ...confinedHostConfig, ...hostConfig } };
-    await tryHelperContainer(doors.engine.until(signal), doors.toolsImage, doors.project, options);
+    await tryHelperContainer(doors.engine.until(signal), doors.helperImageId, doors.project, options);
     return [];
   };
   return tryStart(doors, start, () => `${services} cannot be started again${name && ` with ${name}`}`);
@@ -177,8 +177,8 @@ const servicesOf = (all: readonly Pick<ServiceHostConfig, 'service'>[]): string 
   joinWithAnd([...new Set(all.map(({ service }) => service))]);
 
 /**
- * Starts a helper container and returns the engine's error as a message. Server errors (5xx) and a stopped helper
- * container are retried, because the engine may be restarting.
+ * Starts a helper container and returns the engine's error as a message. Tries again after a server error (5xx) or if
+ * the helper container was stopped, because the engine may be restarting.
  */
 async function tryStart(
   { engine, log }: DataContext,
@@ -203,9 +203,9 @@ async function tryStart(
       const isFinal = tries === maxTries || (fault?.status ?? 500) < 500;
       if (isFinal && fault !== null)
         return refusal(fault.message.replace(missingAddressPattern, 'the host does not have this address'));
-      // After a timeout, the host is considered the cause if the engine still responds or this was the last try: an
-      // unavailable network share, for example, never responds.
-      if (signal.aborted && (isFinal || (await engine.answers()))) return refusal(timeoutMessage);
+      // After a timeout, the host is considered the cause if the engine still responds or this was the last try. For
+      // example, an unavailable network share never responds.
+      if (signal.aborted && (isFinal || (await engine.isResponding()))) return refusal(timeoutMessage);
       if (isFinal) throw error;
       await sleepFor(tryPauseMs, engine.aborted);
       engine.aborted.throwIfAborted();

@@ -29,7 +29,7 @@ export async function runPreflight({ engine, log }: RunContext, plan: PreparedPl
   log.addMaskRules(() => ({ secrets: environmentSecretsOf(container.config) }));
   log.info(`running the preflight command of ${plan.to}`);
   const end = await awaitWithHeartbeat(log, 'waiting for the preflight command', run());
-  const shown = (text: string) => escapeUnprintable(log.masked(text)).slice(0, longestText);
+  const shown = (text: string) => escapeUnprintable(log.maskText(text)).slice(0, longestText);
   const { rows, failure } = evaluatePreflightResult(end);
   for (const { level, text } of rows) log[logLevels[level]](shown(text));
   if (failure !== null)

@@ -39,9 +39,10 @@ export const awaitIdleProject = (
   });
 
 /**
- * Waits until no concurrent compose command is replacing containers of the services in `rules`. Containers that such a
- * command has created must not be removed: once the command has removed the old container, the service would have none.
- * @param first containers listed just now, used instead of a first poll
+ * Waits until no concurrent compose command is replacing containers of the services in `rules`. The caller must not
+ * remove a container that such a command has created: the command may have removed the old container already, and the
+ * service would have none.
+ * @param first - the current list of containers, used instead of a first poll
  * @throws UpdateError compose-busy after two minutes
  */
 export async function awaitConcurrentCompose(
@@ -61,7 +62,7 @@ export async function awaitConcurrentCompose(
   };
   const evaluate = (found: ProjectContainers): IdleProject | undefined => {
     const now = performance.now();
-    const verdict = watch.look(found, now);
+    const verdict = watch.evaluate(found, now);
     if (verdict.kind === 'quiet') return { ...found, debris: verdict.debris };
     if (verdict.kind === 'busy') {
       const left = verdict.containers.filter(hasTemporaryName);

@@ -11,12 +11,10 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
  * stop.
  */
 export const maxIdleComposeMs = 30_000;
-/** Maximum wait in ms for a concurrent compose command. */
 export const concurrentComposeTimeoutMs = 120_000;
-/** Pause in ms between two polls of the engine. */
 export const composePollIntervalMs = 500;
 
-/** Result of a poll: whether a concurrent compose command seems to be replacing containers. */
+/** Whether a concurrent compose command seems to be replacing containers. */
 type ComposePollResult =
   /** No command is active. `debris` lists the unfinished containers of a killed command. */
   | { kind: 'quiet'; debris: readonly Container[] }
@@ -27,8 +25,8 @@ type ComposePollResult =
 export interface ConcurrentComposeRules {
   services: ReadonlySet<string>;
   /**
-   * Whether to ignore a container because no command will start or rename it: the updater left it unstarted, or an
-   * earlier poll showed that it was abandoned.
+   * Whether to ignore a container because no command will start or rename it. True if the updater left it unstarted, or
+   * if an earlier poll showed that it was abandoned.
    */
   ignores?: (container: Container) => boolean;
 }
@@ -39,13 +37,13 @@ export class ConcurrentComposeWatch {
   readonly #beganAt: number;
   readonly #seen = new Map<string, { state: string; since: number }>();
 
-  /** @param beganAt start of the wait, from `performance.now()` like every other time in this class */
+  /** @param beganAt - the start of the wait; like all times in this class, from `performance.now()` */
   constructor(rules: ConcurrentComposeRules, beganAt: number) {
     this.#rules = rules;
     this.#beganAt = beganAt;
   }
 
-  look({ containers, leftovers }: ProjectContainers, now: number): ComposePollResult {
+  evaluate({ containers, leftovers }: ProjectContainers, now: number): ComposePollResult {
     const { services: watched, ignores = () => false } = this.#rules;
     const own = containers.filter((container) => watched.has(serviceOf(container)));
     const made = [
@@ -63,7 +61,9 @@ export class ConcurrentComposeWatch {
       : { kind: 'busy', sentence, containers: underWay };
   }
 
-  /** Whether a container was abandoned: if its command were still running, it would have taken its next step by now. */
+  /**
+   * Whether a container was abandoned: a compose command that was still running would have taken its next step by now.
+   */
   #isDebris(container: Container, others: readonly Container[], now: number): boolean {
     const predecessor = others.find((other) => isReplacementFor(container, other));
     const { id, status, startedAt } = predecessor ?? container;
@@ -75,7 +75,8 @@ export class ConcurrentComposeWatch {
       return false;
     }
     if (waitsFor.length > 0 && others.some(({ health }) => health === 'starting')) return false;
-    // Only a predecessor that is still up may need its grace period. Once it has stopped, compose continues at once.
+    // Compose waits for a predecessor's grace period only while the predecessor is up. Once it has stopped, compose
+    // continues at once.
     const graceMs = predecessor !== undefined && isUp(predecessor) ? predecessor.stopTimeout * 1000 : 0;
     return now - seen.since >= graceMs + maxIdleComposeMs;
   }

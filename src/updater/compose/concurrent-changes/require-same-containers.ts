@@ -15,13 +15,13 @@ const restartPollMs = 250;
 /** A project's containers, and the time (`performance.now()`) at which they were requested. */
 export interface ProjectObservation {
   found: ProjectContainers;
-  at: number;
+  requestedAt: number;
 }
 
 /**
- * Requires, right before the first change, that no other process has replaced the containers that this run found.
+ * Called right before the first change. Requires that no other process has replaced the containers that this run found.
  * `debris` lists the containers that were already abandoned when the run began.
- * @param moved services to be replaced, with the containers that this run found
+ * @param moved - the services to be replaced, with the containers that this run found
  * @throws UpdateError containers-changed, compose-busy
  */
 export async function requireSameContainers(
@@ -29,9 +29,9 @@ export async function requireSameContainers(
   project: string,
   moved: readonly { name: string; containers: readonly Container[] }[],
   { earlier, debris }: { earlier: JournalData | null; debris: readonly Container[] },
-): Promise<{ containers: Rollout['containers']; look: ProjectObservation }> {
+): Promise<{ containers: Rollout['containers']; observation: ProjectObservation }> {
   const services = new Set(moved.map(({ name }) => name));
-  // Do not wait again for containers that were already abandoned when the run began.
+  // The run does not wait for containers that were already abandoned when it began.
   const ignores = (container: Container) =>
     createNotStartedTest(earlier)(container) || debris.some(({ id }) => id === container.id);
   const ran = new Set(moved.flatMap((each) => each.containers.filter(isUp).map(({ id }) => id)));
@@ -42,7 +42,7 @@ export async function requireSameContainers(
   };
   const isBack = ({ containers }: { containers: readonly Container[] }) =>
     !containers.some((container) => ran.has(container.id) && !isUp(container));
-  // A container that a user is restarting is up again soon, and must not be recorded as stopped.
+  // A container that a user is restarting will soon be up again, and must not be recorded as stopped.
   const found = await waitUntil(look, (seen, isLate) => (isLate || isBack(seen) ? seen : undefined), {
     pause: restartPollMs,
     deadlineMs: restartTimeoutMs,
@@ -66,5 +66,5 @@ export async function requireSameContainers(
   const interrupted = createInterruptionTest(earlier, leftovers);
   const time = containers.some(mayBeCrashing) ? (await context.engine.getInfo()).SystemTime : null;
   const records = containers.map((each) => containerRecordOf(each, interrupted, Date.parse(String(time))));
-  return { containers: records, look: { found, at } };
+  return { containers: records, observation: { found, requestedAt: at } };
 }

@@ -19,16 +19,15 @@ interface PrivilegeSources {
   project: ComposeProject;
   /** ID of the updater's own container, from which the engine's defaults are read. */
   ownId: string;
-  /** IDs of the service's existing containers, which may include the container itself. */
+  /** IDs of the service's existing containers. They may include the container to which the snapshot belongs. */
   siblings: readonly string[];
   /** IDs of recreated containers, keyed by their old IDs. */
   successors: ReadonlyMap<string, string>;
 }
 
 /**
- * Checks that a container snapshot from the disk grants no more privileges on the host than the compose files, or than
- * another container of the service. The compose files have already been restored. Their privileges are those that
- * compose would request.
+ * Checks that a container snapshot from the disk grants no more privileges on the host than the restored compose files,
+ * or than another container of the service. The privileges in the compose files are those that compose would request.
  * @throws UpdateError containers-not-restored
  */
 export async function checkSnapshotPrivileges(
@@ -48,7 +47,7 @@ export async function checkSnapshotPrivileges(
     engine.inspectRaw([ownId]),
     engine.inspectRaw(siblings),
   ]);
-  const body = recorded?.sent.get(service)?.body;
+  const body = recorded?.requests.get(service)?.body;
   const user = toObject(image?.config).User;
   const known = [
     ...(body === undefined
@@ -79,7 +78,7 @@ function addDefinitionDefaults(
   const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
   const isShared = [PidMode, IpcMode].some((mode) => /^(?:host$|container:)/.test(String(mode)));
   // The snapshot's SELinux labels are accepted if the container is privileged or shares a namespace, because the engine
-  // itself then sets them.
+  // then adds labels itself.
   const labels = Privileged === true || isShared ? toList(then.hostConfig.SecurityOpt).filter(isLabel) : [];
   return {
     config: { ...config, User: config.User || user },
@@ -91,7 +90,7 @@ function addDefinitionDefaults(
   };
 }
 
-/** Returns the rules for mounts: a path or volume that this definition does not mount counts as a gained privilege. */
+/** Creates the rules for mounts: a path or volume that this definition does not mount counts as a gained privilege. */
 const createMountRules = ({ hostConfig }: ContainerDefinition) => {
   const text = JSON.stringify([hostConfig.Binds, hostConfig.Mounts]);
   return {

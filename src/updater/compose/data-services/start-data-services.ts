@@ -23,10 +23,16 @@ const startDeadlineMs = 900_000;
 const exitCheckDelayMs = 1_000;
 /** Pause in ms between two port checks. Each check requires a helper container. */
 const portsPauseMs = 1_000;
-/** Maximum number of attempts to start a data service, because another process may replace it while it is starting. */
+/**
+ * Maximum number of attempts to start a data service. An attempt fails if another process replaces the container while
+ * it is starting.
+ */
 const maxStartAttempts = 5;
 
-/** Returns the exposed TCP ports on which a running container is listening; none if it has a health check. */
+/**
+ * Returns the exposed TCP ports on which a running container is listening. Empty if the container has a health check,
+ * which is used instead.
+ */
 export async function findListeningPorts(
   doors: DataContext,
   container: Container,
@@ -42,8 +48,8 @@ export async function findListeningPorts(
 }
 
 /**
- * Returns the TCP ports on which processes in a container's network are listening; none if they cannot be read, because
- * a restarting container has no network to join.
+ * Returns the TCP ports on which processes in a container's network are listening. Empty if they cannot be read: a
+ * container that is restarting, for example, has no network that a helper container can join.
  */
 const fetchListeningPorts = (doors: DataContext, networkOf: string): Promise<number[]> =>
   runHelperContainer(doors, {
@@ -51,11 +57,11 @@ const fetchListeningPorts = (doors: DataContext, networkOf: string): Promise<num
     code: 'engine-unavailable',
     networkOf,
     mounts: [],
-    asked: { mounts: [] },
+    request: { mounts: [] },
   }).catch((error) => requireUpdateError(error) && []);
 
 /**
- * Starts, in start order, the data services that were running before they were first stopped, and waits until they are
+ * Starts the data services that were running before they were first stopped, in start order, and waits until they are
  * as healthy as before. Recreates a removed container unless it has been replaced. A second call is harmless.
  * @throws UpdateError containers-not-restored
  */
@@ -193,8 +199,8 @@ async function rebuildMissingContainer(work: JournaledContext, record: Container
 }
 
 /**
- * Makes compose recreate a service's missing networks as the files define them. `docker compose down` also removes
- * networks.
+ * Makes compose recreate a service's missing networks as the files define them. They are missing after `docker compose
+ * down`, for example.
  */
 export async function recreateMissingNetworks(
   { engine, journal }: JournaledContext,
@@ -212,8 +218,8 @@ export async function recreateMissingNetworks(
   const before = await ids();
   const scale = new Map([[service, 1]]);
   await new Compose(engine, project).up(scale, { start: false, deadlineMs: startDeadlineMs });
-  // Compose also creates containers from the files. They are removed, because the caller recreates the old container
-  // from its snapshot.
+  // Besides the networks, compose creates containers from the files. These are removed, because the caller recreates
+  // the old container from its snapshot.
   const created = (await ids()).filter((id) => !before.includes(id));
   await engine.removeContainers(created);
 }

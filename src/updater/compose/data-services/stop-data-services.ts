@@ -13,9 +13,9 @@ import { stopContainers } from '../replace/stop-containers.ts';
 export type JournaledRestorePoint = NonNullable<JournalData['point']>;
 
 /**
- * Minimum grace period in seconds for a container with mounts. A database may need longer than its own grace period,
- * and killing it leaves its data as after a crash. A container without mounts has nothing to write and often ignores
- * the stop signal, so its own grace period applies.
+ * Minimum grace period in seconds for a container with mounts, because killing a database leaves its data as after a
+ * crash. A container without mounts has nothing to write and often ignores the stop signal, so its own grace period
+ * applies.
  */
 const minGraceSeconds = 60;
 const killedExitCode = 137;
@@ -24,7 +24,7 @@ export async function createDataContext({ engine, log, journal }: JournaledConte
   const { containerId, project } = journal.data;
   const [own] = await engine.inspectContainers([containerId]);
   if (!own) throw new UpdateError('own-container', 'the engine cannot find the updater container');
-  return { engine, log, project: project.name, toolsImage: own.imageId, hasLock: true };
+  return { engine, log, project: project.name, helperImageId: own.imageId, hasLock: true };
 }
 
 /** Returns the running containers of all projects that use a provider's network, PID or IPC namespace. */
@@ -77,7 +77,7 @@ export async function stopContainerGroups(
   return stopped.filter(({ exitCode }) => exitCode === killedExitCode).map(({ name }) => name);
 }
 
-/** Stops containers that were started although they had to stay stopped. */
+/** Stops containers that were started again although they must stay stopped. */
 export async function stopRestartedContainers(
   context: EngineContext,
   started: readonly StartedContainer[],

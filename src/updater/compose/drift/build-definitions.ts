@@ -15,7 +15,7 @@ import {
 
 /**
  * Converts the response of `GET /containers/<id>/json` to a definition.
- * @param names names of the service and its containers
+ * @param names - names of the service and its containers
  */
 export function parseRunningDefinition(raw: Json, names: readonly string[]): DriftDefinition {
   const hostConfig = toObject(raw.HostConfig);
@@ -42,7 +42,7 @@ export function parseRunningDefinition(raw: Json, names: readonly string[]): Dri
       networks.map(([name, endpoint]) => [name, removeSwarmAddress(toObject(endpoint))]),
     ),
     shortId,
-    ownNames: [shortId, ...names],
+    defaultAliases: [shortId, ...names],
   };
 }
 
@@ -58,20 +58,20 @@ const removeSwarmAddress = (endpoint: Json): Json =>
 /** Sources of a new container's settings that are not in compose's create request. */
 export interface DefinitionSources {
   /** `Config` of the image; null if the image is no longer on this machine. */
-  image: Json | null;
+  imageConfig: Json | null;
   /** Networks to which compose would connect the container after creating it. */
   moreNetworks: readonly string[];
   defaults: EngineDefaults;
 }
 
 /**
- * Computes the definition that the engine would create: the body of `POST /containers/create`, the image's settings,
- * and the engine's defaults. If the running container's value may be a default, it is treated as the default.
+ * Computes the definition that the engine would create from the body of `POST /containers/create`, the image's
+ * settings, and the engine's defaults. If the running container's value may be a default, it is treated as the default.
  */
 export function buildPlannedDefinition(
   { name, body }: Pick<ContainerCreateRequest, 'name' | 'body'>,
   running: DriftDefinition,
-  { image, moreNetworks, defaults }: DefinitionSources,
+  { imageConfig: image, moreNetworks, defaults }: DefinitionSources,
 ): DriftDefinition {
   const { HostConfig, NetworkingConfig, ...config } = body;
   const host = toObject(HostConfig);
@@ -79,7 +79,7 @@ export function buildPlannedDefinition(
   const ofMode = ['host', 'none', 'bridge'].includes(mode) ? [mode] : mode === 'default' ? ['bridge'] : [];
   const endpoints = toObject(toObject(NetworkingConfig).EndpointsConfig) as Record<string, Json>;
   const networks = Object.fromEntries([
-    // For networks joined later or by network mode, the body contains only the name, so the running container's
+    // If a network is joined later or by network mode, the body contains only its name, so the running container's
     // endpoint settings are used.
     ...[...moreNetworks, ...ofMode].map((name) => [name, running.networks[name] ?? {}]),
     ...Object.entries(endpoints),
@@ -123,8 +123,8 @@ function mergeImageSettings(sent: Json, image: Json | null, running: Json): Json
 }
 
 /**
- * Adds the running container's host name if the network or UTS namespace is shared, because the container then has the
- * host name of the machine or container that owns the namespace.
+ * Adds the running container's host name if the network or UTS namespace is shared. The container then has the host
+ * name of the namespace's owner: the machine or another container.
  */
 function addSharedHostname(config: Json, host: Json, running: DriftDefinition): Json {
   const isShared = [host, running.hostConfig].some(
@@ -156,7 +156,7 @@ const privilegeKeys = {
 
 /**
  * Returns the settings of a service in compose's model that grant privileges, in the engine's format.
- * @param user the image's user, used if the service sets no user
+ * @param user - the image's user, used if the service sets no user
  */
 export function buildModelDefinition(model: ComposeModel, name: string, user: string): ContainerDefinition {
   const service = model.services[name] ?? {};

@@ -42,7 +42,7 @@ export type DriftChange = { service: string } & (
 );
 
 /**
- * A change, and the texts in the files that determine the changed setting. There are none if no file mentions the
+ * A change, and the texts in the files that determine the changed setting. The texts are empty if no file mentions the
  * setting.
  */
 export type ChangeWithTexts = readonly [change: DriftChange, texts: readonly string[]];
@@ -52,8 +52,8 @@ export interface ImageMismatch {
   running: string;
   inFiles: string;
   /**
-   * Variable whose default determines the tag, because it is unset for the file that contains the tag. It may be set
-   * for another file, such as an included file.
+   * Variable whose default determines the tag, because the variable is unset for the file that contains the tag. It may
+   * be set for another file, such as an included file.
    */
   byDefault?: string | undefined;
 }
@@ -66,8 +66,8 @@ export interface EditedCopy {
 }
 
 /**
- * Returns the position in the files that caused a change. Null if the text at this position does not affect how the
- * change is classified.
+ * Returns the position in the files of the setting that would change. Null if its text does not affect how the change
+ * is classified.
  */
 export function changePositionOf(change: DriftChange): SettingPosition | null {
   switch (change.kind) {
@@ -94,7 +94,7 @@ export function listDriftChanges(
 ): DriftChange[] {
   const own = model.services[service];
   const inFiles = own?.image;
-  const byDefault = pin?.place.kind === 'default' ? pin.place.variable : undefined;
+  const byDefault = pin?.location.kind === 'default' ? pin.location.variable : undefined;
   const changes = [
     ...replaced
       .flatMap(({ now, next }) => ('networks' in next ? findDefinitionDifferences(now, next) : []))

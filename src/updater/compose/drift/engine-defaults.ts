@@ -2,7 +2,7 @@ import { namespaceModeKeys } from '../../../engine/objects/container.ts';
 import { isUnsetValue, type Json, toList, toObject } from '../../../engine/objects/json.ts';
 import { isSharedNamespace } from './find-differences.ts';
 
-/** Placeholder name of a removed container to whose namespace or volumes a definition still refers. */
+/** Placeholder name of a removed container whose namespace or volumes a definition still refers to. */
 export const removedContainerName = 'container:gone';
 
 /** Sources of the engine's default values for settings that a definition omits. */
@@ -11,12 +11,12 @@ export interface EngineDefaults {
    * `HostConfig` of the updater's own container. It was created with few settings, so its other values are the engine's
    * defaults.
    */
-  own: Json;
+  ownHostConfig: Json;
   /**
    * Response of `GET /info`, with the default drivers and the limits that the kernel supports. Empty if the engine does
    * not report them.
    */
-  info: Json;
+  engineInfo: Json;
   isPodman: boolean;
 }
 
@@ -35,7 +35,7 @@ const limitSupportFields: Readonly<Record<string, string | null>> = {
 export function applyEngineDefaults(
   sent: Json,
   running: Json,
-  { own, info, isPodman }: EngineDefaults,
+  { ownHostConfig: own, engineInfo: info, isPodman }: EngineDefaults,
 ): Json {
   const filled = { ...sent };
   const asItIs = (key: string) => {
@@ -62,7 +62,10 @@ export function applyEngineDefaults(
     filled.MemorySwap = isChosen ? running.MemorySwap : 2 * Number(filled.Memory ?? 0);
   }
 
-  filled.LogConfig = buildLogConfig(toObject(sent.LogConfig), toObject(running.LogConfig), { own, info });
+  filled.LogConfig = buildLogConfig(toObject(sent.LogConfig), toObject(running.LogConfig), {
+    ownHostConfig: own,
+    engineInfo: info,
+  });
   const named = new Set(toList<Json>(sent.Ulimits).map(({ Name }) => Name));
   filled.Ulimits = [
     ...toList(sent.Ulimits),
@@ -89,7 +92,6 @@ export function applyEngineDefaults(
 const isOwnIpc = (mode: unknown): boolean => /^(private|shareable)$/.test(String(mode));
 const isGone = (container: unknown): boolean => String(container).startsWith(removedContainerName);
 
-/** Returns the limits that are in both lists. */
 function findCommonLimits(some: readonly unknown[], others: readonly unknown[]): Json[] {
   const text = ({ Name, Soft, Hard }: Json) => `${Name} ${Soft} ${Hard}`;
   const known = new Set((others as Json[]).map(text));
@@ -100,7 +102,11 @@ function findCommonLimits(some: readonly unknown[], others: readonly unknown[]):
  * Returns the log configuration. If the container uses the engine's default driver, the engine adds its own log
  * options, even if the definition specifies the driver.
  */
-function buildLogConfig(sent: Json, running: Json, { own, info }: Omit<EngineDefaults, 'isPodman'>): Json {
+function buildLogConfig(
+  sent: Json,
+  running: Json,
+  { ownHostConfig: own, engineInfo: info }: Omit<EngineDefaults, 'isPodman'>,
+): Json {
   const Type = isUnsetValue(sent.Type) ? info.LoggingDriver || running.Type : sent.Type;
   const ownLog = toObject(own.LogConfig);
   const isOfEngine = !info.LoggingDriver || Type === info.LoggingDriver;

@@ -11,10 +11,10 @@ import {
   type VariableResolver,
 } from './setting-texts.ts';
 
-/** Action with which the user can prevent a loss. */
+/** Advice for the user on how to prevent a loss. */
 type Remedy =
   /**
-   * Set variables in an env file. If `hasVariableDefault` is true, an edited default may have caused the change instead. `line`
+   * Set variables in an env file. If `hasDefault` is true, an edited default may have caused the change instead. `line`
    * is the exact line to add, if known.
    */
   | { kind: 'set'; variables: readonly string[]; hasDefault: boolean; line?: string }
@@ -26,7 +26,7 @@ type Remedy =
 
 /** A change that recreating the containers would cause, described without secret values. */
 export type DriftFinding =
-  /** An edit of the files that only causes a warning. `key` is the edited setting, such as `label tier`. */
+  /** An edit of the files that causes only a warning. `key` is the edited setting, such as `label tier`. */
   | { service: string; isLoss: false; key: string }
   /** A change that is refused unless drift is accepted, such as `app: the mount at /data would become read-only`. */
   | Loss;
@@ -82,7 +82,8 @@ function evaluateChange(
   if (change.kind === 'image') return evaluateImageMismatch(service, { ...change.image, texts }, setTo);
   if (change.kind === 'gain') {
     const sentence = `${service}: ${change.right.name} would be granted`;
-    // Additional privileges are refused like losses, because the operator may not be the author of the files.
+    // Additional privileges require accepted drift, as losses do, because the operator may not be the author of the
+    // files.
     return unset.length > 0
       ? createUnsetVariableLoss(unset, service, sentence, texts)
       : { service, isLoss: true, sentence, remedy: { kind: 'rights' } };
@@ -96,8 +97,9 @@ function evaluateChange(
 }
 
 /**
- * Creates the loss of a setting that depends on variables that no file sets. Only a shell can have set them.
- * @param texts the texts in the files that determine the setting
+ * Creates the finding for a setting that would be lost because no file sets its variables. Only a shell can have set
+ * them.
+ * @param texts - the texts in the files that determine the setting
  */
 const createUnsetVariableLoss = (
   variables: readonly string[],
@@ -138,8 +140,8 @@ export function evaluateDifference(
 const protectedSections = ['volumes', 'ports', 'networks', 'network address', 'network_mode', 'volumes_from'];
 
 /**
- * Whether recreating the container would remove or empty one of its variables, or remove or change an item in one of
- * the `kept` sections.
+ * Whether recreating the container would remove or empty an environment variable, or remove or change an item in one of
+ * the protected sections.
  */
 function isLossOfSetting({ section, running, planned }: DefinitionDifference): boolean {
   if (running === null) return false;
@@ -204,7 +206,7 @@ function remedyFor({ section, item, planned }: DefinitionDifference, facts: Chan
 const isInHomeDirectory = (home: string, planned: string | null): boolean =>
   planned !== null && readMount(planned).source.startsWith(`${home}/`);
 
-/** Returns a warning for each service with edits that cause no loss. The warning lists the edited keys. */
+/** Returns a warning with the edited keys for each service whose edits cause no loss. */
 export function formatEditWarnings(findings: readonly DriftFinding[]): string[] {
   const edits = findings.flatMap((finding) => (finding.isLoss ? [] : [finding]));
   return [...Map.groupBy(edits, ({ service }) => service)].map(([service, own]) => {
@@ -215,7 +217,7 @@ export function formatEditWarnings(findings: readonly DriftFinding[]): string[] 
 
 /**
  * Combines the advice for all losses.
- * @param envFile the env file to which the user should add variables
+ * @param envFile - the env file to which the user should add variables
  */
 export function formatDriftAdvice(remedies: readonly Remedy[], envFile: string): string {
   const of = <K extends Remedy['kind']>(kind: K) =>
@@ -256,8 +258,8 @@ export function formatDriftAdvice(remedies: readonly Remedy[], envFile: string):
 
 /**
  * Classifies a running image that differs from the image in the files. Returns a loss if the reference in the files
- * contains a variable that no file sets: the shell that started the container must have set it. Otherwise, returns
- * null.
+ * contains a variable that no file sets, because only the shell that started the container can have set it. Otherwise,
+ * returns null.
  */
 export function evaluateImageMismatch(
   service: string,
@@ -280,9 +282,9 @@ export function evaluateImageMismatch(
 }
 
 /**
- * Whether the files specify a newer release than the running image. In that case, the user may have edited the default,
- * and `up` would apply the edit. With a floating tag or an older release, `up` would install an image that the user did
- * not request.
+ * Whether the files specify a newer release than the running image. If so, the user may have edited the default, and
+ * `up` would apply the edit. With a floating tag or an older release, `up` would install an image that the user did not
+ * request.
  */
 function isNewerInFiles(inFiles: string, running: string): boolean {
   const [then, now] = [inFiles, running].map((text) => parsePinTag(parseImageReference(text)?.tag ?? ''));

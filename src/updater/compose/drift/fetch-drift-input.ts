@@ -1,6 +1,6 @@
 import { findSharedContainer, namespaceModeKeys } from '../../../engine/objects/container.ts';
-// Collects the facts for drift detection that are not in the dry run of `up` (`dry-run.ts`): from the engine, the files
-// and compose. `evaluate-changes.ts` evaluates them.
+// Collects the facts for drift detection that the dry run of `up` (`dry-run.ts`) does not provide, from the engine, the
+// files and compose. `evaluate-changes.ts` evaluates them.
 
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -40,7 +40,7 @@ import {
  */
 export async function fetchEngineDefaults(engine: Engine, ownId: string): Promise<EngineDefaults> {
   const [[own], info] = await Promise.all([engine.inspectRaw([ownId]), engine.getInfo()]);
-  return { own: toObject(own?.HostConfig), info, isPodman: engine.isPodman };
+  return { ownHostConfig: toObject(own?.HostConfig), engineInfo: info, isPodman: engine.isPodman };
 }
 
 /**
@@ -53,7 +53,7 @@ export async function fetchDriftInput(
   service: DriftInput['service'],
   { setTo, ...known }: { defaults: Promise<EngineDefaults>; setTo: VariableResolver },
 ): Promise<DriftInput> {
-  const { model, project, sent, imagesInUse } = instance;
+  const { model, project, requests: sent, imagesInUse } = instance;
   const { name, containers } = service;
   const ids = containers.map(({ id }) => id);
   const [defaults, raw, otherImages, copies] = await Promise.all([
@@ -85,7 +85,7 @@ export async function fetchDriftInput(
     const image = runs === null || runs === used?.platform ? (used?.config ?? null) : null;
     return {
       now,
-      next: buildPlannedDefinition({ ...planned, body }, now, { image, moreNetworks, defaults }),
+      next: buildPlannedDefinition({ ...planned, body }, now, { imageConfig: image, moreNetworks, defaults }),
     };
   });
   const surroundings = await fetchRightsContext(engine, instance, replaced);
@@ -93,7 +93,7 @@ export async function fetchDriftInput(
 }
 
 /**
- * Fetches the facts that determine privileges in addition to the definitions. An existing volume keeps its options,
+ * Fetches the facts that, in addition to the definitions, determine privileges. An existing volume keeps its options,
  * whatever the model specifies.
  * @throws UpdateError engine-unavailable
  */
@@ -121,8 +121,8 @@ export async function fetchRightsContext(
 }
 
 /**
- * Resolves the symbolic links in a path. The path itself does not have to exist. Null if a link points to a path that
- * does not exist in this container.
+ * Resolves the symbolic links in a path that need not exist. Null if a link points to a path that does not exist in
+ * this container.
  */
 function realPath(here: string | null): string | null {
   if (here === null) return null;
@@ -136,8 +136,8 @@ function realPath(here: string | null): string | null {
 }
 
 /**
- * Returns the image references of a service's containers that differ from the reference in the files. An image ID does
- * not differ if the reference in the files points to that image.
+ * Returns the image references of a service's containers that differ from the reference in the files. An image ID
+ * counts as equal if the reference in the files points to that image.
  * @throws UpdateError engine-unavailable
  */
 async function findOtherImages(
@@ -157,7 +157,7 @@ async function findOtherImages(
 
 /**
  * Finds the configs and secrets whose copy in the container is missing or differs. Those that were removed from the
- * files are not found, because a container does not record where its files come from.
+ * files are not found, because a container does not record which of its files are copies.
  */
 async function findEditedCopies(
   engine: Engine,
@@ -227,8 +227,8 @@ async function nameSharedContainers(
 }
 
 /**
- * For each place, returns the texts in the files that determine the value, with unresolved variables. Compose runs only
- * if a place is not null, which is rare.
+ * Returns, for each position, the texts in the files that determine its value, with unresolved variables. Compose runs
+ * only if a position is not null, which is rare.
  * @throws UpdateError if an env file of a service cannot be read
  */
 export async function readSettingTexts(
@@ -236,14 +236,14 @@ export async function readSettingTexts(
   places: readonly { service: string; place: SettingPosition | null }[],
 ): Promise<string[][]> {
   if (places.every(({ place }) => place === null)) return places.map(() => []);
-  const written = await compose.written();
+  const written = await compose.readUninterpolatedModel();
   const lines = [...files.composeFiles, ...(files.linkedFiles ?? [])].flatMap(({ text }) => text.split('\n'));
   return Promise.all(
     places.map(async ({ service, place }) => {
       if (place === null) return [];
       const { section, item } = place;
-      // Compose cannot print some keys, such as `ulimits`, with unresolved variables. In that case, use every line that
-      // contains the item, or all lines if none contains it.
+      // Compose cannot print some keys, such as `ulimits`, with unresolved variables. In that case, every line that
+      // contains the item is used, or all lines if none contains it.
       if (written === null) {
         const about = lines.filter(
           (line) => section !== inlineConfigSection && line.includes(item || section),
@@ -259,8 +259,8 @@ export async function readSettingTexts(
 }
 
 /**
- * Returns the text that an env file assigns to a variable. A line that consists only of the variable's name passes on
- * the value from the shell.
+ * Returns the text that an env file assigns to a variable. A line with only the variable's name passes on the value
+ * from the shell.
  */
 function findAssignedText(file: TextFile, key: string): string[] {
   const { assignments, byKey } = getParsedEnvFile(file);

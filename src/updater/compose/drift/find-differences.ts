@@ -12,12 +12,12 @@ export interface DriftDefinition extends ContainerDefinition {
   /** First 12 digits of the container ID: the default host name. */
   shortId: string;
   /** Network aliases that compose and the engine add for the containers of the service. */
-  ownNames: readonly string[];
+  defaultAliases: readonly string[];
 }
 
 /**
- * Values of a compose file section, keyed by item (`''` if the section has a single value). Empty values (false, 0, an
- * empty list) count as missing. Equivalent notations of a setting have the same value.
+ * Values of a section of the compose file, keyed by item (`''` if the section has a single value). Empty values (false,
+ * 0, an empty list) count as missing. Equivalent notations of a setting have the same value.
  */
 type Items = Readonly<Record<string, unknown>>;
 type Sections = Readonly<Record<string, (definition: DriftDefinition) => Items>>;
@@ -34,7 +34,7 @@ const isNothing = (value: unknown): boolean =>
   (typeof value === 'object' && Object.values(value).every(isNothing) && !Array.isArray(value)) ||
   (Array.isArray(value) && value.length === 0);
 
-/** Equal values have the same text, whatever the order of their keys. */
+/** Equal values are converted to equal text, whatever the order of their keys. */
 function text(value: unknown): string {
   if (typeof value === 'string') return value;
   return JSON.stringify(value, (_, each) =>
@@ -55,14 +55,14 @@ const byKey = <T>(entries: readonly T[], read: (entry: T) => readonly [key: stri
 
 /**
  * Creates sections with a single value from `Config`.
- * @param keys keys in `Config`, keyed by section
+ * @param keys - the keys in `Config`, keyed by section
  */
 const inConfig = (keys: Readonly<Record<string, string>>): Sections =>
   eachOf(keys, (key, { config }) => one(config[key]));
 
 /**
  * Creates sections from a single value, an unordered list or a map in `HostConfig`.
- * @param keys keys in `HostConfig`, keyed by section
+ * @param keys - the keys in `HostConfig`, keyed by section
  */
 const inHost = (keys: Readonly<Record<string, string>>): Sections =>
   eachOf(keys, (key, { hostConfig: { [key]: value } }) => {
@@ -72,7 +72,7 @@ const inHost = (keys: Readonly<Record<string, string>>): Sections =>
 
 /**
  * Creates sections from limits in `HostConfig`, in which -1 means no limit.
- * @param keys keys in `HostConfig`, keyed by section
+ * @param keys - the keys in `HostConfig`, keyed by section
  */
 const limits = (keys: Readonly<Record<string, string>>): Sections =>
   eachOf(keys, (key, { hostConfig: { [key]: value } }) => one(value === -1 ? null : value));
@@ -92,7 +92,7 @@ const host =
 
 const sections: Sections = {
   container_name: ({ name }) => one(name),
-  // Values are converted to JSON, so that an empty value does not count as missing.
+  // Values are converted to JSON, so that an empty string does not count as missing.
   environment: ({ config }) =>
     byKey([...parseEnvironment(toStrings(config.Env))], ([key, value]) => [key, JSON.stringify(value)]),
   labels: ({ config }) => {
@@ -171,7 +171,7 @@ const sections: Sections = {
   }),
   networks: endpoints(() => 'joined'),
   'network address': endpoints(({ IPAMConfig }) => IPAMConfig),
-  'network aliases': endpoints(({ Aliases }, { ownNames }) =>
+  'network aliases': endpoints(({ Aliases }, { defaultAliases: ownNames }) =>
     toStrings(Aliases)
       .filter((alias) => !ownNames.includes(alias))
       .sort(),
@@ -218,8 +218,8 @@ function endpoints(
 }
 
 /**
- * Removes the container number from the name of a container or link. Compose adds names with this number to those in
- * the files.
+ * Removes the replica number from the name of a container or link. Besides the links in the files, compose requests
+ * links with this number.
  */
 export const removeContainerNumber = (name: string): string => name.replace(/[-_]\d+$/, '');
 
@@ -273,8 +273,8 @@ export function definitionMountsOf(
 
 const toDefinitionMount = (type: string, source: string, readOnly: boolean): DefinitionMount => ({
   type,
-  // The source of a mounted image is ignored: an image contains no data, and compose sends its name since version 5.5,
-  // but its ID in earlier versions.
+  // The source of a mounted image is ignored: an image contains no data, and compose sends the image's name since
+  // version 5.5, but its ID in earlier versions.
   source:
     type === 'image' || (type === 'volume' && anonymousVolumePattern.test(source))
       ? ''
@@ -323,7 +323,7 @@ export function findDefinitionDifferences(
 /** Sections other than `networks` whose items are network names. */
 const networkSections = new Set(['network address', 'network aliases', 'network options', 'links']);
 
-/** If a network is added or removed, drops all other differences in that network. */
+/** If a network is added or removed, drops all other differences that concern this network. */
 function dropNetworkDifferences(differences: readonly DefinitionDifference[]): DefinitionDifference[] {
   const others = new Set(differences.filter(({ section }) => section === 'networks').map(({ item }) => item));
   return differences.filter(({ section, item }) => !networkSections.has(section) || !others.has(item));

@@ -1,18 +1,17 @@
 // Drift: the files have changed since the containers were created, because they were edited without an `up`, or because
 // a shell set variables that no file sets. The update would then replace a working container with an untested one.
 //
-// For every container that the update would replace, two definitions are compared:
-// - the definition that the engine reports (`parseRunningDefinition`), and
-// - the definition that compose would request for the current files, with the additions of the image and the engine
-//   (`buildPlannedDefinition`). To obtain this definition, compose runs `up` against a recorder instead of the engine
-//   (inspect/dry-run.ts, inspect/recorder.ts), which records the request and creates nothing.
-// Both are converted to the same format (find-differences.ts). Their differences are then classified (changes.ts,
-// evaluate-changes.ts; docs/contract.md 4.2, 4.9). Losses and additional privileges on the host are refused unless
-// drift is accepted; all other differences are warnings. The texts of the files (written-text.ts) show which variables
-// only a shell can have set.
+// For each container that the update would replace, the definition that the engine reports is compared with the
+// definition that compose would request for the current files, completed with the defaults of the image and the engine.
+// To obtain the request, compose runs `up` against a recorder (inspect/dry-run.ts), which creates nothing.
 //
-// Networks and volumes are checked by the requests that compose would send (docs/contract.md 4.7), because compose
-// would remove an edited network.
+// Both definitions are converted to the same format (find-differences.ts), and their differences are classified
+// (changes.ts, evaluate-changes.ts; docs/contract.md 4.2, 4.9). Losses and additional privileges on the host are
+// refused unless drift is accepted; all other differences are warnings. The texts in the files (setting-texts.ts) show
+// which variables only a shell can have set.
+//
+// Networks and volumes are checked by means of the requests that compose would send (docs/contract.md 4.7), because
+// compose would remove an edited network.
 //
 // Not checked: containers that are not updated, and changes made by programs inside containers.
 
@@ -46,8 +45,8 @@ import type { VariableResolver } from './setting-texts.ts';
 /**
  * Compares the running containers with those that `up` would create. Losses and additional privileges on the host are
  * refused unless drift is accepted; all other changes are warnings.
- * @param ownId ID of the updater's own container
- * @param planned image references that the update installs, keyed by service
+ * @param ownId - ID of the updater's own container
+ * @param planned - image references that the update installs, keyed by service
  * @throws UpdateError network-edited, drift
  */
 export async function checkDrift(
@@ -57,7 +56,7 @@ export async function checkDrift(
 ): Promise<void> {
   checkNetworkAndVolumeEdits(instance, log);
   const services = replacedServicesOf(instance).filter(({ containers }) => containers.length > 0);
-  for (const { name } of services.filter((service) => !instance.sent.has(service.name))) {
+  for (const { name } of services.filter((service) => !instance.requests.has(service.name))) {
     log.warn(
       `${name}: its image is no longer on this machine, so the updater cannot determine what recreating its containers would change`,
     );
@@ -79,7 +78,9 @@ export async function checkDrift(
   reportFindings(findings, { accepted, log }, instance.files.newEnvFile);
 }
 
-/** Resolves the variables that the files set, and the project name, which compose itself sets. */
+/**
+ * Creates a function that resolves the variables that the files set, and the project name, which compose itself sets.
+ */
 function createFileVariableLookup({ files, project }: Installation): VariableResolver {
   const variables = createVariableLookup(listEnvFiles(files));
   return (variable) =>

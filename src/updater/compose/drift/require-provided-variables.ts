@@ -8,9 +8,9 @@ import type { ChangeWithTexts } from './changes.ts';
 
 /**
  * Rejects an update that would lose variables set by provider services (`provider:`). Provider programs are on the
- * host, and compose does not run them with `--no-deps`. Accepted drift does not cover variables that certainly come
- * from a provider.
- * @param planned the references that the update installs, keyed by service
+ * host, and compose does not run them with `--no-deps`. Variables that certainly come from a provider are required even
+ * if drift is accepted.
+ * @param planned - the image references that the update installs, keyed by service
  * @throws UpdateError drift
  */
 export function requireProvidedVariables(
@@ -25,8 +25,8 @@ export function requireProvidedVariables(
     const providers = needed.filter((name) => model.services[name]?.provider !== undefined);
     const hasPrefix = providers.some((name) => item.startsWith(`${name.toUpperCase()}_`));
     const isProvided = hasPrefix && next === null;
-    // A lost variable without the prefix may also come from a provider: providers can set any variable and override
-    // those in the files.
+    // A lost variable without the provider's prefix may also come from the provider: providers can set any variable and
+    // override those in the files.
     const mayBe = !accepted && (hasPrefix || (next === null && texts.length === 0));
     if (running === null || providers.length === 0 || !(isProvided || mayBe)) return [];
     const by = `${change.service}: provider ${joinWithAnd(providers)} ${isProvided ? 'sets' : 'may set'}`;

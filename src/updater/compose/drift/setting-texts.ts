@@ -4,10 +4,7 @@ import { listCopiedPaths } from '../../../engine/containers/copied-files.ts';
 import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
 import { removeTrailingSlash } from './find-differences.ts';
 
-/**
- * Position of a service's setting in the files: a section, and an item in this section. The item is `''` if the section
- * has a single value.
- */
+/** Position of a service's setting in the files. The item is `''` if the section has a single value. */
 export interface SettingPosition {
   section: string;
   item: string;
@@ -25,7 +22,7 @@ const alsoInDeploy = ['gpus', 'restart', 'cpus', 'mem_limit', 'mem_reservation',
 
 /**
  * Returns the texts in the files that determine a service's item, with unresolved variables.
- * @param written the output of `docker compose config --no-interpolate`
+ * @param written - the output of `docker compose config --no-interpolate`
  */
 export function findSettingTexts(
   written: unknown,
@@ -90,7 +87,7 @@ type BareKeyFormatter = (key: string) => string;
 
 /**
  * Returns the texts of an item, or of the whole section if it does not contain the item.
- * @param bare returns the text for a key without a value
+ * @param bare - returns the text for a key without a value
  */
 function textsOfItem(section: unknown, item: string, bare: BareKeyFormatter): string[] {
   const found = item === '' ? undefined : findItem(section, item, bare);
@@ -98,8 +95,8 @@ function textsOfItem(section: unknown, item: string, bare: BareKeyFormatter): st
 }
 
 /**
- * Finds an item in a map, in a list of `KEY=value` or `host:ip` entries, or in a list of maps in which the item is a
- * value.
+ * Finds an item in a map, in a list of `KEY=value` or `host:ip` entries, or in a list of maps of which one has the item
+ * as a value.
  */
 function findItem(section: unknown, item: string, bare: BareKeyFormatter): unknown {
   if (!Array.isArray(section)) {
@@ -116,8 +113,8 @@ function findItem(section: unknown, item: string, bare: BareKeyFormatter): unkno
 }
 
 /**
- * Returns the text for an environment variable without a value, which takes the value of the variable of the same name
- * in the files or the shell.
+ * Returns the text for an environment variable without a value: compose uses the variable of the same name from the
+ * files or the shell.
  */
 const formatPassedThrough = (key: string): string => `\${${key}}`;
 

@@ -32,7 +32,7 @@ export async function finishUnchangedRun(context: JournaledContext, plan: Prepar
   const services = updatedServicesOf(plan.installation);
   const ready = findReleaseCommand(plan, plan.images.get(plan.app.to), 'ready');
   await verifyUnchangedServices(context, services, ready);
-  log.enter('done');
+  log.enterPhase('done');
   for (const warning of findVersionWarnings(plan)) log.warn(warning);
   const lasting = services.filter(({ name }) => !plan.migrations.includes(name));
   const stopped = lasting.filter(({ running }) => running === 0).map(({ name }) => name);

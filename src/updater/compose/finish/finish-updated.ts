@@ -37,11 +37,11 @@ export async function finishUpdatedRun(
     log.warn(`older restore points could not be removed: ${requireUpdateError(error).message}`),
   );
   if (options.removeOldImages) await removeOldImages(replacement);
-  log.enter('done');
+  log.enterPhase('done');
   const { dumpFirst = [] } = words;
   for (const warning of dumpFirst) log.warn(warning);
-  // Compose also recreates the dependencies of a service that it starts. `--no-deps` prevents this for a database that
-  // must be dumped first.
+  // When compose starts a service, it also recreates the service's dependencies. `--no-deps` prevents this for a
+  // database that must be dumped first.
   const up = (names: readonly string[]) =>
     formatUpCommand(project, dumpFirst.length > 0 ? ['--no-deps', ...names] : names);
   for (const name of words.alsoMoved) {
@@ -84,7 +84,7 @@ export async function finishUpdatedRun(
 async function completeHashes(work: ReplacementContext, record: RestorePointRecord | null): Promise<void> {
   try {
     const hashed: Promise<unknown> = record
-      ? record.hashed(await createDataContext(work))
+      ? record.waitForHashes(await createDataContext(work))
       : completeRestorePointHashes(work);
     await awaitWithHeartbeat(work.log, "computing the restore point's hashes", hashed);
   } catch (error) {

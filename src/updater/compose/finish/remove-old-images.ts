@@ -15,7 +15,7 @@ type RemovalContext = Pick<ReplacementContext, 'engine' | 'log' | 'changeover'>;
  */
 export async function removeOldImages({ engine, log, changeover }: RemovalContext): Promise<void> {
   try {
-    // Only these repositories are listed: the engine calculates the size of each listed image, which can take long if
+    // Only these repositories are listed: the engine calculates the size of each listed image, which takes long if
     // there are many images.
     const reference = [...ownRepositories(changeover)].flatMap((name) => [`${name}:*`, `${name}@*`]);
     const [containers, ...images] = await Promise.all([
@@ -38,9 +38,9 @@ export async function removeOldImages({ engine, log, changeover }: RemovalContex
 }
 
 /**
- * Returns the unused images in the repositories of the updated services, with the references to remove. An image
+ * Returns the unused images in the repositories of the updated services, each with the references to remove. An image
  * without references is included if the update has replaced it.
- * @param used ids of images that containers use
+ * @param used - the ids of images that containers use
  */
 export function findOldImages(
   images: Awaited<ReturnType<EngineApi['listImages']>>,
@@ -52,8 +52,8 @@ export function findOldImages(
   return images.flatMap(({ id, tags, digests, size: bytes }) => {
     const isHeld = tags.some((tag) => tag.startsWith(retainedTagPrefix));
     if (used.has(id) || isHeld || moved.some(({ image }) => image?.id === id)) return [];
-    // If the image has tags in these repositories, its digests are not listed: with the last tag of a repository, the
-    // engine also removes the digests.
+    // If the image has tags in these repositories, its digests are not listed, because the engine removes them with the
+    // last tag of their repository.
     const named = [tags, digests].map((each) => each.filter((reference) => own.has(repositoryOf(reference))));
     const references = named.find(({ length }) => length > 0);
     if (references) return [{ references, bytes }];

@@ -19,8 +19,8 @@ import {
 const logLines = 50;
 
 /**
- * A container without a health check counts as healthy after 5 s without a restart, or after 15 s if it belongs to the
- * service `app`.
+ * Waits until the containers are healthy. A container without a health check counts as healthy after 5 s without a
+ * restart, or after 15 s if it belongs to the service `app`.
  * @throws UpdateError broken, with the last log lines of the unhealthy containers
  */
 export async function awaitHealthyContainers(
@@ -37,14 +37,14 @@ export async function awaitHealthyContainers(
       return { name, containers: there, has: there.length, needs: own.length };
     });
   };
-  const rules = { app, timeoutMs: context.options.limits.waitTimeoutMs, missingMs: 0 };
-  await awaitHealthyServices(context, { about: { container: ids }, look }, rules);
+  const rules = { app, timeoutMs: context.options.limits.waitTimeoutMs, missingToleranceMs: 0 };
+  await awaitHealthyServices(context, { eventFilters: { container: ids }, inspect: look }, rules);
 }
 
 /** A filter for the events of the containers, and a function that inspects the services. */
 interface WatchTarget {
-  about: Parameters<typeof listenForEvents>[1];
-  look: () => Promise<WatchedService[]>;
+  eventFilters: Parameters<typeof listenForEvents>[1];
+  inspect: () => Promise<WatchedService[]>;
 }
 
 /**
@@ -53,7 +53,7 @@ interface WatchTarget {
  */
 export async function awaitHealthyServices(
   { engine, log }: EngineContext,
-  { about, look }: WatchTarget,
+  { eventFilters: about, inspect: look }: WatchTarget,
   rules: HealthRules,
 ): Promise<HealthReport[]> {
   const beganAt = performance.now();
@@ -64,10 +64,10 @@ export async function awaitHealthyServices(
     const services = await look();
     const now = performance.now();
     const containers = services.flatMap((service) => service.containers);
-    // The environment of a new container may contain a new password. It must be masked before the container's log is
+    // The environment of a new container may contain a new password, which must be masked before the container's log is
     // printed.
     log.addMaskRules(() => buildContainerMaskRules(containers));
-    const verdict = watch.look(services.map(shown), now);
+    const verdict = watch.evaluate(services.map(shown), now);
     if (verdict.kind === 'waiting') {
       logWaitIfQuiet(log, verdict.sentence);
       await checks.run(containers);
@@ -92,7 +92,7 @@ export async function awaitHealthyServices(
       ...service,
       containers: containers.map((container) => ({
         ...container,
-        lastHealthOutput: log.masked(container.lastHealthOutput),
+        lastHealthOutput: log.maskText(container.lastHealthOutput),
       })),
     };
   }

@@ -3,10 +3,13 @@ import { rejectionCodes, tolerateErrors } from '../../../engine/http/engine-erro
 import type { Container } from '../../../engine/objects/container.ts';
 import { type Json, toList, toObject } from '../../../engine/objects/json.ts';
 
-/** Time in ms after the start of a container within which systemd, if present, runs the first check. */
+/** Time in ms after the start of a container within which systemd runs the first check, if there is a systemd. */
 const firstMs = 10_000;
 
-/** Newest health check of a container. `since` is the time from `performance.now()` at which it was first observed. */
+/**
+ * Newest health check of a container. `since` is the time, from `performance.now()`, at which the check was first
+ * observed.
+ */
 interface ObservedCheck {
   check: string;
   since: number;
@@ -46,7 +49,8 @@ export class PodmanHealthChecks {
   }
 
   /**
-   * `check` is the end time of the newest check, empty before the first check. Null if the container is not running.
+   * Returns null if the container is not running. `check` is the end time of the newest check, and empty before the
+   * first check.
    */
   async #look(id: string): Promise<{ check: string; intervalMs: number } | null> {
     const [raw] = await this.#engine.inspectRaw([id]);

@@ -8,7 +8,7 @@ import { formatCount, formatSeconds } from '../../run/log/format-values.ts';
  */
 const steadyMs = 5_000;
 const appSteadyMs = 15_000;
-/** Additional time in ms for the engine to report a health check that has taken its maximum time. */
+/** Additional time in ms for the engine to report a health check that has taken as long as it may. */
 const checkGraceMs = 10_000;
 /**
  * Maximum time in ms to wait for a health check. The image defines the check, which could otherwise block updates for
@@ -30,11 +30,11 @@ export interface WatchedService {
 }
 
 export interface HealthRules {
-  /** Service that must run for longer to count as healthy. */
+  /** Service that must run longer than other services to count as healthy. */
   app: string;
   timeoutMs: number;
   /** Time in ms for which containers may be missing, because another command may be about to create them. */
-  missingMs: number;
+  missingToleranceMs: number;
   /** Starts that were observed before the watch began. */
   starts?: ContainerStartTimes;
   /** Whether the container's health check failed in the same way before the update. */
@@ -47,8 +47,8 @@ export interface HealthRules {
  */
 export interface HealthReport {
   service: string;
-  how: string;
-  /** Why the health check could not verify the service; null if it could, or if there is no health check. */
+  summary: string;
+  /** Why the service's health check proves nothing; null if it passed, or if there is no health check. */
   doubt: string | null;
 }
 
@@ -75,7 +75,7 @@ export class HealthEvaluator {
   #completeAt: number;
 
   /**
-   * @param beganAt start of the wait, from `performance.now()`: all waiting uses a clock that cannot be set
+   * @param beganAt - the start of the wait, from `performance.now()`: all waiting uses a clock that cannot be set
    * (docs/contract.md 2.17)
    */
   constructor(rules: HealthRules, beganAt: number) {
@@ -87,10 +87,10 @@ export class HealthEvaluator {
 
   /**
    * Evaluates one inspection of the services.
-   * @param now time of the inspection, from the same clock as `beganAt`
+   * @param now - the time of the inspection, from the same clock as `beganAt`
    */
-  look(services: readonly WatchedService[], now: number): HealthVerdict {
-    for (const { containers } of services) this.#starts.note(containers, this.#isFirstLook ? null : now);
+  evaluate(services: readonly WatchedService[], now: number): HealthVerdict {
+    for (const { containers } of services) this.#starts.record(containers, this.#isFirstLook ? null : now);
     this.#isFirstLook = false;
     const states = services.flatMap(({ name, containers, isToEnd = false }) => {
       const steady = name === this.#rules.app ? appSteadyMs : steadyMs;
@@ -111,7 +111,7 @@ export class HealthEvaluator {
       ({ container, isToEnd }) =>
         hasEnded(container) || isCrashing(container) || (isToEnd && container.status === 'exited'),
     );
-    const isGone = missing.length > 0 && now - this.#completeAt >= this.#rules.missingMs;
+    const isGone = missing.length > 0 && now - this.#completeAt >= this.#rules.missingToleranceMs;
     const base = this.#beganAt + this.#rules.timeoutMs;
     const limits = pending.map((each) => (each.isToEnd ? base : this.#limitOf(each.container)));
     const late = pending.filter((_, at) => now > (limits[at] ?? base));
@@ -131,7 +131,7 @@ export class HealthEvaluator {
     const names = [...pending.map(({ container, why }) => `${container.name} ${why}`), ...missing];
     const due = [
       ...[...limits, ...(missing.length > 0 ? [base] : [])].map((limit) => limit + 1),
-      ...(missing.length > 0 ? [this.#completeAt + this.#rules.missingMs] : []),
+      ...(missing.length > 0 ? [this.#completeAt + this.#rules.missingToleranceMs] : []),
       ...pending.flatMap(({ container, steady }) => this.#steadyAt(container, steady)),
     ];
     const latest = Math.max(base, ...limits);
@@ -156,8 +156,8 @@ export class HealthEvaluator {
     const base = this.#beganAt + this.#rules.timeoutMs;
     const seen = this.#steady.get(id)?.since;
     if (seen === undefined || status !== 'running' || restartCount >= maxRestarts) return base;
-    const since = this.#starts.of(container) ?? seen;
-    const checkMs = Math.min(healthCheck.decidedMs + checkGraceMs, longestCheckMs);
+    const since = this.#starts.observedStartOf(container) ?? seen;
+    const checkMs = Math.min(healthCheck.longestDecisionMs + checkGraceMs, longestCheckMs);
     if (health === 'starting') return Math.max(base, since + checkMs);
     return this.#showsNothing(container) === null ? base : Math.max(base, seen + appSteadyMs);
   }
@@ -166,7 +166,7 @@ export class HealthEvaluator {
   #doubt(container: Container, now: number): string | null {
     const { health, healthCheck, restartCount } = container;
     const isOverdue = restartCount < maxRestarts && now > this.#limitOf(container);
-    return health === 'starting' && healthCheck.failing === null && isOverdue
+    return health === 'starting' && healthCheck.failureText === null && isOverdue
       ? 'has not returned a result'
       : this.#showsNothing(container);
   }
@@ -184,9 +184,10 @@ export class HealthEvaluator {
     if (isDown(container)) this.#lastCode.set(id, exitCode);
     if (why !== null) this.#wellAt.delete(id);
     else if (!this.#wellAt.has(id)) {
-      // If the start was not observed, the time counts from the first inspection at which the container was running.
+      // If the start was not observed, the time is measured from the first inspection at which the container was
+      // running.
       const steadySince = health === 'healthy' ? undefined : this.#steady.get(id)?.since;
-      const since = this.#starts.of(container) ?? steadySince;
+      const since = this.#starts.observedStartOf(container) ?? steadySince;
       const afterMs = since === undefined ? null : now - since;
       this.#wellAt.set(id, { afterMs, healthy: health === 'healthy' });
     }
@@ -223,7 +224,7 @@ export class HealthEvaluator {
       const [doubt = null] = containers.flatMap((container) => this.#doubt(container, now) ?? []);
       const after = afterMs === null ? '' : ` after ${formatSeconds(afterMs, 1)}`;
       const how = healthy ? `healthy${after}` : `up for ${formatSeconds(afterMs ?? 0)} without a restart`;
-      return [{ service, how, doubt }];
+      return [{ service, summary: how, doubt }];
     });
   }
 }
@@ -252,21 +253,21 @@ const isCrashing = (container: Container): boolean =>
 
 /**
  * Observed start times of containers, from `performance.now()`. The engine's times are not used, because they depend on
- * the machine's clock, which may be set at any moment. The start of a container that was already running at the first
- * inspection is unknown.
+ * the machine's clock, which may be set at any moment. Null if the container was already running at the first
+ * inspection.
  */
 export class ContainerStartTimes {
   /**
-   * Observed times, keyed by the result of `startOf`. Null if the container was already running at the first
-   * inspection.
+   * When each start was first observed, keyed by the result of `startOf`; null if the container was already running at
+   * the first inspection.
    */
   readonly #starts = new Map<string, number | null>();
 
   /**
    * Records new starts.
-   * @param at time of the inspection; null if the containers may have been running for a long time
+   * @param at - the time of the inspection; null if the containers may have been running for a long time
    */
-  note(containers: readonly Container[], at: number | null): void {
+  record(containers: readonly Container[], at: number | null): void {
     for (const container of containers) {
       const start = startOf(container);
       if (container.status === 'running' && !this.#starts.has(start)) this.#starts.set(start, at);
@@ -274,7 +275,7 @@ export class ContainerStartTimes {
   }
 
   /** Returns the time at which the latest start of the container was observed; null if it was not observed. */
-  of(container: Container): number | null {
+  observedStartOf(container: Container): number | null {
     return this.#starts.get(startOf(container)) ?? null;
   }
 }

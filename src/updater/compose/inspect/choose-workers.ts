@@ -11,7 +11,7 @@ import type { ProjectLocation } from './find-project/labelled-project.ts';
 const workerRole = 'worker';
 
 /**
- * Adds the settings from the compose directory's settings file, and the project's workers.
+ * Adds the settings from the compose directory's settings file, and the project's workers, to the options.
  * @throws UpdateError settings-invalid, engine-unavailable
  */
 export async function addProjectOptions(
@@ -46,8 +46,7 @@ export async function addLabeledWorkers(context: RunContext, project: string): P
 }
 
 /**
- * Returns the workers labeled in compose's model. For a service that is not in the model, the labels of its containers
- * count.
+ * Returns the workers labeled in compose's model. If a worker is not in the model, the labels of its containers count.
  */
 export function workersOf({ services }: ComposeModel, options: UpdateOptions): readonly string[] {
   if (options.servicesNamed) return options.workers;

@@ -11,9 +11,9 @@ import { formatChoiceLines, type ServiceChoice, serviceChoicesOf } from './servi
 import { serviceImagesOf } from './services/related-services.ts';
 
 type Context = Pick<RunContext, 'engine' | 'log' | 'options'>;
-type Found = Pick<FoundInstance, 'paths' | 'place' | 'told'>;
+type Found = Pick<FoundInstance, 'paths' | 'location' | 'specifiedContainer'>;
 
-/** Falls back to the last container if none is running. */
+/** Returns the last running container, or the last container if none is running. */
 export const lastRunningContainerOf = (containers: readonly Container[]): Container | undefined =>
   containers.findLast(isUp) ?? containers.at(-1);
 
@@ -23,11 +23,11 @@ export async function createMissingAppError(
   found: Found,
   containers: readonly Container[],
 ): Promise<UpdateError> {
-  const { name, directory } = found.place;
+  const { name, directory } = found.location;
   const { app } = context.options;
   const names = [...new Set(containers.map(serviceOf))].sort().join(', ');
   const choices = await choicesIn(context, found, containers).catch((error): ServiceChoice[] => {
-    // The choices are optional: an error here must not replace the error about the missing app.
+    // Errors are ignored here, because they must not replace the error about the missing app.
     if (error instanceof UpdateError && error.outcome === 'refused') return [];
     throw error;
   });
@@ -47,7 +47,7 @@ export async function createMissingAppError(
  */
 async function choicesIn(
   { engine, log, options: { app } }: Context,
-  { paths, place, told }: Found,
+  { paths, location: place, specifiedContainer: told }: Found,
   containers: readonly Container[],
 ): Promise<ServiceChoice[]> {
   const telling = told ?? lastRunningContainerOf(findLargestOriginGroup(containers, place.directory));
@@ -62,7 +62,7 @@ async function choicesIn(
     .filter(({ name }) => containers.some((each) => serviceOf(each) === name))
     .map((each) => {
       const { ports, network_mode } = model.services[each.name] ?? {};
-      return { ...each, isReached: (ports ?? []).length > 0 || network_mode === 'host' };
+      return { ...each, isReachable: (ports ?? []).length > 0 || network_mode === 'host' };
     });
   return serviceChoicesOf(running);
 }

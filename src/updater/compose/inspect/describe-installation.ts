@@ -21,13 +21,14 @@ export function describeInstallation(installation: Installation, log: Log): void
   const moved = updatedServicesOf(installation).filter(isLasting);
   const names = joinWithAnd(moved.map(({ name }) => name));
   const file = basename(files.composeFiles[0]?.path ?? '');
-  const pinnedBy = joinWithAnd([...new Set(moved.map(({ pin }) => pin.place.description))]);
+  const pinnedBy = joinWithAnd([...new Set(moved.map(({ pin }) => pin.location.description))]);
   const from = formatRunningVersion(installation);
-  // A variable may contain this version without the tag's variant. The version is not a secret, so it is not masked.
+  // Values of variables are masked, but this version must remain visible even if a variable contains it: a version is
+  // not a secret.
   log.addMaskRules(() => ({ shown: [from] }));
   const runs = moved.length > 1 ? 'run' : 'runs';
   const { tag } = app.pin;
-  // If only the version label specifies the version, the message mentions the label, because the image may have
+  // If the version is known only from the version label, the message mentions the label, because the image may have
   // inherited it.
   const running = isNumberedTag(tag) || from === tag.text ? from : `${tag.text} (version label: ${from})`;
   log.info(`${names} ${runs} ${running}, pinned by ${pinnedBy}; ${file} is ${kind}`, { from, kind });
@@ -50,7 +51,7 @@ export function describeInstallation(installation: Installation, log: Log): void
     const what = failed.healthCheck.cannotRun
       ? `the health check of ${name} cannot run, so the update of ${name} cannot be verified`
       : `${name} is unhealthy even before the update, so its update cannot be verified`;
-    log.warn(`${what}${formatHealthOutput(log.masked(failed.lastHealthOutput))}`);
+    log.warn(`${what}${formatHealthOutput(log.maskText(failed.lastHealthOutput))}`);
   }
   const shared = joinWithAnd(followers.map(({ name }) => name));
   if (followers.length === 1)
@@ -60,7 +61,7 @@ export function describeInstallation(installation: Installation, log: Log): void
 
 /**
  * Logs the number of containers if a service has several.
- * @param left stopped containers, which stay stopped
+ * @param left - the stopped containers, which stay stopped
  */
 function describeReplicas(
   { name, containers }: InstalledService,

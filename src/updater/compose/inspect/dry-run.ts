@@ -12,9 +12,9 @@ import type { ContainerCreateRequest, DryRunResult, InstalledService } from './i
 import { type RecordedWrite, startWriteRecorder, type WriteListener } from './recorder.ts';
 
 /**
- * Determines what `up` would do with these services if their images stayed the same. A missing image is replaced with
- * another local image, because compose rejects a project if it cannot inspect an image. A service is skipped if there
- * is no local image.
+ * Determines what `up` would do with these services if their images stayed the same. Compose rejects a project if it
+ * cannot inspect an image, so a missing image is replaced with another local image. A service is skipped if there is no
+ * local image.
  * @throws UpdateError compose-invalid
  */
 export async function dryRunComposeUp(
@@ -55,13 +55,13 @@ interface DryRunService {
 const editedVolume = /Volume "([^"]+)" exists but doesn't match configuration/g;
 
 const deadlineMs = 60_000;
-/** Maximum time in ms for which the recorder holds back a response while the requests for other containers arrive. */
+/** Maximum time in ms for which the recorder delays a response until the requests for other containers arrive. */
 const longestHoldMs = 150;
 
 /**
  * Records what `up` would do with each service. Compose uses a socket that forwards no writes, so nothing on the engine
- * changes. One call for all services takes half the time of separate calls. A service missing from its result, for
- * example because it waits for another service, gets a separate call.
+ * changes. One call for all services takes half the time of separate calls. A service that this call does not request,
+ * for example because it waits for another service, gets a separate call.
  * @throws UpdateError compose-invalid if compose does not request the container of a service; engine-unavailable
  */
 export async function recordUpRequests(
@@ -70,13 +70,13 @@ export async function recordUpRequests(
   services: readonly DryRunService[],
 ): Promise<Omit<DryRunResult, 'imagesInUse'>> {
   const recorded = {
-    sent: new Map<string, ContainerCreateRequest>(),
+    requests: new Map<string, ContainerCreateRequest>(),
     removedNetworks: new Set<string>(),
     editedVolumes: new Set<string>(),
   };
-  const { sent } = recorded;
+  const { requests: sent } = recorded;
   const record = (asked: readonly DryRunService[]) => recordCall(engine, project, asked, recorded);
-  // Errors are ignored, because they occur again when the services are recorded separately.
+  // Errors are ignored here, because they occur again when each service is recorded separately.
   if (services.length > 1 && areNamedAlike(project, services)) await record(services).catch(() => {});
   const alone = services.filter(({ name }) => !sent.has(name));
   const calls = await Promise.allSettled(
@@ -89,18 +89,21 @@ export async function recordUpRequests(
   return recorded;
 }
 
-/** False if a service needs the option for its container naming scheme, because the option applies to a whole call. */
+/**
+ * Whether one call can create the containers of all services: compose's setting for the separator in container names
+ * applies to a whole call.
+ */
 const areNamedAlike = (
   { oldNames = [], asksForNames = false }: ComposeProject,
   services: readonly DryRunService[],
 ): boolean => !asksForNames && !services.some(({ name }) => oldNames.includes(name));
 
-/** Runs `up` once and adds the result to the last argument. */
+/** Runs `up` once, and adds the observed requests, removed networks and edited volumes to the last argument. */
 async function recordCall(
   engine: Engine,
   project: ComposeProject,
   services: readonly DryRunService[],
-  { sent, removedNetworks, editedVolumes }: Omit<DryRunResult, 'imagesInUse'>,
+  { requests: sent, removedNetworks, editedVolumes }: Omit<DryRunResult, 'imagesInUse'>,
 ): Promise<CommandResult> {
   const recorder = await startWriteRecorder(engine, createArrivalListener(services.length));
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-record-'));

@@ -59,7 +59,7 @@ export async function inspectInstallation(
 ): Promise<Installation> {
   const { options, log } = context;
   const { containers } = found;
-  const { paths, place, told } = instance;
+  const { paths, location: place, specifiedContainer: told } = instance;
   const app = lastRunningContainerOf(containers.filter((each) => serviceOf(each) === options.app));
   if (app === undefined) throw await createMissingAppError(context, instance, containers);
   const labelled = parseProjectLabels(told ?? app, { place, containers });
@@ -72,7 +72,7 @@ export async function inspectInstallation(
 }
 
 /**
- * Switches to compose's default files if a file from the labels was renamed or deleted after the last `up`: compose
+ * Switches to compose's default files if a file in the labels was renamed or deleted after the last `up`. Compose
  * updates the file names in a label only when it recreates the container. Drift detection later compares the contents.
  * @throws UpdateError compose-invalid
  */
@@ -193,11 +193,17 @@ async function inspectProject(
   // Since compose 5, the model does not contain the values of env files. The requests of the dry run do, so these
   // values are masked here.
   const answer = await asking;
-  log.addMaskRules(() => buildRequestMaskRules(answer.sent.values()));
+  log.addMaskRules(() => buildRequestMaskRules(answer.requests.values()));
   const known = new Set([own, ...containers].map(({ id }) => id));
   const outside = (await running).filter(({ id }) => !known.has(id));
   const nextFiles = await filesOfNextUp(project, files);
-  return { ...read, ...answer, beside: listOtherProjects(composed, project.name), outside, nextFiles };
+  return {
+    ...read,
+    ...answer,
+    otherProjects: listOtherProjects(composed, project.name),
+    outsideContainers: outside,
+    nextFiles,
+  };
 }
 
 const nameOf = ({ name }: InstalledService): string => name;
@@ -214,8 +220,7 @@ async function filesOfNextUp(project: ComposeProject, { envFiles }: ProjectFiles
 }
 
 /**
- * An installation is generated if `compose.yaml` has the marker. `compose.cluster.yaml` counts if it is the only
- * compose file.
+ * An installation is generated if `compose.yaml`, or else its only compose file `compose.cluster.yaml`, has the marker.
  */
 function kindOf(
   { directory }: ComposeProject,

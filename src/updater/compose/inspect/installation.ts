@@ -48,7 +48,7 @@ export interface InspectedProject {
   /** Containers of the project, without one-off containers and compose's leftovers. */
   containers: readonly Container[];
   app: PinnedService;
-  /** Updated workers: those with containers, and migrations even if they have no containers. */
+  /** Updated workers: services with containers, and migrations even without containers. */
   workers: readonly PinnedService[];
   /** Other services that share a namespace with the app or a worker. */
   followers: readonly InstalledService[];
@@ -71,10 +71,10 @@ export interface ContainerCreateRequest {
 /** Requests that `docker compose up` would send, their effects, and the images in use. */
 export interface DryRunResult {
   /**
-   * Requests, keyed by service. A service is missing if it has no container, or if no replaced service has a local
-   * image.
+   * Requests, keyed by service. A service is missing if it has no container, or if none of the replaced services has a
+   * local image.
    */
-  sent: Map<string, ContainerCreateRequest>;
+  requests: Map<string, ContainerCreateRequest>;
   /**
    * Networks that compose would disconnect from the project's containers and remove, because their definition was
    * edited.
@@ -88,10 +88,9 @@ export interface DryRunResult {
 
 /** All data that the plan is based on. Read once and never changed. */
 export interface Installation extends InspectedProject, DryRunResult {
-  /** Other compose projects on the engine. */
-  beside: readonly ComposeProject[];
+  otherProjects: readonly ComposeProject[];
   /** Running containers outside the project, except the updater. */
-  outside: readonly Container[];
+  outsideContainers: readonly Container[];
   /** Compose files that the next `docker compose up` uses by default; empty if the update uses the same files. */
   nextFiles: readonly TextFile[];
 }
@@ -104,7 +103,10 @@ export const replacedServicesOf = (installation: Installation): InstalledService
   ...installation.followers,
 ];
 
-/** The compose files and env files do not count as data, because the update itself restores them. */
+/**
+ * Returns the paths of the compose files and env files. They do not count as data, because the update itself restores
+ * them.
+ */
 export const composeAndEnvPathsOf = ({ directory, files, envFiles }: ComposeProject): string[] => [
   ...files,
   ...envFiles,

@@ -42,8 +42,8 @@ export type WriteListener = (write: RecordedWrite) => Promise<void>;
 const longestBody = 16 * 1024 * 1024;
 
 /**
- * Headers that apply to a single connection and must not be forwarded. An upgraded connection could send writes to the
- * engine.
+ * Headers that apply to a single connection and must not be forwarded. In particular, an upgraded connection could send
+ * writes to the engine.
  */
 const ofConnection = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te'],

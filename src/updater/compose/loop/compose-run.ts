@@ -34,19 +34,23 @@ export class ComposeRun implements DrivenRun<ComposeRunView, ComposeStep> {
     return this.#work.isOvertaken;
   }
 
-  async look(goal: RunGoal): Promise<ComposeRunView> {
+  async inspect(goal: RunGoal): Promise<ComposeRunView> {
     const now = this.#needsContainers(goal) ? await this.#containers(goal) : noContainers;
-    return { data: this.journal.data, now, known: { ...this.#work.memory, found: this.#work.found } };
+    return {
+      data: this.journal.data,
+      now,
+      known: { ...this.#work.memory, preparedChanges: this.#work.preparedChanges },
+    };
   }
 
   /**
-   * An update needs the list of containers only once it replaces them. A rollback needs it only once data and files are
-   * restored.
+   * An update does not need the list of containers until it replaces them. A rollback does not need it until data and
+   * files are restored.
    */
   #needsContainers(goal: RunGoal): boolean {
     const { state, changeover } = this.journal.data;
     if (goal === 'update') return isReplacing(state);
-    const { done, without } = this.#work.memory;
+    const { done, skippedSteps: without } = this.#work.memory;
     return changeover !== null && (done.has('restore-files') || without.has('restore-files'));
   }
 
@@ -57,14 +61,14 @@ export class ComposeRun implements DrivenRun<ComposeRunView, ComposeStep> {
     });
   }
 
-  next = planNextStep;
+  planNextStep = planNextStep;
 
-  signalFor(goal: RunGoal): AbortSignal {
+  getWaitSignal(goal: RunGoal): AbortSignal {
     return this.#work.contextFor(goal).engine.aborted;
   }
 
   async execute(step: ComposeStep, view: ComposeRunView): Promise<void> {
-    if (step.kind !== 'announce') this.#work.forgetLook();
+    if (step.kind !== 'announce') this.#work.invalidateContainers();
     try {
       await executeStep(step, this.#work, view);
     } catch (error) {
@@ -76,12 +80,12 @@ export class ComposeRun implements DrivenRun<ComposeRunView, ComposeStep> {
     this.#work.memory.done.add(stepNameOf(step));
   }
 
-  turnBack(error: unknown): Promise<() => unknown> {
+  switchToRollback(error: unknown): Promise<() => unknown> {
     return decideRollback(this.#work, error);
   }
 
-  end(): Promise<RunOutcome> {
-    const { context, found, freed, record } = this.#work;
+  completeRun(): Promise<RunOutcome> {
+    const { context, preparedChanges: found, freed, record } = this.#work;
     if (found === 'no change') return finishUnchangedRun(context, this.#work.prepared());
     return finishUpdatedRun(this.#work.replacement(), freed, record);
   }

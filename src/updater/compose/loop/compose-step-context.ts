@@ -31,13 +31,13 @@ import type { ComposeStepKind, ProcessFacts } from './next-step.ts';
 const freshMs = 500;
 
 /**
- * Results that an update collects before it replaces containers. After a kill, they are lost, and only the journal
- * remains.
+ * Results that an update collects before it replaces containers. If the process is killed, they are lost, and only the
+ * journal remains.
  */
 interface UpdatePreparation {
   plan: Plan;
   /** Compose's model of the new files, requested in advance; null if the files depend on the pulled images. */
-  early: Promise<ComposeModel | null>;
+  earlyModel: Promise<ComposeModel | null>;
   /** Check of the host, which may still be running. It must succeed before a container is stopped. */
   checked: Promise<void>;
   earlyPull: BackgroundPull;
@@ -53,7 +53,7 @@ interface UpdatePreparation {
 
 export interface ComposeRunOptions {
   preparation?: UpdatePreparation;
-  /** Returns the facts for the last log line of a run that ends before it replaces containers. */
+  /** Returns the details for the last log line of a run that ends before it replaces containers. */
   facts?: () => OutcomeFacts;
   /** Whether this process rolls back an update whose process was killed. */
   wasKilled?: boolean;
@@ -69,7 +69,7 @@ export class ComposeStepContext {
   readonly journal: Journal;
   readonly #preparation: UpdatePreparation | null;
   readonly facts: () => OutcomeFacts;
-  /** Record of the restore point that this process has created; null if there is none. */
+  /** Record of the restore point that this process has created; null if it has created none. */
   record: RestorePointRecord | null = null;
   freed: Promise<UnusedImages | null> = Promise.resolve(null);
   readonly #upTries = new Map<string, UpAttempts>();
@@ -80,15 +80,15 @@ export class ComposeStepContext {
   #watch: ReturnType<typeof watchStops> | null = null;
   #seen: ProjectObservation | null = null;
   /** How often another process has started the new version during a restore. */
-  overtakings = 0;
+  newVersionStarts = 0;
   /** Ids of containers whose privileges on the host have passed the check. */
   readonly #agreed = new Set<string>();
   /** Facts that determine the next step, but are neither in the journal nor reported by the engine. */
   readonly memory = {
     done: new Set<string>(),
-    without: new Set<ComposeStepKind>(),
+    skippedSteps: new Set<ComposeStepKind>(),
     rebuilt: new Set<string>(),
-    before: new Set<string>(),
+    idsBeforeRestore: new Set<string>(),
     successors: new Map<string, string>(),
     failures: new Map<string | null, unknown>(),
   };
@@ -104,7 +104,7 @@ export class ComposeStepContext {
     this.#preparation = preparation ?? null;
     this.facts = facts ?? (() => journalOutcomeFactsOf(journal.data));
     this.#wasKilled = wasKilled;
-    this.memory.without = new Set(without);
+    this.memory.skippedSteps = new Set(without);
   }
 
   /** Signals may interrupt an update until it replaces containers, but never a rollback. */
@@ -114,13 +114,15 @@ export class ComposeStepContext {
 
   /** Returns the project's containers, from a list that is at most 500 ms old. */
   async containers(): Promise<ProjectContainers> {
-    if (this.#seen !== null && performance.now() - this.#seen.at < freshMs) return this.#seen.found;
+    if (this.#seen !== null && performance.now() - this.#seen.requestedAt < freshMs) return this.#seen.found;
     const found = await this.#list(this.#seen?.found.containers ?? []);
-    await this.saw({ found, at: performance.now() }, null);
+    await this.recordContainers({ found, requestedAt: performance.now() }, null);
     return found;
   }
 
-  /** Unchanged containers in `earlier` are inspected again only if this run updates or saves their service. */
+  /**
+   * Containers in `earlier` that have not changed are inspected again only if this run updates or saves their service.
+   */
   #list(earlier: readonly Container[]): Promise<ProjectContainers> {
     const { changeover, point, project } = this.journal.data;
     const moved = changeover?.moved.map(({ name }) => name) ?? [];
@@ -130,30 +132,31 @@ export class ComposeStepContext {
 
   /**
    * Lists and records the containers after `up`, which may have started some of them.
-   * @param before containers listed before `up`
+   * @param before - the containers listed before `up`
    */
-  async lookAfterUp(before: ProjectContainers): Promise<void> {
+  async listContainersAfterUp(before: ProjectContainers): Promise<void> {
     const found = await this.#list(before.containers);
-    await this.saw({ found, at: performance.now() }, performance.now());
+    await this.recordContainers({ found, requestedAt: performance.now() }, performance.now());
   }
 
   /**
    * Records a list of containers.
-   * @param startedAt start time of containers that were started since the previous list, from `performance.now()`; null
-   * if unknown
+   * @param startedAt - the start time of containers that were started since the previous list, from
+   * `performance.now()`; null if unknown
    */
-  async saw(seen: ProjectObservation, startedAt: number | null): Promise<void> {
+  async recordContainers(seen: ProjectObservation, startedAt: number | null): Promise<void> {
     const { found } = seen;
     this.#seen = seen;
-    this.#starts.note(found.containers, startedAt);
+    this.#starts.record(found.containers, startedAt);
     const { state, started, changeover } = this.journal.data;
-    // The start of the new version is recorded in the journal, because the started container may be removed later.
+    // The start of the new version is recorded in the journal, because the container that shows it may be removed
+    // later.
     const isNews = changeover !== null && !started && hasNewVersionStarted(changeover, found.containers);
     if (isNews && isReplacing(state) && rollbackOf(state) === null)
-      await this.journal.note({ started: true });
+      await this.journal.tryWrite({ started: true });
   }
 
-  get found(): ProcessFacts['found'] {
+  get preparedChanges(): ProcessFacts['preparedChanges'] {
     const { prepared, plan } = this.#preparation ?? {};
     if (!prepared) return 'nothing';
     if (hasNothingToUpdate(prepared)) return 'no change';
@@ -161,8 +164,8 @@ export class ComposeStepContext {
   }
 
   /**
-   * Whether another process started a different version before this run replaced any container. If so, the old version
-   * is not started again.
+   * Whether another process started a different version before this run replaced any container. The old version must
+   * then not be started again.
    */
   get isOvertaken(): boolean {
     return this.memory.done.has('leave-new-version');
@@ -177,7 +180,7 @@ export class ComposeStepContext {
   }
 
   /** Returns the rollout that is about to be written to the journal. */
-  planned(): Rollout {
+  plannedRollout(): Rollout {
     return present(this.preparation.changeover, 'a changeover');
   }
 
@@ -186,12 +189,12 @@ export class ComposeStepContext {
   }
 
   /** Returns the previous texts of the files that this process overwrites, keyed by path. */
-  oldTexts(): PreviousFileTexts {
+  previousTexts(): PreviousFileTexts {
     const { changes = [] } = this.#preparation?.prepared ?? {};
     return new Map(changes.flatMap(({ path, before }) => (before === null ? [] : [[path, before] as const])));
   }
 
-  triesOf(service: string): UpAttempts {
+  upAttemptsOf(service: string): UpAttempts {
     const tries = this.#upTries.get(service) ?? {};
     this.#upTries.set(service, tries);
     return tries;
@@ -202,15 +205,15 @@ export class ComposeStepContext {
     return { ...this.lasting, compose, changeover: this.changeover(), starts: this.#starts };
   }
 
-  restoreWork(): RestoreContext {
+  restoreContext(): RestoreContext {
     const { successors } = this.memory;
     const onRebuilt = (id: string) => this.#rebuilt(id);
-    return { ...this.lasting, successors, agreed: this.#agreed, onRebuilt };
+    return { ...this.lasting, successors, checkedContainerIds: this.#agreed, onRebuilt };
   }
 
   /** Makes the next `containers` call request a new list. */
-  forgetLook(): void {
-    if (this.#seen !== null) this.#seen = { ...this.#seen, at: Number.NEGATIVE_INFINITY };
+  invalidateContainers(): void {
+    if (this.#seen !== null) this.#seen = { ...this.#seen, requestedAt: Number.NEGATIVE_INFINITY };
   }
 
   close(): void {
@@ -223,19 +226,19 @@ export class ComposeStepContext {
    * containers.
    */
   beginReplacing(): void {
-    this.context.cancellation.tooLate();
+    this.context.cancellation.disable();
     const ids = this.changeover().containers.map(({ id }) => id);
     this.#watch ??= watchStops(this.lasting.engine, ids);
   }
 
   /** Returns the stops that are still in progress. The engine reports a container as running until it exits. */
-  stopsUnderWay(): PendingStops {
+  pendingStops(): PendingStops {
     return { wasKilled: this.#wasKilled, stopping: this.#watch?.underWay() ?? [] };
   }
 
   /** Records which containers exist when the rollback begins to restore containers. */
   beginRestoring({ containers, leftovers }: ProjectContainers): void {
-    this.memory.before = new Set([...containers, ...leftovers].map(({ id }) => id));
+    this.memory.idsBeforeRestore = new Set([...containers, ...leftovers].map(({ id }) => id));
   }
 
   /** Makes completed rollback steps run again, except for steps of the given kinds. */

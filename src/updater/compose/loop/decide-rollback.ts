@@ -38,14 +38,15 @@ async function chooseRollbackBeforeReplacing(
   const { engine, log, options, cancellation } = lasting;
   work.close();
   const error = toSaveFailedError(cause);
-  const isThere = await engine.answers();
+  const isThere = await engine.isResponding();
   const failure = isThere && !options.noRollback ? toUncancelledError(error) : null;
   if (failure instanceof UpdateError && (await isNewVersionOnSavedData(lasting)))
     return beginDataRollback(lasting, { error: failure, record: null });
-  // A signal has cancelled the run, and the engine no longer responds because it is shutting down. It will start this
-  // container again, so the run counts as interrupted.
+  // A signal has cancelled the run, and the engine no longer responds because it is shutting down. The engine will
+  // start this container again, so the run counts as interrupted.
   if (error instanceof CancelledError && !isThere) throw new InterruptedError();
-  // If the engine does not respond, no outcome is recorded, so that the restarted container begins the update again.
+  // If the engine does not respond, no outcome is recorded, so that this container begins the update again once it is
+  // restarted.
   if (isThere) {
     const facts = { ...work.facts(), product: options.product };
     await recordRollbackStart(lasting, createFailedOutcome(error, facts, log, cancellation.signalNumber));
@@ -68,13 +69,13 @@ async function chooseRollbackAfterReplacing(
   const isBroken = error instanceof UpdateError && error.outcome === 'broken';
   if (journal.data.started || hasNewVersionStarted(work.changeover(), now.containers)) {
     const leftAlone = await findUserEdits(engine, journal.data);
-    await journal.note({ started: true, ...(leftAlone && { leftAlone }) });
+    await journal.tryWrite({ started: true, ...(leftAlone && { leftAlone }) });
     const failed = requireUpdateError(error);
     if (journal.data.point?.state === 'saved' && !options.noRollback)
       return beginDataRollback(lasting, { error: failed, record });
     throw isBroken ? error : failed.withCode('broken');
   }
-  record?.cancel();
+  record?.cancelHashing();
   const failure = isBroken ? error.withCode('recreate-failed') : error;
   const ending = createFailedOutcome(
     failure,
@@ -100,7 +101,7 @@ async function beginDataRollback(
   { error, record }: { error: UpdateError; record: RestorePointRecord | null },
 ): Promise<() => unknown> {
   const { log, options, cancellation, journal } = context;
-  cancellation.tooLate();
+  cancellation.disable();
   const { from } = journal.data;
   const facts = { ...journalOutcomeFactsOf(journal.data), product: options.product };
   for (const line of createFailedOutcome(error, facts, log).lines) log.error(line);
@@ -116,7 +117,7 @@ async function beginDataRollback(
   const target = { record: found, back: journal.data };
   await beginRollbackWithData(context, target, createFailedOutcome(rolledBack, facts, log));
   // Waits for the hashes that are already being computed, so that they are not computed again.
-  await record?.hashed(await createDataContext(context)).catch(() => {});
+  await record?.waitForHashes(await createDataContext(context)).catch(() => {});
   return () => rolledBack;
 }
 
@@ -132,7 +133,7 @@ export const createRestorePointRollbackError = (
   });
 
 /**
- * A data service failed to start after its data was saved. The rollback will start it again, so the error is
+ * A data service failed to start after its data was saved. The rollback will try again to start it, so the error is
  * `save-failed` for now.
  */
 const toSaveFailedError = (error: unknown): unknown =>
@@ -141,7 +142,8 @@ const toSaveFailedError = (error: unknown): unknown =>
     : error;
 
 /**
- * Converts a cancellation to a failure, which is rolled back if another version was started after the data was saved.
+ * Converts a cancellation to a failure. If another version was started after the data was saved, this failure is rolled
+ * back.
  */
 const toUncancelledError = (error: unknown): unknown =>
   error instanceof CancelledError
@@ -149,8 +151,8 @@ const toUncancelledError = (error: unknown): unknown =>
     : error;
 
 /**
- * Checks whether the new version was started after the data was saved, for example by a concurrent `docker compose up`
- * that used the new files.
+ * Whether the new version was started after the data was saved, for example by a concurrent `docker compose up` that
+ * used the new files.
  */
 async function isNewVersionOnSavedData({ engine, journal: { data } }: JournaledContext): Promise<boolean> {
   if (data.changeover === null || data.point?.state !== 'saved') return false;
@@ -160,7 +162,7 @@ async function isNewVersionOnSavedData({ engine, journal: { data } }: JournaledC
 
 /**
  * Records in the journal that a rollback has begun.
- * @param ending outcome to report after the rollback; null if the update then starts over
+ * @param ending - the outcome to report after the rollback; null if the update then starts over
  */
 export async function recordRollbackStart(
   { journal, log }: JournaledContext,
@@ -169,6 +171,6 @@ export async function recordRollbackStart(
   const open = openStateOf(journal.data.state);
   if (open === null || open.at === 'rolling-back' || open.at === 'restoring') return;
   const kept = ending && maskOutcome(log, ending);
-  const failure = await journal.note({ state: { at: 'rolling-back', from: open.at, ending: kept } });
+  const failure = await journal.tryWrite({ state: { at: 'rolling-back', from: open.at, ending: kept } });
   if (failure !== null) log.warn(failure);
 }

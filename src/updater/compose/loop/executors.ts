@@ -45,20 +45,20 @@ type Executors = {
   [K in RunStepKind]: (step: StepOfKind<K>, work: ComposeStepContext, view: ComposeRunView) => Promise<void>;
 };
 
-/** The rollback fails once the new version has been started this often during a restore. */
+/** Maximum number of times that the new version may be started during a restore before the rollback fails. */
 const maxNewVersionStarts = 3;
 
 const executors: Executors = {
   pull: async (_, { context, journal, preparation }) => {
     const pulling = runPullPhase(context, preparation.plan, { ...preparation, journal });
     preparation.prepared = await pulling.catch(async (error) => {
-      await preparation.earlyPull.end();
+      await preparation.earlyPull.cancel();
       throw error;
     });
-    // If nothing changes, no container is stopped, so the run does not wait for the check of the host.
+    // If there is nothing to change, no container is stopped, so the run does not wait for the check of the host.
     if (hasNothingToUpdate(preparation.prepared)) return;
     await preparation.checked;
-    context.notifier.start(
+    context.notifier.announceRun(
       formatRunningVersion(preparation.plan.installation),
       reachedVersionNameOf(preparation.prepared),
     );
@@ -72,27 +72,27 @@ const executors: Executors = {
     const replaced = replacedServicesOf(installation);
     const same = await requireSameContainers(context, installation.project.name, replaced, preparation);
     preparation.changeover = planRollout(work.prepared(), same.containers);
-    preparation.look = same.look;
+    preparation.look = same.observation;
   },
   'copy-cold': async (_, work) => {
     const { context, preparation } = work;
     const { point, installation } = preparation.plan;
-    const changeover = work.planned();
+    const changeover = work.plannedRollout();
     preparation.saved = point && (await saveDataWhileStopped(context, { point, changeover, installation }));
   },
   write: async (_, work) => {
     const { context, journal, preparation } = work;
     const { saved = null, look, earlier } = preparation;
-    const changeover = work.planned();
+    const changeover = work.plannedRollout();
     await writeUpdate(context, work.prepared(), { changeover, saved });
     saved?.endWatch();
-    // If another version was started while the data was being saved, the restore point was discarded and is not in the
-    // journal.
+    // If another version was started while the data was being saved, the restore point was discarded, and the journal
+    // no longer contains it.
     work.record = journal.data.point ? (saved?.record ?? null) : null;
     if (look && earlier?.started && isTargetReached(changeover, look.found.containers))
-      await journal.note({ started: true });
-    context.cancellation.tooLate();
-    if (look) await work.saw(look, null);
+      await journal.tryWrite({ started: true });
+    context.cancellation.disable();
+    if (look) await work.recordContainers(look, null);
   },
   announce: async (_, work) => {
     work.beginReplacing();
@@ -123,8 +123,9 @@ const executors: Executors = {
     ),
   verify: async (_, work, { now }) => {
     const { lasting, record } = work;
-    // Computes the restore point's hashes only now, because computing them earlier would have extended the downtime.
-    record?.hash(await createDataContext(lasting));
+    // The hashes of the restore point are computed only now, because computing them earlier would have extended the
+    // downtime.
+    record?.startHashing(await createDataContext(lasting));
     // Finds unused old images now, because the engine has little to do while the new version starts.
     work.freed = deferRejection(findUnusedImages(lasting.engine, work.changeover()));
     await verifyReplacement(work.replacement(), now);
@@ -132,14 +133,14 @@ const executors: Executors = {
 
   'restore-data': (_, { lasting, startsWhileRestoring }) =>
     restoreData(lasting, startsWhileRestoring).catch(throwJournalNotWritten),
-  'restore-files': (_, work) => restoreFilesAndTags(work.lasting, work.oldTexts()),
+  'restore-files': (_, work) => restoreFilesAndTags(work.lasting, work.previousTexts()),
   'restore-again': async (_, work) => {
     const { lasting, journal } = work;
-    // If the run is interrupted from now on, the state `saved` makes the next run restore the data again.
+    // If the run is interrupted after this line, the state `saved` makes the next run restore the data again.
     await writeRestorePointState(journal, { state: 'saved' }).catch(throwJournalNotWritten);
     work.restoreAgain([]);
-    work.overtakings += 1;
-    if (work.overtakings < maxNewVersionStarts) {
+    work.newVersionStarts += 1;
+    if (work.newVersionStarts < maxNewVersionStarts) {
       lasting.log.warn(
         'the new version was started while the old version was being restored; restoring again',
       );
@@ -152,11 +153,11 @@ const executors: Executors = {
     );
   },
   'start-data-services': (_, work) => restartDataServices(work.lasting),
-  // The engine reports a container as running until it exits. A second stop request returns only once the first stop is
-  // complete, so the run waits for it.
+  // The engine reports a container as running until it exits. A second stop request returns only when the first stop is
+  // complete, so it is used to wait.
   'end-stops': async (_, work, { now }) => {
     work.beginRestoring(now);
-    const ending = findStoppingContainers(work.changeover(), now, work.stopsUnderWay());
+    const ending = findStoppingContainers(work.changeover(), now, work.pendingStops());
     await stopContainers(work.lasting, ending, { words: ' (stop already requested)' });
   },
   'restore-removed': async ({ names, failure }, work) => {
@@ -178,11 +179,11 @@ async function upOnce(
   work: ComposeStepContext,
   { now }: ComposeRunView,
 ): Promise<void> {
-  const look = () => work.lookAfterUp(now);
+  const look = () => work.listContainersAfterUp(now);
   await replaceService(step, work.replacement(), {
     before: now.containers,
     look,
-    tried: work.triesOf(step.service),
+    tried: work.upAttemptsOf(step.service),
   });
 }
 
@@ -201,7 +202,7 @@ export function executeStep(
 ): Promise<unknown> {
   if (isRestoreStep(step)) {
     const execute = restoreExecutors[step.kind] as (step: RestoreStep, work: unknown) => Promise<unknown>;
-    return execute(step, work.restoreWork());
+    return execute(step, work.restoreContext());
   }
   const execute = executors[step.kind] as (
     step: ComposeStep,

@@ -2,15 +2,15 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { ReplacementContext } from '../replace/replacement.ts';
 
 /**
- * Logs which services are about to be replaced. A run that was killed while verifying only enters the `verify` phase
- * again.
+ * Logs which services are about to be replaced. A run that was killed during verification only enters the `verify`
+ * phase again.
  */
 export function logReplacement({ log, journal, changeover: { moved } }: ReplacementContext): void {
   if (journal.data.state.at === 'verifying') {
-    log.enter('verify');
+    log.enterPhase('verify');
     return;
   }
-  log.enter('recreate');
+  log.enterPhase('recreate');
   const lasting = moved.filter(({ follows, runsOnce, added }) => !follows && !runsOnce && !added);
   const names = lasting.flatMap(({ name, isRemoved }) => (isRemoved ? [] : [name]));
   const added = moved.flatMap(({ name, added }) => (added ? [name] : []));

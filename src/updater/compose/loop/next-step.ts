@@ -40,8 +40,8 @@ type RollbackStep =
   /** Restores the containers again, because another process removed old containers during the rollback. */
   | { kind: 'restore-removed'; names: readonly string[]; failure: unknown }
   /**
-   * Leaves a different version running that was started before this run replaced any container. The old version must
-   * not use the data of that version.
+   * Leaves a different version running, because it was started before this run replaced any container. The old version
+   * must not use that version's data.
    */
   | { kind: 'leave-new-version' }
   | { kind: 'end-restore-point' };
@@ -54,16 +54,16 @@ export type StepOfKind<K extends ComposeStepKind> = Extract<ComposeStep, { kind:
 export interface ProcessFacts {
   /** Names of completed steps, as returned by `stepNameOf`. */
   done: ReadonlySet<string>;
-  without: ReadonlySet<ComposeStepKind>;
+  skippedSteps: ReadonlySet<ComposeStepKind>;
   /** Changes that the prepared update will make; `nothing` until the update is prepared. */
-  found: 'nothing' | 'no change' | 'changes' | 'changes, with data to save';
+  preparedChanges: 'nothing' | 'no change' | 'changes' | 'changes, with data to save';
   /** Ids of the containers that existed when the rollback began to restore containers. */
-  before: ReadonlySet<string>;
+  idsBeforeRestore: ReadonlySet<string>;
   /** Ids of recreated containers, keyed by the ids of the old containers. */
   successors: ReadonlyMap<string, string>;
   /** Old ids of containers that were recreated since the last `restore-again` or `restore-removed` step. */
   rebuilt: ReadonlySet<string>;
-  /** Restore errors, keyed by service; the key is null if an error concerns several services. */
+  /** Errors of failed restore steps, keyed by service; the key is null if an error concerns several services. */
   failures: ReadonlyMap<string | null, unknown>;
 }
 
@@ -93,7 +93,7 @@ const done = { kind: 'done' } as const;
 const isDoneOf =
   (known: ProcessFacts) =>
   (step: ComposeStep): boolean =>
-    known.done.has(stepNameOf(step)) || known.without.has(step.kind);
+    known.done.has(stepNameOf(step)) || known.skippedSteps.has(step.kind);
 
 function planUpdateStep({ data, now, known }: ComposeRunView): NextStep<ComposeStep> {
   const { state, changeover } = data;
@@ -103,9 +103,9 @@ function planUpdateStep({ data, now, known }: ComposeRunView): NextStep<ComposeS
     case 'pulling':
     case 'saving':
     case 'writing': {
-      if (known.found === 'no change') return done;
+      if (known.preparedChanges === 'no change') return done;
       const [warm, cold] = [{ kind: 'copy-warm' }, { kind: 'copy-cold' }] as const;
-      const saves = known.found === 'changes, with data to save';
+      const saves = known.preparedChanges === 'changes, with data to save';
       return first(
         { kind: 'pull' },
         ...(saves ? [warm] : []),
@@ -116,14 +116,14 @@ function planUpdateStep({ data, now, known }: ComposeRunView): NextStep<ComposeS
     }
     case 'replacing':
     case 'verifying': {
-      if (changeover === null) return { kind: 'blocked', why: new Error('the journal has no changeover') };
+      if (changeover === null) return { kind: 'blocked', error: new Error('the journal has no changeover') };
       const isReplaced = (service: string) =>
         known.done.has(`up ${service}`) || known.done.has(`run-once ${service}`);
       const steps = listReplaceSteps(changeover, now, isReplaced);
       return first({ kind: 'announce' }, ...steps, { kind: 'verify' });
     }
     default:
-      return { kind: 'blocked', why: new Error(`an update cannot go on from ${state.at}`) };
+      return { kind: 'blocked', error: new Error(`an update cannot go on from ${state.at}`) };
   }
 }
 
@@ -153,7 +153,7 @@ function planRollbackStep(view: ComposeRunView): NextStep<ComposeStep> {
 function nextContainer({ data, now, known }: ComposeRunView): NextStep<ComposeStep> | null {
   const { changeover, blueprints } = data;
   if (changeover === null) return null;
-  const { successors, rebuilt, failures, before } = known;
+  const { successors, rebuilt, failures, idsBeforeRestore: before } = known;
   const endStops = { kind: 'end-stops' } as const;
   if (!known.done.has(stepNameOf(endStops))) return endStops;
   const containers = replaceWithOldIds(now, successors);
@@ -162,7 +162,8 @@ function nextContainer({ data, now, known }: ComposeRunView): NextStep<ComposeSt
   );
   for (const step of listRestoreSteps(changeover, { containers, blueprints }, { rebuilt, started })) {
     const service = 'service' in step ? step.service : null;
-    // If one service cannot be restored, the others still are. Steps that concern several services are then skipped.
+    // If one service cannot be restored, the run still restores the other services, but skips steps that concern
+    // several services.
     if (service === null && failures.size > 0) break;
     if (!failures.has(null) && !failures.has(service) && !known.done.has(stepNameOf(step))) return step;
   }
@@ -171,7 +172,7 @@ function nextContainer({ data, now, known }: ComposeRunView): NextStep<ComposeSt
   const failure = toContainersNotRestoredError(first, data);
   const there = new Set([...before, ...successors.keys()]);
   const names = listRemovedContainers(changeover, there, containers);
-  return names.length > 0 ? { kind: 'restore-removed', names, failure } : { kind: 'blocked', why: failure };
+  return names.length > 0 ? { kind: 'restore-removed', names, failure } : { kind: 'blocked', error: failure };
 }
 
 /** Converts only an `UpdateError`; other errors are returned unchanged. */

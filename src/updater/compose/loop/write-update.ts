@@ -28,7 +28,7 @@ export async function writeUpdate(
   const { installation, images } = plan;
   await writeFiles(context, plan);
   if (context.options.data.restorePoint) await updateTags(context, images);
-  await saved?.hold();
+  await saved?.saveAgainIfStarted();
   // The restore point no longer exists if another version was started in the meantime.
   if (journal.data.point && saved) {
     await saved.record.update({
@@ -51,7 +51,7 @@ function hashComposeFiles(files: ProjectFiles): Promise<SavedRestorePoint['fileH
   );
 }
 
-/** Writes all files or none. The journal lists all files before the first file is changed. */
+/** Writes all files or none. The journal contains the list of all files before the first file is changed. */
 async function writeFiles(
   { log, cancellation, journal }: JournaledContext,
   { installation, changes }: PreparedPlan,
@@ -64,10 +64,10 @@ async function writeFiles(
   const { run } = journal.data;
   // Backup paths are host paths, because a later run may mount the compose directory elsewhere.
   const backups = backupDirectoryOf(installation.project.directory);
-  if (changes.length > 0) log.enter('write');
+  if (changes.length > 0) log.enterPhase('write');
   const records = await replaceFiles(changes, {
-    run,
-    backup: changes.length > 0 ? join(backups, run) : null,
+    runId: run,
+    backupDirectory: changes.length > 0 ? join(backups, run) : null,
     // All project files are checked, even files that are not written, because any file may have been edited during the
     // pull.
     planned: listProjectFiles(installation.files),

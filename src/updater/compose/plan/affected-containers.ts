@@ -13,7 +13,7 @@ import type { Plan } from './prepared-plan.ts';
  */
 export function affectedContainerWarningsOf(plan: Plan): string[] {
   const { installation } = plan;
-  const { files, outside } = installation;
+  const { files, outsideContainers: outside } = installation;
   const updated = replacedServicesOf(installation).flatMap(({ containers }) => containers);
   const written = listFilesToWrite(plan);
   const ofContainers = listContainersNotUpdated(installation).flatMap((each) => {
@@ -55,7 +55,7 @@ function findOtherFilesWarnings({ installation, updates }: Plan): string[] {
     const found = findUsablePin(next, service);
     const isOther = found !== null && !isSamePin(found, pin);
     return isOther
-      ? `; it will start ${service} with ${found.referenceText} (${found.place.description})`
+      ? `; it will start ${service} with ${found.referenceText} (${found.location.description})`
       : [];
   });
   return [
@@ -83,7 +83,7 @@ export function findCachedAddresses(installation: Installation) {
 function listContainersNotUpdated(installation: Installation): Container[] {
   const updated = replacedServicesOf(installation).map(({ name }) => name);
   const own = installation.containers.filter((each) => isUp(each) && !updated.includes(serviceOf(each)));
-  return [...own, ...installation.outside];
+  return [...own, ...installation.outsideContainers];
 }
 
 const placeOf = ({ path, subpath }: StorageMount): string => `${path}/${subpath}`;

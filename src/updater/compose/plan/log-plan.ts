@@ -42,7 +42,7 @@ export function logPlan(plan: Plan, log: Log): void {
 
 /**
  * Reminds the user that a new major or minor version may come with a new compose file, which the update does not
- * install. Logged only if services are specified, as they are for third-party products.
+ * install. The reminder is for third-party products, so it is logged only if services are specified.
  */
 export function logComposeFileReminder(
   { installation, from, to }: Pick<Plan, 'installation' | 'from' | 'to'>,
@@ -59,7 +59,7 @@ export function logComposeFileReminder(
 
 /** A floating default tag is not changed: the variable is set in the env file instead (docs/contract.md 3.4). */
 function describeBump({ pin, tag }: ServiceUpdate, envFile: string): string {
-  const { kind, variable, description } = pin.place;
+  const { kind, variable, description } = pin.location;
   return kind === 'default' && !isNumberedTag(pin.tag)
     ? `set ${variable} to ${tag} in ${basename(envFile)}`
     : `change ${description} to ${tag}`;

@@ -4,8 +4,8 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import { type Installation, replacedServicesOf } from '../inspect/installation.ts';
 
 /**
- * Warns about images of running containers that are no longer on this machine, because containers cannot be recreated
- * from them. In the containerd store, rebuilding a tag makes its previous image unavailable.
+ * Warns if images of running containers are no longer on this machine, because the containers cannot be recreated
+ * without them. In the containerd store, rebuilding a tag makes its previous image unavailable.
  */
 export function findMissingImageWarnings(installation: Installation): string[] {
   const { imagesInUse, product } = installation;
@@ -23,7 +23,7 @@ export function findMissingImageWarnings(installation: Installation): string[] {
  */
 function formatRemedies([first]: readonly Container[], product: string): string {
   const { imageId = '', imageReference = '', imageManifest = null, name = '' } = first ?? {};
-  // After a rollback, a container may have an image ID instead of an image reference.
+  // After a rollback, a container may have an image ID in place of an image reference.
   const repository = /^sha256:/.test(imageReference)
     ? undefined
     : parseImageReference(imageReference)?.repository;

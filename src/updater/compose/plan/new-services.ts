@@ -17,7 +17,7 @@ export function findMissingDependencies(installation: Installation, { services }
     (deploy?.replicas ?? scale ?? 1) > 0 && provider === undefined;
   const updated = updatedServicesOf(installation).map(({ name }) => name);
   const missing = new Set(updated);
-  // The loop also visits the names that it adds, and thus finds indirect dependencies.
+  // The loop also visits the names that it adds, and so finds indirect dependencies.
   for (const name of missing)
     for (const [need, { required }] of Object.entries(services[name]?.depends_on ?? {}))
       if (required !== false && services[need] && hasContainers(services[need]) && !known.includes(need))
@@ -46,10 +46,10 @@ export function describeNewService(
 }
 
 /**
- * Only for compose files written by the user: rejects an update if an updated service depends on a service that was
- * never started, because the user decides when to start it. A service that runs to completion is ignored, because its
- * container may have been removed. If no dependency has a container, the project was started with `up --no-deps`, and
- * the update is not rejected.
+ * Rejects an update if the user wrote the compose file and an updated service depends on a service that was never
+ * started: the user decides when to start it. Services that run to completion are ignored, because their containers may
+ * have been removed. If no dependency has a container, the project was started with `up --no-deps`, and the update is
+ * not rejected.
  * @throws UpdateError missing-service
  */
 export function requireExistingDependencies(installation: Installation): void {

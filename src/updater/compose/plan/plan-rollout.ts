@@ -23,7 +23,7 @@ import {
 
 /**
  * Plans which containers to replace, and prepares the log messages about them. Changes nothing.
- * @param containers all containers of the project, recorded right before the first file is changed
+ * @param containers - all containers of the project, recorded right before the first file is changed
  */
 export function planRollout(plan: PreparedPlan, containers: readonly ContainerRecord[]): Rollout {
   const { installation, migrations, added, dumpFirst, references, model, images } = plan;

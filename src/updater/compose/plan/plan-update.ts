@@ -29,7 +29,7 @@ export function planUpdate<I extends InspectedProject>(
   const { runningVersion, model, kind } = project;
   const services = updatedServicesOf(project).map(({ pin, containers }) => ({
     pin,
-    pull: model.services[pin.service]?.pull_policy !== 'never',
+    shouldPull: model.services[pin.service]?.pull_policy !== 'never',
     trustsLabel: !containers.some(hasContradictingLabel),
   }));
   const isCanary = kind === 'generated' && services.every(({ pin }) => pin.tag.kind === 'canary');
@@ -44,7 +44,10 @@ export function planUpdate<I extends InspectedProject>(
   return { ...plan, warnings: [...untrustedLabels(project), ...plan.warnings, ...major] };
 }
 
-/** Returns the planned update of each service. Empty if planning fails: the actual planning later reports the error. */
+/**
+ * Returns the planned update of each service. Errors are ignored and the result is empty, because the actual planning
+ * reports the error later.
+ */
 export function listPlannedUpdates(
   project: InspectedProject,
   request: ReleaseRequest,
@@ -78,7 +81,7 @@ export function findMajorVersionWarnings(prefix: string, from: string | null, to
 export const pinsOf = (installation: InspectedProject): Pin[] =>
   updatedServicesOf(installation).map(({ pin }) => pin);
 
-/** `image` is the pulled image of the app, if there is one. */
+/** @param image - the pulled image of the app, if there is one */
 export const runningAppOf = (project: InspectedProject, image: Image | undefined): RunningApp => ({
   oldestVersion: listRunningVersions(project.app.containers)[0] ?? project.runningVersion,
   isInstalled: project.app.containers.every((container) => isContainerOfImage(container, image)),
@@ -98,7 +101,7 @@ function nextTagOf(installation: InspectedProject, pin: Pin, target: PlannedTarg
 
 /** Whether a pin of a generated installation is in one of the user's own files, which releases do not overwrite. */
 export function isPinInUserFile(installation: InspectedProject, pin: Pin): boolean {
-  if (pin.place.kind === 'variable') return pin.place.variable !== installation.versionVariable;
+  if (pin.location.kind === 'variable') return pin.location.variable !== installation.versionVariable;
   const { directory } = installation.project;
-  return !releaseComposeFileNames.map((name) => join(directory, name)).includes(pin.place.file);
+  return !releaseComposeFileNames.map((name) => join(directory, name)).includes(pin.location.file);
 }

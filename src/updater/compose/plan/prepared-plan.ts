@@ -7,14 +7,14 @@ import type { ExpectedDigests } from '../../run/release/expected-digests.ts';
 import type { Recalls } from '../../run/release/recalls.ts';
 import type { Installation } from '../inspect/installation.ts';
 
-/** An update as planned before the pull: `plan` prints it, and `update` executes it. Never modified. */
+/** An update as planned before the pull: `plan` prints it, and `update` executes it. It is never modified. */
 export interface Plan extends ReleasePlan {
   installation: Installation;
   /** Digests that images and files must have; null if nothing is verified. */
   expected: ExpectedDigests | null;
   /** Recalled releases; null if there is no channel file. */
   recalls: Recalls | null;
-  /** Values for new settings, by name; null for a command that neither checks nor writes settings. */
+  /** Values for new settings, keyed by name; null for a command that neither checks nor writes settings. */
   given: ReadonlyMap<string, string> | null;
   /** Services with `build:` for which the registry did not report whether it has the running image. */
   unconfirmed: readonly string[];
@@ -37,15 +37,15 @@ export interface PreparedPlan extends Plan {
   migrations: readonly string[];
   /** New image references of updated services, migrations and new services, keyed by service. */
   references: ReadonlyMap<string, string>;
-  /** Other services that share a pin with an updated service. They change version when they are next recreated. */
+  /** Other services that share a pin with an updated service. Their version changes when they are next recreated. */
   alsoMoved: readonly string[];
   /** New services that updated services depend on. They are started first. */
   added: readonly string[];
-  /** Other services that are new in the compose files; they are not started. */
+  /** Other services that are new in the compose files. They are not started. */
   newServices: readonly string[];
   /** Services that the new files change but the update does not recreate. */
   changedServices: readonly string[];
-  /** Warnings about services whose data must be dumped before they are recreated, one for each service. */
+  /** Warnings about services whose data must be dumped before they are recreated; one warning for each service. */
   dumpFirst: readonly string[];
   /** Warnings that depend on the pulled images or on the new files. */
   laterWarnings: readonly string[];

@@ -1,5 +1,6 @@
-// Data that the new container of a service would lose (docs/contract.md 4.12). Compose reuses the old container's
-// unnamed volumes only at paths that the files mount, or that the new image declares with exactly the same spelling.
+// Data that would be missing from the new container of a service (docs/contract.md 4.12). Compose reuses the old
+// container's unnamed volumes only at paths that the files mount, or that the new image declares with exactly the same
+// spelling.
 
 import { join, relative } from 'node:path';
 import { stringify } from 'yaml';
@@ -23,15 +24,16 @@ export interface UnmountedData {
   mount: StorageMount;
   /** Whether the new container would lack this volume. */
   isDetached: boolean;
-  /** Paths of new volumes that the new container would use instead of this volume, or that would hide its data. */
+  /** Paths of new volumes that the new container would use in place of this volume, or that would hide its data. */
   newPaths: readonly string[];
 }
 
 /**
- * Finds data that a service would lose in a new container of this image. Unnamed volumes in the result may be empty.
+ * Finds data that a service would lose in a new container of this image. Unnamed volumes in the result may turn out to
+ * be empty.
  */
 export function findUnmountedData(plan: PreparedPlan, service: string, image: Image): UnmountedData[] {
-  const { containers, outside, imagesInUse, project } = plan.installation;
+  const { containers, outsideContainers: outside, imagesInUse, project } = plan.installation;
   const { volumes, volumes_from, tmpfs } = plan.model.services[service] ?? {};
   const from = (volumes_from ?? []).map((entry) => entry.replace(/:r[ow]$/, ''));
   const providers = [
@@ -81,8 +83,8 @@ export function describeUnmountedData(left: UnmountedData, reference: string): s
 
 /**
  * Returns lines for a compose file that mount the data at its old path and at each new path.
- * @param existing new paths that exist in the old container, such as `app:/data/files`. If such a path is below the old
- * path, only the matching part of the data is mounted there.
+ * @param existing - the new paths that exist in the old container, such as `app:/data/files`. If such a path is below
+ * the old path, only the matching part of the data is mounted there.
  */
 export function formatMountLines(
   left: readonly UnmountedData[],

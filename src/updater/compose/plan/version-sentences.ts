@@ -7,8 +7,8 @@ import { joinWithAnd } from '../../run/log/format-values.ts';
 import type { Plan, PreparedPlan } from './prepared-plan.ts';
 
 /**
- * Returns the version before the update. If the old and the new image have the same version label, the label was not
- * updated for the release, so the tag is returned.
+ * Returns the version before the update. If the old and the new image have the same version label, the label cannot be
+ * right for both, so the tag is returned.
  */
 export const previousVersionNameOf = (plan: PreparedPlan): string =>
   hasStaleVersionLabel(plan) ? plan.app.pin.tag.text : plan.from;

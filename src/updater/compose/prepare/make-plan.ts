@@ -19,8 +19,8 @@ import { findNewSettings } from './find-new-settings.ts';
 import { requestPlannedModel } from './prepare-plan.ts';
 
 /**
- * Creates, checks and logs the plan before the pull. `early` is compose's model of the new files, requested in parallel
- * with the checks.
+ * Creates, checks and logs the plan before the pull. `early` in the result is compose's model of the new files, which
+ * is requested while the checks are running.
  */
 export async function makePlan(
   context: RunContext,

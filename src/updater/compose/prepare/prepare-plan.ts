@@ -48,11 +48,14 @@ export async function preparePlan(
   pulled: {
     /** Local images, keyed by the references in the plan. */
     images: ReadonlyMap<string, Image>;
-    /** Whether to skip the check for stale tags, as `plan` does, and `update` for images from an archive. */
+    /** Whether to skip the check for stale tags. `plan` skips it, and so does `update` for images from an archive. */
     skipLag?: boolean;
     /** Path of the backup directory, for messages. */
     backup: string;
-    /** Result of `requestPlannedModel`, awaited only after the pull. If both fail, the error of the pull is reported. */
+    /**
+     * Result of `requestPlannedModel`, awaited only after the pull. If both the pull and this request fail, the error
+     * of the pull is reported.
+     */
     early: Promise<ComposeModel | null>;
     /** Digests (`sha256:…`) that the release's files must have, keyed by file name. */
     proven?: ReadonlyMap<string, string> | undefined;
@@ -83,7 +86,8 @@ export async function preparePlan(
   if (draft.changes.length > 0) {
     await maskFileSecrets(log, draft.files, (path) => installation.paths.fromHost(path));
   }
-  // Compose may reject a release's files if its new settings are missing, so the model without them is not requested.
+  // If the release has new settings, compose may reject its files without them, so compose's model without the settings
+  // is not requested.
   const isWhole = draft !== unsetDraft && installation.kind === 'generated';
   const unset = isWhole ? null : ((await early) ?? (await modelOf(installation, unsetDraft, taken.texts)));
   const model = unset && draft === unsetDraft ? unset : await modelOf(installation, draft, taken.texts);
@@ -138,13 +142,15 @@ async function findRecreatedNetworks(
   return new Set(made.flatMap(({ name, hash }) => (hash === null ? [] : [name])));
 }
 
-/** Returns the places where the user's own files define the services in compose's error message. */
+/** Returns the places in the user's own files that define the services named in compose's error message. */
 function findOwnDefinitions(files: ProjectFiles, directory: string, message: string): string[] {
   const shipped = releaseComposeFileNames.map((name) => join(directory, name));
   const all = [...files.composeFiles, ...(files.linkedFiles ?? [])];
   return all.flatMap((file) =>
     [...message.matchAll(/service "([^"]+)"/g)].flatMap(([, name = '']) => {
-      const line = shipped.includes(file.path) ? undefined : getParsedComposeFile(file).service(name)?.line;
+      const line = shipped.includes(file.path)
+        ? undefined
+        : getParsedComposeFile(file).getService(name)?.line;
       return line === undefined
         ? []
         : [`services.${name} in ${displayPathOf(files, file.path)} line ${line}`];

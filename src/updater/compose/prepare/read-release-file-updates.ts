@@ -58,7 +58,7 @@ function requireVerifiedFiles(fresh: ReleaseComposeTexts, proven: ReadonlyMap<st
 
 /**
  * Reads compose files from an image without running it: creates a container, copies the files and removes the
- * container. Only regular UTF-8 files of at most 1 MiB with the marker in their first line are accepted.
+ * container. Accepts only regular UTF-8 files of at most 1 MiB that have the marker in their first line.
  * @throws UpdateError release-file, no-marker
  */
 async function readReleaseFiles(

@@ -26,9 +26,9 @@ export class BackgroundPull {
   }
 
   /**
-   * Begins the pull if its images can be pulled in the background. Does not check whether the update must be refused,
-   * because planning does.
-   * @param fits result of `checkDiskSpace`, which rejects if the images do not fit on the disk
+   * Begins to pull the images, if they can be pulled in the background. The update may still be refused; the pull is
+   * then cancelled.
+   * @param fits - result of `checkDiskSpace`, which rejects if the images do not fit on the disk
    */
   begin(project: InspectedProject, updates: readonly ServiceUpdate[], fits: Promise<void>): void {
     const { engine, options } = this.#context;
@@ -47,32 +47,35 @@ export class BackgroundPull {
     this.#pulled = deferRejection(pull());
   }
 
-  /** Returns the references that are pulled, none of which had a local image. Empty if nothing is pulled. */
+  /**
+   * Returns the references of the background pull, none of which had a local image before. Empty if no background pull
+   * was started.
+   */
   async references(): Promise<ReadonlySet<string>> {
     return new Set((await this.#isNew) ? this.#wanted.values() : []);
   }
 
   /**
-   * Waits until these images are pulled, and logs the progress. Returns false if the background pull has other images
-   * or did not start.
-   * @param wanted references, keyed by service
+   * Waits until the wanted images are pulled, and logs the progress. Cancels the background pull and returns false if
+   * it has other images or was not started.
+   * @param wanted - references, keyed by service
    * @throws UpdateError pull-…
    */
-  async has(wanted: References, log: PullLog): Promise<boolean> {
+  async awaitImages(wanted: References, log: PullLog): Promise<boolean> {
     const isSame =
       wanted.size === this.#wanted.size &&
       [...wanted].every(([service, to]) => this.#wanted.get(service) === to);
     if (!isSame || !(await this.#isNew)) {
-      await this.end();
+      await this.cancel();
       return false;
     }
-    this.#log.goOnIn(log);
+    this.#log.forwardTo(log);
     await this.#pulled;
     return true;
   }
 
   /** Cancels the pull and waits until it has stopped. If images must be verified, also removes the pulled tags. */
-  async end(): Promise<void> {
+  async cancel(): Promise<void> {
     this.#stop.abort(new CancelledError());
     await this.#pulled.catch(() => {});
     const { engine, options } = this.#context;
@@ -88,7 +91,7 @@ export class BackgroundPull {
  */
 function listBackgroundReferences(updates: readonly ServiceUpdate[], { options }: RunContext): References {
   if (options.data.restorePoint || options.proof.archive !== null) return new Map();
-  const isNew = updates.every((update) => update.pull && hasTagChange(update));
+  const isNew = updates.every((update) => update.shouldPull && hasTagChange(update));
   return new Map(isNew ? updates.map(({ service, to }) => [service, to]) : []);
 }
 
@@ -101,7 +104,7 @@ class BufferedLog implements PullLog {
   readonly warn: PullLog['warn'] = (...line) => this.#say((log) => log.warn(...line));
   readonly progress: PullLog['progress'] = (...line) => this.#say((log) => log.progress(...line));
 
-  goOnIn(log: PullLog): void {
+  forwardTo(log: PullLog): void {
     for (const say of this.#held) say(log);
     this.#log = log;
   }

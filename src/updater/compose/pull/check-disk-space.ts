@@ -17,7 +17,7 @@ export async function checkDiskSpace(
   expected: ExpectedDigests | null,
 ): Promise<void> {
   if (options.proof.archive !== null) return;
-  const pulled = updates.filter(({ pull }) => pull);
+  const pulled = updates.filter(({ shouldPull: pull }) => pull);
   const idNow = (service: string) => containers.find((each) => serviceOf(each) === service)?.imageId;
   const ids = pulled.flatMap(({ service }) => idNow(service) ?? []);
   const [images, { bavail, bsize }] = await Promise.all([
@@ -39,7 +39,7 @@ export async function checkDiskSpace(
 /**
  * Returns the total size of images in bytes, counting each layer once. If the layers of an image are unknown, the size
  * of the running image is used, or 0 if that is unknown too.
- * @param layers layer sizes in bytes, keyed by digest, for each service or repository
+ * @param layers - layer sizes in bytes, keyed by digest, for each service or repository
  */
 export function computeRequiredBytes(
   images: readonly Pick<ServiceUpdate, 'service' | 'to'>[],

@@ -9,13 +9,13 @@ import type { EngineContext } from '../../run/run-context.ts';
 /** Image that a tag points to in the registry, and the credentials that the registry accepted. */
 export interface PublishedImage extends RemoteImage {
   reference: string;
-  login: RegistryCredentials | null;
+  credentials: RegistryCredentials | null;
 }
 
 const pausesMs = [2_000, 5_000, 10_000];
 
 /**
- * Asks the registry which image a reference points to. Temporary failures are retried.
+ * Fetches from the registry which image a reference points to. Temporary failures are retried.
  * @throws UpdateError pull-…, engine-version
  */
 export async function fetchPublishedImage(
@@ -27,7 +27,7 @@ export async function fetchPublishedImage(
     const message = `podman cannot report which image the registry has for ${reference}`;
     throw new UpdateError('engine-version', message, { advice: 'Run the update without prefetching.' });
   }
-  const login = await engine.ownLogin(repository);
+  const login = await engine.readOwnCredentials(repository);
   for (let attempt = 0; ; attempt++) {
     // The engine waits for the registry, so if the engine times out, the registry is the cause.
     const told = await engine.inspectRemoteImage(reference, login).catch((error) => {
@@ -36,20 +36,20 @@ export async function fetchPublishedImage(
       const { status, message } = cause;
       return { status, said: status === null ? `timeout: ${error.message}` : message };
     });
-    if ('digest' in told) return { ...told, reference, login };
+    if ('digest' in told) return { ...told, reference, credentials: login };
     await awaitPullRetry(told, { reference, attempt, engine, log });
   }
 }
 
 /**
- * Waits before the next try. Throws the error if another try would not help, or if this was the last try.
+ * Waits before the next try. Throws the given error instead if another try would not help, or if this was the last try.
  * @throws UpdateError pull-…
  */
 export async function awaitPullRetry(
   { said, status }: { said: string; status: number | null },
   { reference, attempt, engine, log }: EngineContext & { reference: string; attempt: number },
 ): Promise<void> {
-  const { code, again, sentence, advice } = classifyPullFailure(said, [reference], status);
+  const { code, retryPolicy: again, sentence, advice } = classifyPullFailure(said, [reference], status);
   const pauseMs = again === 'never' ? undefined : pausesMs[attempt];
   if (pauseMs === undefined)
     throw new UpdateError(code, `${reference}: ${sentence}`, { detail: [said], ...(advice && { advice }) });

@@ -3,8 +3,8 @@ import type { ErrorCode } from '../../../core/errors/update-error.ts';
 import { classifyPullFailure } from '../../../engine/registry/classify-pull-failure.ts';
 
 /**
- * Finds the references whose pull failed: those in messages with this error code, or otherwise those in any message.
- * Returns all references if no message contains one.
+ * Finds the references whose pull failed in the messages with this error code. If those contain no reference, searches
+ * all messages; if no message contains one, returns all references.
  */
 export function findFailedImages(
   references: Iterable<string>,

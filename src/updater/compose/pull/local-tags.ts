@@ -40,8 +40,8 @@ export async function updateTags(
 }
 
 /**
- * Points tags back to their images from before the pull, so that the next `up` does not start the new version. A tag is
- * not restored if a container of its new image was started, because that image cannot be rolled back.
+ * Points tags back to the images from before the pull, so that the next `up` does not start the new version. A tag
+ * keeps its new image if a container was started from that image.
  */
 export async function restoreTags(
   engine: Engine,
@@ -66,8 +66,8 @@ export async function restoreTags(
 }
 
 /**
- * Removes tags that this run added. Errors are ignored, and signals do not interrupt the removal, because either would
- * hide the original error.
+ * Removes tags that this run added because of an error. Other errors are ignored, and signals do not interrupt the
+ * removal, because either would hide the first error.
  */
 export async function untagImages(engine: Engine, references: Iterable<string>): Promise<void> {
   const lasting = engine.uncancellable();

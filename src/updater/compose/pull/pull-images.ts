@@ -31,7 +31,10 @@ const minReportedBytes = 1_000_000;
 export type PullLog = Pick<Log, 'info' | 'warn' | 'progress'>;
 
 interface PullOptions {
-  /** Whether to log percentages. False for later pulls of a phase, because its percentage must not decrease. */
+  /**
+   * Whether to log percentages. False for later pulls of a phase, because the percentage must not decrease within a
+   * phase.
+   */
   percent?: boolean;
   /** Deadline shared by all pulls of the run, as a `performance.now()` time in ms. */
   deadline: number;
@@ -52,8 +55,8 @@ export async function pullImages(
   references: ReadonlyMap<string, string>,
   { model, ...options }: PullOptions,
 ): Promise<void> {
-  // Services are pulled in one group for each platform: if services share an image, one compose command pulls it only
-  // for the first service's platform.
+  // One compose command pulls an image that services share only for the platform of the first service. Services with
+  // different platforms are therefore pulled separately.
   const chosen = Map.groupBy(references, ([service]) => model?.services[service]?.platform ?? '');
   let percent = options.percent ?? true;
   for (const group of chosen.values()) {
@@ -81,7 +84,7 @@ async function pullImageGroup(
       if (deadlineMs <= 0) throw createPullTimeoutError(names);
       const result = await compose.pull([...references.keys()], override, {
         deadlineMs,
-        onStderrLine: (line) => tell(meter.read(line)),
+        onStderrLine: (line) => tell(meter.readLine(line)),
         oneByOne,
       });
       if (result.exitCode === 0) break;
@@ -96,8 +99,8 @@ async function pullImageGroup(
       }
       const failure = classifyPullFailure(messages.join('\n'), references.values());
       const failed = findFailedImages(references.values(), messages, failure.code).join(', ');
-      oneByOne ||= failure.again === 'patiently';
-      const pauseMs = pausesMs[failure.again][attempt];
+      oneByOne ||= failure.retryPolicy === 'patiently';
+      const pauseMs = pausesMs[failure.retryPolicy][attempt];
       if (pauseMs === undefined || performance.now() + pauseMs > deadline) {
         const again = attempt > 0 ? `, after ${attempt + 1} tries` : '';
         const advice =

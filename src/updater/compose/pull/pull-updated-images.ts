@@ -30,7 +30,7 @@ interface PullSettings {
   /** Null for a prefetch, which must not change local tags. */
   journal: TagJournal | null;
   /** Whether local tags must not change yet. A new image whose tag already exists locally is then pulled by digest. */
-  keepTags: boolean;
+  shouldKeepTags: boolean;
   earlyPull?: BackgroundPull | undefined;
 }
 
@@ -41,20 +41,20 @@ const referencesOf = (updates: readonly ServiceUpdate[]): ReadonlyMap<string, st
 export async function pullUpdatedImages(context: RunContext, plan: Plan, obtaining: PullSettings) {
   const { updates, expected, unconfirmed } = plan;
   const isLoaded = context.options.proof.archive !== null;
-  for (const { service, to, pull } of updates) {
+  for (const { service, to, shouldPull: pull } of updates) {
     if (!pull && !isLoaded)
       context.log.info(`${service} has pull_policy: never, so the local image ${to} is used`);
   }
   const named = referencesOf(updates);
   if (expected !== null) requireKnownDigests(named, expected.images);
-  const wanted = referencesOf(updates.filter(({ pull }) => pull || isLoaded));
+  const wanted = referencesOf(updates.filter(({ shouldPull: pull }) => pull || isLoaded));
   try {
     return await pullOrLoadImages(context, plan, { wanted, named, percent: true }, obtaining);
   } catch (error) {
     const codes: ErrorCode[] = ['pull-unknown', 'pull-denied', 'pull-unreachable'];
     if (!(error instanceof UpdateError) || !codes.includes(error.code)) throw error;
     const failed = findFailedImages(named.values(), [...error.detail, error.message], error.code);
-    // The owner may have built this image under a name that no registry has, so its failed pull has its own error.
+    // The owner may have built this image, so that no registry has it. Its failed pull therefore has a special error.
     const own = updates.find(({ service, to }) => unconfirmed.includes(service) && failed.includes(to));
     throw own === undefined ? error : createLocalBuildError(plan, own, `its pull failed: ${error.message}`);
   }
@@ -62,7 +62,7 @@ export async function pullUpdatedImages(context: RunContext, plan: Plan, obtaini
 
 /**
  * Pulls images that only the new files use, and verifies those that belong to the release.
- * @param added references, keyed by service
+ * @param added - references, keyed by service
  */
 export async function pullAddedImages(
   context: RunContext,
@@ -80,8 +80,8 @@ export async function pullAddedImages(
 
 /**
  * Pulls images, or loads them from the archive. If an image cannot be verified, removes the tags that the pull added.
- * @param wanted references to pull, keyed by service
- * @param named references to verify, keyed by service
+ * @param wanted - references to pull, keyed by service
+ * @param named - references to verify, keyed by service
  * @throws UpdateError pull-…, not-proven
  */
 async function pullOrLoadImages(
@@ -92,14 +92,14 @@ async function pullOrLoadImages(
     named,
     percent,
   }: { wanted: ReadonlyMap<string, string>; named: ReadonlyMap<string, string>; percent: boolean },
-  { deadline, journal, keepTags, earlyPull }: PullSettings,
+  { deadline, journal, shouldKeepTags: keepTags, earlyPull }: PullSettings,
 ): Promise<Map<string, Image>> {
   const { engine, log, options } = context;
   const isLoaded = options.proof.archive !== null;
   const forms =
     keepTags && !isLoaded ? await resolvePullReferences(context, wanted.values()) : new Map<string, string>();
   if (isLoaded) await loadArchivedImages(context, wanted, { expected, platform, deadline });
-  else if (wanted.size > 0 && !(await earlyPull?.has(wanted, log)))
+  else if (wanted.size > 0 && !(await earlyPull?.awaitImages(wanted, log)))
     await pullImages(context, compose, replaceReferences(wanted, forms), {
       deadline,
       platform,
@@ -149,8 +149,8 @@ async function loadArchivedImages(
 }
 
 /**
- * For each reference with a local image, returns the reference with its current digest in the registry: a pull by
- * digest changes no local tag.
+ * For each reference with a local image, returns the reference by the digest that its tag has in the registry. A pull
+ * by digest changes no local tag.
  */
 async function resolvePullReferences(
   context: RunContext,
@@ -169,7 +169,7 @@ async function resolvePullReferences(
 const replaceReferences = (wanted: ReadonlyMap<string, string>, forms: ReadonlyMap<string, string>) =>
   new Map([...wanted].map(([service, reference]) => [service, forms.get(reference) ?? reference] as const));
 
-/** Adds each reference without a tag if its `latest` image has been pulled, so that the image is not pulled twice. */
+/** Adds each reference without a tag whose `latest` image has been pulled, so that the image is not pulled twice. */
 export function addUntaggedReferences(
   images: ReadonlyMap<string, Image>,
   references: Iterable<string>,
@@ -184,7 +184,7 @@ export function addUntaggedReferences(
 }
 
 /**
- * Finds mounted images (`type: image`) to pull: those that are missing or belong to the release, with keys such as
+ * Returns the mounted images (`type: image`) that are missing or belong to the release, with keys such as
  * `app.volume0`. Compose pulls only the images of services, so `up` would fail without the mounted images.
  */
 export async function findMountedImages(
@@ -199,13 +199,13 @@ export async function findMountedImages(
     ),
   );
   const local = await findLocalImages(engine, new Map(all).values());
-  const pulled = updates.filter(({ pull }) => pull);
+  const pulled = updates.filter(({ shouldPull: pull }) => pull);
   return new Map(all.filter(([, source]) => !local.has(source) || isOfRelease(source, pulled)));
 }
 
 /**
  * Whether an image belongs to the release, and must therefore be verified.
- * @param key a service, or a mounted image such as `app.volume0`
+ * @param key - a service, or a mounted image such as `app.volume0`
  */
 export const shouldVerifyImage = (key: string, to: string, updates: readonly ServiceUpdate[]): boolean =>
   serviceNameOf(key) === key ? updates.some(({ service }) => service === key) : isOfRelease(to, updates);
@@ -266,7 +266,7 @@ export async function pullMissingImage(
 
 /**
  * Returns the local image of every reference.
- * @param forms reference to look up instead of an original reference, such as a digest instead of a tag
+ * @param forms - references to look up instead, such as a digest instead of a tag, keyed by the original references
  * @throws UpdateError pull-failed if an image is missing
  */
 async function requireLocal(

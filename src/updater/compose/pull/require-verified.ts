@@ -6,8 +6,8 @@ import type { ExpectedDigests } from '../../run/release/expected-digests.ts';
 /**
  * Requires that local images have verified digests. Depending on the engine, an image's digest is that of its index, of
  * its manifest for this platform, or of its configuration.
- * @param named references, keyed by service
- * @param images local images, keyed by reference
+ * @param named - references, keyed by service
+ * @param images - local images, keyed by reference
  * @throws UpdateError not-proven
  */
 export function requireVerifiedImages(
@@ -32,7 +32,7 @@ export function requireVerifiedImages(
 
 /**
  * Requires that a verified digest is known for every image.
- * @param named references, keyed by service
+ * @param named - references, keyed by service
  * @throws UpdateError not-proven
  */
 export function requireKnownDigests(

@@ -16,7 +16,7 @@ import {
 } from './pull-updated-images.ts';
 
 interface PullInputs {
-  early: Promise<ComposeModel | null>;
+  earlyModel: Promise<ComposeModel | null>;
   /** Null for a prefetch, which must not change local tags. */
   journal: TagJournal | null;
   earlyPull?: BackgroundPull;
@@ -29,15 +29,20 @@ interface PullInputs {
 export async function runPullPhase(
   context: RunContext,
   plan: Plan,
-  { early, journal, earlyPull }: PullInputs,
+  { earlyModel: early, journal, earlyPull }: PullInputs,
 ): Promise<PreparedPlan> {
   const { installation, updates, expected } = plan;
   const { engine, options, log } = context;
-  log.enter('pull');
+  log.enterPhase('pull');
   const deadline = performance.now() + options.limits.pullTimeoutMs;
   // Until all data is saved, no local tag may point to the new version.
   const keepTags = journal === null || options.data.restorePoint;
-  const pulled = await pullUpdatedImages(context, plan, { deadline, journal, keepTags, earlyPull });
+  const pulled = await pullUpdatedImages(context, plan, {
+    deadline,
+    journal,
+    shouldKeepTags: keepTags,
+    earlyPull,
+  });
   const backup =
     journal === null ? `${stateDirectoryName}/backup` : `${stateDirectoryName}/backup/${journal.data.run}`;
   const prepared = await preparePlan(engine, plan, {
@@ -53,7 +58,7 @@ export async function runPullPhase(
   const names = [...references.keys(), ...installation.followers.map(({ name }) => name)];
   const mounted = await findMountedImages(engine, model, names, updates);
   const added = new Map([...references, ...mounted].filter(([, reference]) => !images.has(reference)));
-  const more = await pullAddedImages(context, plan, added, { journal, keepTags, deadline });
+  const more = await pullAddedImages(context, plan, added, { journal, shouldKeepTags: keepTags, deadline });
   await pullHookImages(context, installation, model, { names, deadline });
   for (const warning of prepared.laterWarnings) log.warn(warning);
   const result = { ...prepared, images: new Map([...images, ...more]) };

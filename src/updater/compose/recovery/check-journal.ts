@@ -8,18 +8,17 @@ import { restorePointsDirectoryOf, stateDirectoryOf } from '../../run/state/stat
 import type { FoundInstance } from '../inspect/find-project/find-instance.ts';
 import { parseLabelPaths } from '../inspect/find-project/labelled-project.ts';
 
-// The directory's owner and root can write the journal. They can also write backups, and through them the compose
-// files. These checks ensure that a journal written by them can do no more than the compose files.
+// The directory's owner and root can write the journal. They can also write backups, and therefore change compose
+// files. These checks ensure that a forged journal has no more power than a changed compose file.
 
 /**
- * Checks that the journal's project is in this directory, and that each of its files is listed in labels of the
- * project's containers, or is in this directory or a directory above it. Only users who may write compose files can
- * write to these directories.
+ * Checks that the journal is for the project in this directory, and that each of its files is listed in container
+ * labels, or is in this directory or above it. Only users who may write compose files can write there.
  * @throws UpdateError unexpected-file
  */
 export function checkJournalProject(
   { project: { name, directory, files, envFiles } }: JournalData,
-  { place, paths }: Pick<FoundInstance, 'place' | 'paths'>,
+  { location: place, paths }: Pick<FoundInstance, 'location' | 'paths'>,
   composed: readonly ListedContainer[],
 ): void {
   const here = paths.fromHost(directory);
@@ -46,7 +45,7 @@ export function checkJournalProject(
 
 /**
  * Checks that the journal lists only project files.
- * @param known paths of the project's files
+ * @param known - paths of the project's files
  * @throws UpdateError unexpected-file
  */
 export function checkJournalFiles(
@@ -63,10 +62,9 @@ export function checkJournalFiles(
 }
 
 /**
- * Checks that a restore point inside the compose directory is in a restore point directory: apps may also have
- * directories there, and write to them as root. A restore point outside the compose directory is accepted, because a
- * user mounted its directory for this run.
- * @param asked restore point directory in the options of this run
+ * Checks that a restore point inside the compose directory is in a directory for restore points: elsewhere in it, apps
+ * may write as root. A restore point outside is accepted, because a user mounted its directory for this run.
+ * @param asked - restore point directory in the options of this run
  * @throws UpdateError unexpected-file
  */
 export function checkJournalRestorePoint(

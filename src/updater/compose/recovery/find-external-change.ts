@@ -23,8 +23,8 @@ export interface CurrentProjectState {
 }
 
 /**
- * Finds a change that another process must have made after the run. Returns the beginning of a sentence; null if there
- * is no such change.
+ * Finds a change that another process must have made after the previous run. Returns the beginning of a sentence; null
+ * if there is no such change.
  */
 export function findExternalChange(data: JournalData, now: CurrentProjectState): string | null {
   const { changeover, state } = data;

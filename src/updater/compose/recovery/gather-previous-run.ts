@@ -24,15 +24,15 @@ import { findExternalChange } from './find-external-change.ts';
 import { maxUpdaterStarts, type PreviousRunFacts } from './plan-recovery.ts';
 
 /**
- * Collects the facts about an interrupted run, and masks its secrets in the log from now on. `rejection` is the error
- * with which compose rejects the current files; null if compose accepts them.
+ * Collects the facts about an interrupted run. From now on, secrets of that run are masked in the log. `rejection` is
+ * the error with which compose rejects the current files; null if compose accepts them.
  */
 export async function gatherPreviousRunFacts(
   { engine, log, options }: RunContext,
   instance: FoundInstance,
   data: JournalData,
 ): Promise<{ files: FileRecord[]; facts: PreviousRunFacts; rejection: UpdateError | null }> {
-  const { own, paths, place } = instance;
+  const { own, paths, location: place } = instance;
   const { project, changeover, services } = data;
   checkJournalProject(data, instance, instance.composed);
   if (data.point) {
@@ -48,7 +48,11 @@ export async function gatherPreviousRunFacts(
   const isNamed = project.name === place.name;
   requireNoUnrelatedContainers(
     containers,
-    { ...instance, place: { ...place, ...project }, told: isNamed ? instance.told : null },
+    {
+      ...instance,
+      location: { ...place, ...project },
+      specifiedContainer: isNamed ? instance.specifiedContainer : null,
+    },
     { app, container: isNamed ? options.container : null },
     data,
   );
@@ -75,19 +79,19 @@ export async function gatherPreviousRunFacts(
   }
   const isNewThere = changeover !== null && hasNewVersionStarted(changeover, containers);
   const { attempt } = attemptFieldsOf(data);
-  // Starts of another updater container count only if the new version has interrupted that container too often, because
-  // the new version would also interrupt this container.
+  // The starts of another updater container count only if it was interrupted too often and the new version has started:
+  // the new version would then interrupt this container as well.
   const isCounted = isOwn || (attempt > maxUpdaterStarts && (data.started || isNewThere));
   return {
     files,
     rejection,
     facts: {
-      isOwn,
+      isOwnRun: isOwn,
       attempt: isCounted ? attempt : 1,
-      sameRequest: isNamed && isSameRequest(data, options),
-      newHasStarted: isNewThere,
-      laterChange,
-      mayRollBack: !options.noRollback,
+      hasSameRequest: isNamed && isSameRequest(data, options),
+      hasNewVersionStarted: isNewThere,
+      externalChange: laterChange,
+      canRollBack: !options.noRollback,
     },
   };
 }

@@ -11,19 +11,19 @@ export const maxUpdaterStarts = 4;
 
 export interface PreviousRunFacts {
   /** Whether the previous run was started by this updater container, which has been restarted since. */
-  isOwn: boolean;
-  /** How often this container has been started for the previous run, including this time. */
+  isOwnRun: boolean;
+  /** How often this container has been started for the previous run, including the current start. */
   attempt: number;
-  sameRequest: boolean;
+  hasSameRequest: boolean;
   /**
    * Whether a container of the new version has started, according to the engine. The run may have been killed before it
    * recorded the start in the journal.
    */
-  newHasStarted: boolean;
+  hasNewVersionStarted: boolean;
   /** Change that another process made after the run, as the beginning of a sentence; null if there is none. */
-  laterChange: string | null;
+  externalChange: string | null;
   /** False if `--no-rollback` was given. */
-  mayRollBack: boolean;
+  canRollBack: boolean;
 }
 
 export type RecoveryStep =
@@ -52,7 +52,7 @@ type ActionAfterUndo =
 
 /** Decides how to recover from an interrupted run (docs/contract.md 5.4). Changes nothing. */
 export function planRecovery(data: JournalData, now: PreviousRunFacts): RecoveryStep {
-  if (now.laterChange !== null) return { kind: 'leave', because: now.laterChange };
+  if (now.externalChange !== null) return { kind: 'leave', because: now.externalChange };
   // A run with the outcome `broken` requires manual action, so it is not resumed automatically.
   if (!hasMixedVersions(data)) return { kind: 'start-over' };
   const { changeover, started, state } = data;
@@ -60,21 +60,24 @@ export function planRecovery(data: JournalData, now: PreviousRunFacts): Recovery
   const exhausted = now.attempt > maxUpdaterStarts;
   // If the updater has crashed, another attempt would crash in the same step.
   const hasCrashed = wayBack === null && runOutcomeOf(state)?.outcome === 'crashed';
-  const isNewThere = started || now.newHasStarted;
+  const isNewThere = started || now.hasNewVersionStarted;
   // If the new version has not started, the old version may have been started after the interruption, and may have
   // written data that is not in the restore point.
   const isStale = data.point != null && !isNewThere;
   if (changeover !== null && wayBack === null && isReplacing(state)) {
     const isStuck = exhausted || hasCrashed;
-    if (now.sameRequest && !isStuck && !isStale) return { kind: 'resume', changeover };
+    if (now.hasSameRequest && !isStuck && !isStale) return { kind: 'resume', changeover };
     if (isNewThere) {
       if (!isStuck) return { kind: 'complete', changeover };
-      return { kind: data.point?.state === 'saved' && now.mayRollBack ? 'roll-back' : 'give-up' };
+      return { kind: data.point?.state === 'saved' && now.canRollBack ? 'roll-back' : 'give-up' };
     }
   }
-  // Before the `recreate` phase, undoing starts the services that were stopped to save data. The update then starts
-  // over.
-  return { kind: 'undo', afterwards: planAfterUndo(data, now.isOwn, exhausted || (hasCrashed && now.isOwn)) };
+  // If the run had not reached the `recreate` phase, undoing it starts the services that were stopped to save data. The
+  // update then starts over.
+  return {
+    kind: 'undo',
+    afterwards: planAfterUndo(data, now.isOwnRun, exhausted || (hasCrashed && now.isOwnRun)),
+  };
 }
 
 function planAfterUndo({ state }: JournalData, isOwn: boolean, exhausted: boolean): ActionAfterUndo {

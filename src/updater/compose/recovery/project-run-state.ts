@@ -25,22 +25,26 @@ export interface ProjectRunState {
   instance: FoundInstance | null;
   lock: Lock | null;
   /** Interrupted previous run, and whether its changes are still in place; null if no run was interrupted. */
-  earlier: { data: JournalData; stands: boolean } | null;
+  previousRun: { data: JournalData; stands: boolean } | null;
   installation: Installation | null;
-  /** Journal of this run, or of the run that it resumes. */
+  /** Journal of this run, or of the previous run that this run resumes. */
   journal: Journal | null;
 }
 
 export const createProjectRunState = (): ProjectRunState => ({
   instance: null,
   lock: null,
-  earlier: null,
+  previousRun: null,
   installation: null,
   journal: null,
 });
 
 /** Returns the facts about the instance for the last log line of the run. */
-export function projectOutcomeFactsOf({ earlier, installation, journal }: ProjectRunState): OutcomeFacts {
+export function projectOutcomeFactsOf({
+  previousRun: earlier,
+  installation,
+  journal,
+}: ProjectRunState): OutcomeFacts {
   const isHalfDone = earlier?.stands && earlier.data.changeover !== null;
   const halfDone = isHalfDone ? formatPendingMessage(earlier.data) : null;
   if (installation !== null) {
@@ -52,8 +56,8 @@ export function projectOutcomeFactsOf({ earlier, installation, journal }: Projec
         ? journalOutcomeFactsOf(journal.data).services
         : updatedServicesOf(installation).map(({ name }) => name),
       ...(safe && { safeServices: safe }),
-      halfDone,
-      touched: journal !== null && journal.data.changeover !== null,
+      interruptedState: halfDone,
+      mayHaveReplaced: journal !== null && journal.data.changeover !== null,
       ...(journal && restorePointFactsOf(journal.data)),
       ...((journal?.data.changeover ? wasAppStopped(journal.data) : installation.app.running === 0) && {
         isStopped: true,
@@ -65,7 +69,7 @@ export function projectOutcomeFactsOf({ earlier, installation, journal }: Projec
   if (journal !== null) return journalOutcomeFactsOf(journal.data, halfDone);
   return earlier === null
     ? unknownOutcomeFacts
-    : { ...journalOutcomeFactsOf(earlier.data, halfDone), touched: false };
+    : { ...journalOutcomeFactsOf(earlier.data, halfDone), mayHaveReplaced: false };
 }
 
 /** Returns the services that can be recreated without dumping their data first; null if no service needs a dump. */

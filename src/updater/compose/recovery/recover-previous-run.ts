@@ -48,12 +48,12 @@ export async function recoverPreviousRun(
   soFar: ProjectRunState,
 ): Promise<RecoveryResult<JournalData | null, ComposeRun>> {
   const { log } = context;
-  if (lock.takenOver) await removeHelperContainers(context.engine, instance.place.name);
+  if (lock.takenOver) await removeHelperContainers(context.engine, instance.location.name);
   const data = await readPreviousJournal(lock, log);
   log.copyTo(join(lock.state, logFileName), { add: data !== null && data.state.at !== 'ended' });
   const fresh = { kind: 'settled', left: data } as const;
   if (data === null || !isPending(data)) return fresh;
-  soFar.earlier = { data, stands: true };
+  soFar.previousRun = { data, stands: true };
   log.warn(formatPendingMessage(data));
   const { files, facts, rejection } = await gatherPreviousRunFacts(context, instance, data);
   const step = planRecovery(data, facts);
@@ -62,7 +62,7 @@ export async function recoverPreviousRun(
   const work = { ...context, journal };
   if (step.kind !== 'start-over' && step.kind !== 'leave') {
     // From now on, the journal belongs to this container.
-    await journal.note({
+    await journal.tryWrite({
       files,
       containerId: instance.own.id,
       ...attemptFieldsOf(data),
@@ -81,7 +81,7 @@ export async function recoverPreviousRun(
       if (isBeforeReplacing(data.state)) {
         // Ports are read in a helper container, which uses the image of the updater container in the journal. That
         // container may have been removed, so this container is recorded instead.
-        await journal.note({ containerId: instance.own.id });
+        await journal.tryWrite({ containerId: instance.own.id });
         const without = ['restore-files', 'end-restore-point'] as const;
         const run = new ComposeRun(context, journal, { wasKilled: true, without });
         await runSteps(run, 'rollback', log).catch(createWarningLogger(log));
@@ -91,7 +91,7 @@ export async function recoverPreviousRun(
       log.warn(
         `${step.because}: files or containers have changed since the update was interrupted, so the update was not undone; the journal was moved to ${place}`,
       );
-      soFar.earlier = over;
+      soFar.previousRun = over;
       return fresh;
     }
     case 'resume':
@@ -100,7 +100,7 @@ export async function recoverPreviousRun(
       await startServicesOfSavedData(work);
       return { kind: 'resume', run: new ComposeRun(context, journal) };
     case 'undo': {
-      if (facts.newHasStarted) {
+      if (facts.hasNewVersionStarted) {
         soFar.journal = journal;
         if (shouldRestoreData(context, data))
           await beginRestorePointRollback(work, 'the update was interrupted');
@@ -110,7 +110,7 @@ export async function recoverPreviousRun(
       const run = new ComposeRun(context, journal, { wasKilled: true });
       await runSteps(run, 'rollback', log);
       if (!run.isOvertaken) log.info(`the interrupted update was undone, and ${data.from} has been restored`);
-      soFar.earlier = over;
+      soFar.previousRun = over;
       if (step.afterwards.kind === 'repeat') {
         soFar.journal = journal;
         return { kind: 'ended', ending: logLastLine(step.afterwards.ending, log) };
@@ -126,7 +126,7 @@ export async function recoverPreviousRun(
     case 'complete':
       await completeUpdate(work, step.changeover);
       await journal.closeForLaterRun('broken', 'another update was started before this one was verified');
-      soFar.earlier = over;
+      soFar.previousRun = over;
       return fresh;
     case 'roll-back': {
       soFar.journal = journal;
@@ -146,8 +146,8 @@ export async function recoverPreviousRun(
 }
 
 /**
- * Whether a rollback of a new version that has started must also restore data. It must if another process started the
- * new version from the written files before the interrupted run replaced containers.
+ * Whether undoing the run must also restore data. It must if the run had not begun to replace containers: another
+ * process then started the new version from the written files.
  */
 const shouldRestoreData = ({ options }: RunContext, { state }: JournalData): boolean =>
   rollbackOf(state) === null && isBeforeReplacing(state) && !options.noRollback;
@@ -210,8 +210,8 @@ async function completeUpdate(context: JournaledContext, changeover: Rollout): P
   const { goal } = changeover.words;
   const names = changeover.moved.map(({ name }) => name);
   log.info(`${goal} has already started; completing the interrupted update of ${joinWithAnd(names)} first`);
-  // If a container exits during this attempt, the next run must start it. For that, it needs `started` in the journal.
-  await journal.note({ started: true });
+  // With `started` in the journal, the next run starts any container that exits during this attempt.
+  await journal.tryWrite({ started: true });
   await startServicesOfSavedData(context);
   const run = new ComposeRun(context, journal, { without: ['announce', 'verify'] });
   await runSteps(run, 'update', log).catch(createWarningLogger(log));

@@ -27,8 +27,8 @@ const stuckTaskMessage = /task \S+ already exists/i;
 /** Results of earlier `up` commands for a service. */
 export interface UpAttempts {
   /**
-   * Failure to report. An error of a busy engine does not replace a real cause: a later command may fail only because
-   * of the leftovers of an earlier command.
+   * Message of the error to report. The message of a busy engine does not replace another message, because a later
+   * command may fail only because of the leftovers of an earlier command.
    */
   cause?: string | undefined;
   isCauseOfBusy?: boolean;
@@ -37,8 +37,8 @@ export interface UpAttempts {
 
 /**
  * Replaces the containers of a service with a single `up` command.
- * @param before containers of the project before the command
- * @param look lists the containers of the project after the command
+ * @param before - containers of the project before the command
+ * @param look - lists the containers of the project after the command
  * @throws RetryableError; UpdateError recreate-failed
  */
 export async function replaceService(
@@ -103,7 +103,7 @@ async function requireUneditedFiles({ engine, journal }: ReplacementContext, ser
   );
 }
 
-/** Infinite if a running container of the service has an unlimited grace period. */
+/** Includes the grace periods of the service's running containers. Infinite if one of them is unlimited. */
 export function computeUpTimeoutMs(service: string, containers: readonly Container[]): number {
   return containers
     .filter((container) => serviceOf(container) === service && isUp(container))

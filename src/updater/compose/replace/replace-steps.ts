@@ -19,7 +19,10 @@ export type ReplaceStep =
    */
   | { kind: 'give-name'; containers: readonly Container[] }
   | { kind: 'stop'; service: string; containers: readonly Container[] }
-  /** With `hook`, compose runs commands with the new image before it starts a container. */
+  /**
+   * Compose creates each new container before it stops the old one. With `hook`, it runs commands with the new image
+   * before it starts a container.
+   */
   | { kind: 'up'; service: string; scale: number; start: boolean; force: boolean; hook?: true }
   /** The service must run to completion before the next step. */
   | { kind: 'run-once'; service: string; scale: number; hook?: true }
@@ -30,19 +33,17 @@ export type ReplaceStep =
   | { kind: 'stop-again'; service: string; containers: readonly Container[] };
 
 /**
- * Longest grace period in seconds with which compose may stop a container. A proxy between compose and the engine may
- * cut off a longer request. Compose 5 may then continue as if the request had succeeded, and remove a running container
- * by force. Containers with a longer grace period are stopped by this run, which repeats the request.
+ * Longest grace period in seconds with which compose may stop a container. A proxy may cut off a longer request, and
+ * compose 5 may then remove the running container by force. This run therefore stops such containers itself, and
+ * repeats the request.
  */
 const maxComposeGraceSeconds = 30;
 
 /**
- * Plans the remaining steps for the containers that exist `now`: all steps in an ordinary run, the rest after a kill.
- * Added services start first, and old workers stop while the old app still responds. Then come the migrations, the app,
- * the workers, and the services in their namespaces. Services that the release no longer has are removed last. This
- * order minimizes the app's downtime, and no new worker is running if the new app cannot even start. Compose stops an
- * old container only after it has created the new container.
- * @param isReplaced whether this process has already replaced all containers of a service
+ * Plans the remaining steps for the containers that exist `now`. Order: start added services, stop old workers, run
+ * migrations, replace the app, workers and services in their namespaces, remove old services. This minimizes the app's
+ * downtime, and no new worker runs if the new app cannot start.
+ * @param isReplaced - whether this process has already replaced all containers of a service
  */
 export function listReplaceSteps(
   changeover: Rollout,

@@ -12,7 +12,7 @@ import type { ReplacementContext } from './replacement.ts';
  * Runs a service to completion, such as a migration that other services depend on (docs/contract.md 2.11). If a killed
  * run has already started the service, waits for it to finish and accepts the result. Never stops the service, because
  * its work would be left half done.
- * @param bringUp starts the service
+ * @param bringUp - starts the service
  * @throws UpdateError migration-failed, also if the service does not finish before the timeout
  */
 export async function runServiceToCompletion(
@@ -26,11 +26,13 @@ export async function runServiceToCompletion(
     const containers = own(await list());
     return [{ name, containers, has: containers.length, needs: scale, isToEnd: true }];
   };
-  const rules = { app: '', timeoutMs: options.limits.waitTimeoutMs, missingMs: 0, starts };
+  const rules = { app: '', timeoutMs: options.limits.waitTimeoutMs, missingToleranceMs: 0, starts };
   const toEnd = () =>
-    awaitHealthyServices({ engine, log }, { about: projectFilterOf(project.name), look }, rules).catch(
-      explain,
-    );
+    awaitHealthyServices(
+      { engine, log },
+      { eventFilters: projectFilterOf(project.name), inspect: look },
+      rules,
+    ).catch(explain);
   const explain = async (cause: unknown): Promise<never> => {
     const error = requireUpdateError(cause, 'broken');
     const now = await list();

@@ -10,18 +10,18 @@ interface UsageContext {
   /** All containers of the project, and all running containers on the engine. */
   containers: readonly Container[];
   updated: readonly string[];
-  /** Image ID of the updater and its helper containers. */
-  toolsImage: string;
+  /** ID of the image that the updater and its helper containers run. */
+  helperImageId: string;
 }
 
 /**
  * Returns the running containers that use one of the services but are not updated, such as `report-1 (db)`. A container
- * of the project uses the services that it depends on. Any other container uses the services with which it shares a
+ * of the project counts as using the services that it depends on; any other container, those with which it shares a
  * network.
  */
 export function findDependentContainers(
   services: readonly string[],
-  { model, containers, updated, toolsImage }: UsageContext,
+  { model, containers, updated, helperImageId: toolsImage }: UsageContext,
 ): string[] {
   const isOwn = (each: Container) => isServiceContainer(each, model.name);
   const networks = new Map(
@@ -48,8 +48,8 @@ export function findDependentContainers(
 
 /**
  * Returns the log lines about the restore point, for both `plan` and `update`.
- * @param users the result of `findDependentContainers`
- * @param name the name of the product
+ * @param users - the result of `findDependentContainers`
+ * @param name - the name of the product
  */
 export function describeRestorePoint(
   { point, seconds, outside, notSaved, needed, free }: RestorePointSurvey,
@@ -76,7 +76,7 @@ export function describeRestorePoint(
     ...listed(
       users,
       'these running containers will not be updated and will lose their connection to the data services',
-      '; a rollback discards everything they write to the data after it is saved',
+      '; a rollback discards everything that they write after the data is saved',
     ),
   ];
 }
@@ -92,9 +92,9 @@ export function formatTimeEstimate([least, most]: DurationEstimate): string {
 const longDowntimeSeconds = 15 * 60;
 
 /**
- * Warns about a long downtime; empty if the downtime is short.
- * @param limit the value of `--max-downtime` in seconds; null if it is not set
- * @param name the name of the product
+ * Returns a warning about a long downtime; empty if the downtime is short.
+ * @param limit - the value of `--max-downtime` in seconds; null if it is not set
+ * @param name - the name of the product
  * @throws UpdateError data-unsupported if even the shortest estimate exceeds the limit
  */
 export function checkDowntime(

@@ -39,7 +39,7 @@ export async function planRestorePoint(
 ): Promise<PlannedRestorePoint | null> {
   if (!options.data.restorePoint) {
     const { project } = installation;
-    // The existing restore point is read only for this log line, so errors are ignored.
+    // Errors are ignored, because the existing restore point only needs to be read for this log line.
     const lost = await findUsableRestorePoint(restorePointsDirectoryOf(project.directory), project).catch(
       () => null,
     );
@@ -73,10 +73,10 @@ export async function planRestorePoint(
   const { earlier, used } = await readEarlierRestorePoints(points, project);
   const surveyed = await surveyRestorePoint(declared, {
     ...{ updated, containers, last: lastTime(earlier) },
-    doors: { engine, log, project: project.name, toolsImage: own.imageId },
-    above: await findExistingParent(points, paths),
-    around: {
-      ...{ project: project.name, directory: project.directory, files, points },
+    doors: { engine, log, project: project.name, helperImageId: own.imageId },
+    existingParent: await findExistingParent(points, paths),
+    mountContext: {
+      ...{ project: project.name, directory: project.directory, files, restorePointsDirectory: points },
       dataRoot: String(info.DockerRootDir ?? ''),
       options: new Map(found.map((volume) => [volume.name, volume.options])),
     },
@@ -85,7 +85,7 @@ export async function planRestorePoint(
     model,
     containers,
     updated,
-    toolsImage: own.imageId,
+    helperImageId: own.imageId,
   });
   for (const line of describeRestorePoint(surveyed, users, options.product.name)) log.info(line);
   for (const point of earlier) {
@@ -101,8 +101,8 @@ export async function planRestorePoint(
 }
 
 /**
- * Reads the complete restore points, newest first, and determines which of them a rollback has used. Unreadable restore
- * points are skipped.
+ * Reads the complete restore points, newest first, and determines which of them were used by a rollback. Unreadable
+ * restore points are skipped.
  */
 async function readEarlierRestorePoints(
   directory: string,
@@ -137,10 +137,10 @@ async function findExistingParent(host: string, paths: HostPaths): Promise<strin
 }
 
 /** Returns the user's data settings, and the facts about the installation with which they are compared. */
-export const dataFactsOf = (installation: Installation, { said }: DataOptions): DataFacts => ({
+export const dataFactsOf = (installation: Installation, { choices: said }: DataOptions): DataFacts => ({
   ...installation,
   updated: replacedServicesOf(installation).map(({ name }) => name),
-  said,
+  dataSettings: said,
   files: composeAndEnvPathsOf(installation.project),
   directory: installation.project.directory,
 });

@@ -7,7 +7,7 @@ import type { ContainerRecord } from '../../run/state/rollout.ts';
 /**
  * Describes how a restored container differs from its state before the update (docs/contract.md 5.16), one difference
  * per string.
- * @param blueprint container snapshot from before the update, if the journal has it
+ * @param blueprint - container snapshot from before the update, if the journal has it
  */
 export function findContainerDifferences(
   record: ContainerRecord,

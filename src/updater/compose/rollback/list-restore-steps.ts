@@ -33,8 +33,8 @@ export type RestoreStep =
 
 /**
  * Plans the remaining steps that restore the old containers. Each is left unchanged, reconnected, started or recreated.
- * @param now containers of the project, including compose's leftovers, and the container snapshots in the journal
- * @param own old ids of the containers that this process has recreated, and of those that it has started
+ * @param now - containers of the project, including compose's leftovers, and the container snapshots in the journal
+ * @param own - old ids of the containers that this process has recreated, and of those that it has started
  */
 export function listRestoreSteps(
   changeover: Rollout,
@@ -103,7 +103,7 @@ const missingNetworks = (
 ): string[] =>
   Object.keys(blueprint?.networks ?? {}).filter((network) => !container?.networks.includes(network));
 
-/** Stops that were begun by the run that is being rolled back, as far as known. */
+/** Known stop requests of the run that is being rolled back. */
 export interface PendingStops {
   /**
    * Whether the run was killed. It may then have requested a stop of any running container, and the engine does not
@@ -115,10 +115,9 @@ export interface PendingStops {
 }
 
 /**
- * Finds running old containers for which a stop may have been requested. They may exit at any moment, and an inspection
- * does not show the request. After a kill, these are all running old containers except migrations. Otherwise, they are
- * the workers, which are stopped first, the containers of partly replaced services, and those that are being stopped
- * according to events. No stop was requested for a paused container.
+ * Finds running old containers that may exit at any moment, because a stop may have been requested; an inspection does
+ * not show this. After a kill, these are all except migrations. Otherwise, they are the workers, the containers of
+ * partly replaced services, and those with stop events. Paused containers have no stop request.
  */
 export function findStoppingContainers(
   changeover: Rollout,
@@ -145,7 +144,7 @@ export function findStoppingContainers(
   );
 }
 
-/** Returns the project's containers. A recreated container gets the id of the container that it replaces. */
+/** Returns the project's containers. Each recreated container gets the id of the container that it replaced. */
 export function replaceWithOldIds(
   { containers, leftovers }: ProjectContainers,
   successors: ReadonlyMap<string, string>,
@@ -160,7 +159,7 @@ export function replaceWithOldIds(
 /**
  * Returns the names of old containers that existed when the restore began, and that have since been removed or are
  * being removed.
- * @param there ids of the containers that existed when the restore began
+ * @param there - ids of the containers that existed when the restore began
  */
 export function listRemovedContainers(
   { moved, containers }: Rollout,

@@ -15,7 +15,7 @@ export async function removeUnusedRestorePoint(
   // If the data was restored, the restore point is marked as used and kept until the next update saves data.
   if (state.at === 'restoring') {
     await markRestorePointUsed(place).catch(() => {});
-    await journal.note({ point: null });
+    await journal.tryWrite({ point: null });
     return;
   }
   const found = await readRestorePoint(place).catch(() => null);
@@ -26,5 +26,5 @@ export async function removeUnusedRestorePoint(
     ? `the volume of ${gone[0].where} has been removed`
     : 'another version has changed the data';
   context.log.warn(`${why}; the data from before the update is kept in ${point.directory}`);
-  await journal.note({ point: null });
+  await journal.tryWrite({ point: null });
 }

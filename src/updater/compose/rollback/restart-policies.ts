@@ -5,8 +5,8 @@ import { type JournaledRestorePoint, writeRestorePointState } from '../data-serv
 import type { JournaledContext } from '../replace/replacement.ts';
 
 /**
- * Replaces restart policies with `unless-stopped`: with their own policies, stopped containers would be started when
- * the engine restarts.
+ * Replaces the restart policies of stopped containers with `unless-stopped`, so that a restarted engine does not start
+ * them.
  */
 export async function suspendRestartPolicies(
   context: JournaledContext,
@@ -20,8 +20,8 @@ export async function suspendRestartPolicies(
     return policy === 'no' || policy === 'unless-stopped' ? [] : [{ id: String(Id), policy }];
   });
   if (policies.length === 0) return;
-  // All policies are replaced, but only new ones are recorded: a policy that was recorded before a kill, or in an
-  // earlier round, may not have been replaced yet.
+  // Replace all policies, but record only those that are not recorded yet: a policy recorded by a killed run or in an
+  // earlier round may not have been replaced.
   const added = policies.filter(({ id }) => !known.has(id));
   if (added.length > 0)
     await writeRestorePointState(context.journal, { policies: [...point.policies, ...added] });

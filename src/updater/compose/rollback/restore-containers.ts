@@ -17,7 +17,7 @@ export interface RestoreContext extends JournaledContext {
   /** Ids of recreated containers, keyed by the ids of the old containers. */
   successors: Map<string, string>;
   /** Ids of containers whose privileges were checked, so that they may be recreated from the journal. */
-  agreed: Set<string>;
+  checkedContainerIds: Set<string>;
   /** Called with the old id of each recreated container. */
   onRebuilt(id: string): void;
 }
@@ -110,7 +110,7 @@ async function recreateFromJournal(record: ContainerRecord, work: RestoreContext
  * removed container.
  */
 async function checkPrivilegesOnce(record: ContainerRecord, work: RestoreContext): Promise<void> {
-  const { engine, journal, successors, agreed } = work;
+  const { engine, journal, successors, checkedContainerIds: agreed } = work;
   if (!journal.isInherited || agreed.has(record.id)) return;
   const { project, containerId: ownId } = journal.data;
   const { containers } = await listProjectContainers(engine, project.name);

@@ -66,7 +66,7 @@ export async function completeRestorePointHashes(context: JournaledContext): Pro
   const record = await openRestorePointRecord(context.journal);
   if (record === null) return;
   const doors = await createDataContext(context);
-  await retryRestorePointWork(doors, () => record.hashed(doors));
+  await retryRestorePointWork(doors, () => record.waitForHashes(doors));
 }
 
 /**
@@ -76,7 +76,7 @@ export async function completeRestorePointHashes(context: JournaledContext): Pro
 export async function checkRestorePoint(doors: DataContext, record: RestorePointRecord): Promise<void> {
   await retryRestorePointWork(doors, async () => {
     await requireSpaceToRestore(doors, record.point);
-    await record.hashed(doors);
+    await record.waitForHashes(doors);
     const checking = requireUnchangedCopies(doors, record.place, record.point);
     await awaitWithHeartbeat(doors.log, "verifying the restore point's hashes", checking);
   });
@@ -99,9 +99,8 @@ const retryRestorePointWork = <T>(doors: DataContext, work: () => Promise<T>): P
 
 /**
  * Begins a rollback that restores data, and stops everything that could write to the data. After a kill, the next run
- * continues the rollback.
- * @param target restore point. `back` is the journal of the run that is undone; `isChecked` is true if the restore
- * point has just been checked.
+ * continues the rollback. `back` is the journal of the run to undo. `isChecked` is true if the restore point has just
+ * been checked.
  * @throws UpdateError no-space
  */
 export async function beginRollbackWithData(
@@ -116,7 +115,7 @@ export async function beginRollbackWithData(
   const { run, project } = journal.data;
   const files = back.files.map((each) => ({ ...each, temporary: temporaryPathOf(each.real, run) }));
   const { riders = [], ports = [] } = journal.data.point ?? back.point ?? {};
-  const failure = await journal.note({
+  const failure = await journal.tryWrite({
     ...{ from, files, tags, changeover, blueprints },
     state: { at: 'restoring', ending: maskOutcome(context.log, ending) },
     point: {
@@ -125,8 +124,8 @@ export async function beginRollbackWithData(
     },
   });
   await stopWriters(context);
-  // If the journal could not be written, only the journal's part of the reserve is deleted. The larger part is for the
-  // engine, and is deleted once the rollback is in the journal.
+  // If the journal could not be written, delete only the reserve file for the journal. The other reserve files are for
+  // the engine, and are deleted once the rollback is in the journal.
   if (failure === null) return;
   await removeReserveFiles(project.directory, ['journal']);
   await removeOldReserve(place);
@@ -169,7 +168,7 @@ const createDiskFullError = (cause: UpdateError): UpdateError =>
 /**
  * Restores the data once, and compares it with the restore point. No covered service runs between the first stop and
  * the start of the data services. Can be repeated in any state.
- * @param starts counts how often each container is started while data is being restored
+ * @param starts - counts how often each container is started while data is being restored
  * @throws RetryableError; UpdateError data-not-restored
  */
 export async function restoreData(context: JournaledContext, starts: RepeatedStartCounter): Promise<void> {
@@ -201,10 +200,10 @@ export async function restoreData(context: JournaledContext, starts: RepeatedSta
       if (error instanceof InterruptedError) throw error;
       failure = error;
     });
-    const started = await watch.started();
+    const started = await watch.listStartedContainers();
     if (started.length > 0) await stopStartedContainers(context, { started, starts });
-    // If the started container is not listed, it had exited before the watch began. Its start aborted the copy, so the
-    // copy is repeated.
+    // Repeat the aborted copy even if the container that aborted it is not listed, because it had exited before the
+    // watch began.
     if (failure instanceof ContainerStartedError)
       throw new RetryableError('restore after a start', createDataNotRestoredError(failure.message), {
         tries: Number.POSITIVE_INFINITY,
@@ -233,7 +232,7 @@ async function stopStartedContainers(
   context: JournaledContext,
   { started, starts }: { started: readonly StartedContainer[]; starts: RepeatedStartCounter },
 ): Promise<never> {
-  const restless = joinWithAnd(starts.tooOften(started));
+  const restless = joinWithAnd(starts.findRepeatedlyStarted(started));
   if (restless !== '') {
     await stopCoveredServices(context);
     throw createDataNotRestoredError(`${restless} was started repeatedly while the data was being restored`);
@@ -241,7 +240,7 @@ async function stopStartedContainers(
   const names = joinWithAnd(started.map(({ name }) => name));
   const sentence = `${names} was started while the data was being restored; stopping it and restoring again`;
   await stopRestartedContainers(context, started);
-  starts.note(started);
+  starts.recordStops(started);
   throw new RetryableError('restore after a start', createDataNotRestoredError(sentence), {
     sentence,
     tries: Number.POSITIVE_INFINITY,
@@ -307,7 +306,7 @@ const shouldRunService = (changeover: Rollout | null, service: string): boolean 
   serviceRecordsOf(changeover, service).some(({ runs }) => runs) ||
   changeover?.moved.some(({ name, added }) => name === service && added !== undefined) === true;
 
-/** Limits how often a container may be started while data is being restored, for one rollback. */
+/** Creates a counter that limits how often a container may be started while one rollback restores data. */
 export const createRestoreStartCounter = (): RepeatedStartCounter => new RepeatedStartCounter(maxStarts);
 
 async function restoreOnce(
@@ -345,8 +344,8 @@ export async function stopCoveredServices(context: JournaledContext): Promise<vo
 }
 
 /**
- * Restores the restart policies that the rollback changed, and starts the data services. Also restarts services that
- * keep a queue only in memory: jobs from the failed version must not be processed.
+ * Restores the restart policies that the rollback changed, and starts the data services. After a data restore, also
+ * restarts services that keep a queue only in memory, because jobs of the failed version must not be processed.
  * @throws UpdateError containers-not-restored
  */
 export async function restartDataServices(context: JournaledContext): Promise<void> {
@@ -354,8 +353,8 @@ export async function restartDataServices(context: JournaledContext): Promise<vo
   const { point, state, project, changeover } = journal.data;
   if (!point) return;
   for (const each of point.policies) await setRestartPolicy(context, each);
-  // A stop requested by a killed run may still be in progress, and would stop a service that was found running, so the
-  // stop is completed first.
+  // A stop requested by a killed run may still be in progress, and would later stop a service that seems to be running.
+  // Therefore, complete the stop first.
   if (state.at !== 'restoring' && point.state === 'saving') {
     const { containers } = await listProjectContainers(engine, project.name);
     const groups = await listContainersInStopOrder(engine, journal.data);

@@ -25,6 +25,6 @@ export async function restoreFilesAndTags(
     );
   });
   if (leftAlone.length > 0) {
-    await journal.note({ leftAlone: await readUserEdits(engine, journal.data, leftAlone) });
+    await journal.tryWrite({ leftAlone: await readUserEdits(engine, journal.data, leftAlone) });
   }
 }

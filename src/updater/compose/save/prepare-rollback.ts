@@ -28,8 +28,8 @@ export async function prepareRollback(
 }
 
 /**
- * Takes snapshots from which the containers of these services can be recreated, if possible while the containers are
- * running.
+ * Takes snapshots from which the containers of these services can be recreated. Snapshots of stopped containers may
+ * lack MAC addresses.
  */
 export async function fetchContainerSnapshots(
   { engine, log }: EngineContext,

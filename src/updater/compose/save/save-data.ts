@@ -64,14 +64,14 @@ interface SaveContext extends JournaledContext, SaveRequest {
   record: RestorePointRecord;
 }
 
-/** Result of saving data. The old version must not change the data again before its containers are replaced. */
+/** Result of saving data. Until its containers are replaced, the old version must not change the data again. */
 export interface SavedData {
   record: RestorePointRecord;
   /**
    * Saves the data again if the old version has been started since the last save.
    * @throws UpdateError save-failed
    */
-  hold(): Promise<void>;
+  saveAgainIfStarted(): Promise<void>;
   /** Stops watching for starts of the old version, which the `recreate` phase is about to replace. */
   endWatch(): void;
 }
@@ -85,7 +85,7 @@ export async function saveDataWhileRunning(
   planned: PlannedRestorePoint,
 ): Promise<void> {
   const { log, startedAt, options, journal } = context;
-  log.enter('save');
+  log.enterPhase('save');
   const doors = await createDataContext(context);
   const { project } = journal.data;
   // A restore point that a rollback has used is no longer needed: its data became the current data.
@@ -139,9 +139,9 @@ export async function saveDataWhileStopped(
   }
   return {
     record,
-    async hold() {
+    async saveAgainIfStarted() {
       const updated = new Set(changeover.moved.map(({ name }) => name));
-      const started = (await watch.started()).filter(({ service }) => updated.has(service));
+      const started = (await watch.listStartedContainers()).filter(({ service }) => updated.has(service));
       const { containers } = await listProjectContainers(engine, project.name);
       if (started.length === 0 || hasNewVersionStarted(changeover, containers)) return;
       log.warn(
@@ -196,7 +196,7 @@ async function prepareStop(
   const old = journal.data.blueprints.map(({ imageId }) => imageId);
   // The updater's own image is also retained: a restore needs this image, which loses its tag when a newer updater is
   // pulled.
-  const images = [...new Set([...old, doors.toolsImage])];
+  const images = [...new Set([...old, doors.helperImageId])];
   await retainImages(engine, project.name, place, images);
   if (kind === 'update') {
     await createRestoreContainers(doors, place, point.mounts);
@@ -326,7 +326,7 @@ async function copyWhileStopped(work: SaveContext, watch: ContainerStartWatch): 
     );
     if (failure instanceof CancelledError || failure instanceof InterruptedError) throw failure;
     const [started, { containers }] = await Promise.all([
-      watch.started(),
+      watch.listStartedContainers(),
       listProjectContainers(engine, journal.data.project.name),
     ]);
     if (hasNewVersionStarted(changeover, containers)) return null;
@@ -335,7 +335,7 @@ async function copyWhileStopped(work: SaveContext, watch: ContainerStartWatch): 
       if (!(failure instanceof ContainerStartedError)) throw failure;
       continue;
     }
-    const restless = joinWithAnd(starts.tooOften(started));
+    const restless = joinWithAnd(starts.findRepeatedlyStarted(started));
     if (restless !== '') {
       throw new UpdateError(
         'save-failed',
@@ -348,7 +348,7 @@ async function copyWhileStopped(work: SaveContext, watch: ContainerStartWatch): 
     log.warn(
       `${joinWithAnd(started.map(({ name }) => name))} was started while the data was being copied; stopping it and copying again`,
     );
-    starts.note(started);
+    starts.recordStops(started);
     stop = () => stopRestartedContainers(work, started);
   }
 }
@@ -393,8 +393,9 @@ export async function dropRestorePoint(context: JournaledContext): Promise<void>
       `the restore point in ${place.directory} could not be removed: ${requireUpdateError(error).message}`,
     ),
   );
-  // The reserve is deleted only together with the last restore point, because older restore points also use it.
+  // The reserve files are deleted only together with the last restore point, because older restore points also use
+  // them.
   const others = await findRestorePoints(dirname(place.directory), project);
   if (others.length === 0) await removeReserveFiles(project.directory);
-  await journal.note({ point: null });
+  await journal.tryWrite({ point: null });
 }

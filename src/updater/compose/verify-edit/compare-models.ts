@@ -18,9 +18,9 @@ export interface ExpectedModelChanges {
    */
   substitutions: readonly Substitution[];
   /** Locations of the changed variables, such as `SVC_VERSION in .env line 1`. */
-  places: readonly string[];
+  variableLocations: readonly string[];
   /** Whether a service shares its pin with an updated service. */
-  shares: (service: string) => boolean;
+  hasSharedPin: (service: string) => boolean;
 }
 
 interface Substitution {
@@ -34,9 +34,9 @@ interface ModelComparison {
   /**
    * Changed values that contain the version variable but are not versions, such as a data path or an unrelated image.
    */
-  otherMeanings: string[];
+  otherUses: string[];
   /** Other services whose image changes because they share the pin of an updated service. */
-  alsoMoved: string[];
+  alsoUpdatedServices: string[];
 }
 
 // Service keys whose change may cost the service its data, a port or a network.
@@ -51,7 +51,7 @@ export function compareComposeModels(
   after: ComposeModel,
   expected: ExpectedModelChanges,
 ): ModelComparison {
-  const proof: ModelComparison = { unexpected: [], otherMeanings: [], alsoMoved: [] };
+  const proof: ModelComparison = { unexpected: [], otherUses: [], alsoUpdatedServices: [] };
   const moves: Substitution[] = [];
   for (const [service, to] of expected.images) {
     const now = after.services[service]?.image;
@@ -69,9 +69,9 @@ export function compareComposeModels(
       comesAlong && expected.substitutions.some((change) => isSubstitutedValue(from, to, change));
     const isVolume = isImageVolume(before, path) && isImageVolume(after, path);
     const isSame =
-      (isImage && (comesFromVariable || expected.shares(service))) || (isVolume && comesFromVariable);
+      (isImage && (comesFromVariable || expected.hasSharedPin(service))) || (isVolume && comesFromVariable);
     if (comesAlong && isSame && isInSameRelease(from, to, moves)) {
-      if (!expected.images.has(service)) proof.alsoMoved.push(service);
+      if (!expected.images.has(service)) proof.alsoUpdatedServices.push(service);
     } else if (isExtension(section) || (section === 'services' && isExtension(key))) {
       // An extension field (`x-…`) has no effect on services. It may differ if it contains the YAML anchor of an
       // updated image.
@@ -80,7 +80,7 @@ export function compareComposeModels(
       }
     } else if (!comesFromVariable) proof.unexpected.push(says);
     else if (isContent(path)) continue;
-    else if (isImage || section !== 'services' || riskyServiceKeys.has(key)) proof.otherMeanings.push(says);
+    else if (isImage || section !== 'services' || riskyServiceKeys.has(key)) proof.otherUses.push(says);
   }
   return proof;
 }
@@ -89,8 +89,11 @@ export function compareComposeModels(
  * Requires that the edit changes only the version.
  * @throws UpdateError proof-failed; pin-unsupported if the version variable also has another purpose
  */
-export function requireExpectedChanges(proof: ModelComparison, { places }: ExpectedModelChanges): void {
-  const { unexpected, otherMeanings } = proof;
+export function requireExpectedChanges(
+  proof: ModelComparison,
+  { variableLocations: places }: ExpectedModelChanges,
+): void {
+  const { unexpected, otherUses: otherMeanings } = proof;
   if (unexpected.length > 0) {
     throw new UpdateError(
       'proof-failed',
@@ -107,8 +110,8 @@ export function requireExpectedChanges(proof: ModelComparison, { places }: Expec
 }
 
 /**
- * Checks that new settings change only environment variables and the contents of secrets and configs. The model
- * `before` does not contain the settings. The error contains no values.
+ * Checks that new settings change only environment variables and the contents of secrets and configs. `before` is the
+ * model without the settings. The error contains no values.
  * @throws UpdateError proof-failed
  */
 export function checkSettingsChanges(before: ComposeModel, after: ComposeModel): void {
@@ -154,7 +157,7 @@ export function substitutionsOf(files: ProjectFiles, edits: readonly TextEdit[])
 }
 
 function isSubstitutedValue(from: string, to: string, change: Substitution): boolean {
-  // If the variable was unset, its old value is the empty text.
+  // The old value of an unset variable is the empty string.
   return change.from === ''
     ? to.replaceAll(change.to, '') === from
     : from.replaceAll(change.from, change.to) === to;

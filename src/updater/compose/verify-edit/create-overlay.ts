@@ -13,16 +13,15 @@ import type { YamlDocument } from '../../../core/compose/yaml-document.ts';
 import type { TextFile } from '../../../core/files/text-file.ts';
 
 /**
- * Creates an overlay directory under `stage`, which contains the new texts of the project's files at their original
- * paths. Everything else in their directories and all parent directories is a symbolic link to the original. `include`
- * and `extends` therefore find the new texts, and relative paths still point to the original files. Returns the overlay
- * directory.
+ * Creates an overlay directory under `stage`: the new texts of the project's files at their original paths, and
+ * symbolic links to everything else in their directories and all parent directories. `include` and `extends` find the
+ * new texts, and relative paths find the original files.
  */
 export async function createOverlay(stage: string, directory: string, files: ProjectFiles): Promise<string> {
   const root = overlayPathOf(stage);
   const all = listProjectFiles(files);
   const own = new Set(all.map(({ path }) => path));
-  const { layers } = resolveIncludeTree(files);
+  const { sources: layers } = resolveIncludeTree(files);
   const places = [directory, ...layers.map(({ base }) => base), ...all.map(({ path }) => dirname(path))];
   const shadowed = new Set(places.flatMap(listPathAndParents));
   for (const path of shadowed) {
@@ -70,7 +69,7 @@ function listPathAndParents(path: string): string[] {
 interface LinkPosition {
   /** Path as written, with variables. */
   path: string;
-  /** Offset of the first character of the path; for an alias, of the aliased path. */
+  /** Offset of the first character of the path, or of the aliased path if the value is a YAML alias. */
   start: number;
 }
 
@@ -85,7 +84,7 @@ function findLinkPositions({ documents }: ComposeFile): LinkPosition[] {
 
 function findIncludePositions(yaml: YamlDocument, list: Node | null): LinkPosition[] {
   return (isSeq(list) ? list.items : []).flatMap((item) => {
-    const entry = yaml.follow(item);
+    const entry = yaml.resolveAlias(item);
     if (!isMap(entry)) return findPathPositions(yaml, entry);
     return ['path', 'project_directory', 'env_file'].flatMap((key) =>
       findPathPositions(yaml, yaml.get(entry, key)),
@@ -105,7 +104,7 @@ const findExtendsPositions = (yaml: YamlDocument, services: Node | null): LinkPo
  * mapping.
  */
 function findPathPositions(yaml: YamlDocument, node: unknown): LinkPosition[] {
-  const found = yaml.follow(node);
+  const found = yaml.resolveAlias(node);
   if (isSeq(found)) return found.items.flatMap((item) => findPathPositions(yaml, item));
   if (isMap(found)) return findPathPositions(yaml, yaml.get(found, 'path'));
   if (!isScalar(found) || typeof found.value !== 'string') return [];

@@ -20,7 +20,7 @@ export interface Placeholders {
 }
 
 /**
- * Has compose resolve the project with the contents in `files`. Those of the `changed` paths are not on disk yet.
+ * Lets compose resolve the project with the contents in `files`, which are not on disk yet for the `changed` paths.
  * @throws UpdateError compose-invalid
  */
 export async function resolveProposedModel(

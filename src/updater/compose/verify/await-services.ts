@@ -38,9 +38,9 @@ const tries = 5;
 
 /**
  * Waits until all containers of the updated services exist, are healthy and have their final names, and no other
- * command is replacing them. Returns the health reports, and the list of containers for which this is true.
- * @param app service that must run longer to count as healthy
- * @param first containers of the project, just listed
+ * command is replacing them. Returns the health reports, and the containers from the last inspection.
+ * @param app - service that must run longer than other services to count as healthy
+ * @param first - containers of the project if they were just listed, otherwise null
  * @throws RetryableError; UpdateError broken
  */
 export async function awaitUpdatedServices(
@@ -51,9 +51,15 @@ export async function awaitUpdatedServices(
   const { engine, compose, changeover, options, starts } = work;
   const failedBefore = (container: Container) =>
     serviceRecordsOf(changeover, serviceOf(container)).some(
-      ({ failing }) => failing !== undefined && failing === container.healthCheck.failing,
+      ({ failing }) => failing !== undefined && failing === container.healthCheck.failureText,
     );
-  const rules = { app, timeoutMs: options.limits.waitTimeoutMs, missingMs, starts, failedBefore };
+  const rules = {
+    app,
+    timeoutMs: options.limits.waitTimeoutMs,
+    missingToleranceMs: missingMs,
+    starts,
+    failedBefore,
+  };
   const about = projectFilterOf(compose.project.name);
   const { isBusy, seen } = await finishConcurrentCompose(work, first);
   const rulesOfOthers = concurrentComposeRulesOf(changeover);
@@ -65,13 +71,13 @@ export async function awaitUpdatedServices(
   const look = async () => {
     if (!isNew) found = await list(found.containers);
     isNew = false;
-    // If a later command is replacing containers, or was killed while doing so, waiting does not make them healthy. The
-    // step is tried again.
-    if (!isBusy && watch.look(found, performance.now()).kind !== 'quiet')
+    // If another compose command has begun to replace containers in the meantime, waiting is useless: that command may
+    // have been killed. The step is tried again.
+    if (!isBusy && watch.evaluate(found, performance.now()).kind !== 'quiet')
       throw createConcurrentComposeError(app);
     return listWatchedServices(changeover, found.containers);
   };
-  const reports = await awaitHealthyServices(work, { about, look }, rules);
+  const reports = await awaitHealthyServices(work, { eventFilters: about, inspect: look }, rules);
   const isOpen = (container: Container) =>
     hasTemporaryName(container) && isOfUpdatedService(changeover, container);
   if ([...found.leftovers, ...found.containers].some(isOpen)) throw createConcurrentComposeError(app);
@@ -97,10 +103,9 @@ const isOfUpdatedService = ({ moved }: Rollout, container: Container): boolean =
   moved.some(({ name }) => name === serviceOf(container));
 
 /**
- * Waits for a concurrent compose command that is replacing new containers. This run creates no more containers, so it
- * also cleans up after a killed command: it starts containers that the command stopped, or created but did not start
- * (docs/contract.md 2.18). Returns whether a command is still active, and the last list of containers; null if
- * containers were renamed or started after they were listed.
+ * Waits for a concurrent compose command that is replacing new containers. Because this run creates no more containers,
+ * it also starts those that a killed command stopped or never started (docs/contract.md 2.18). Returns whether a
+ * command is still active, and the containers; null if they must be listed again.
  */
 async function finishConcurrentCompose(
   work: ReplacementContext,

@@ -18,7 +18,7 @@ const missingTimeoutMessage = /exec: "timeout"|executable file [`'"]?timeout/;
 /**
  * Runs the release's ready command in a container of the app (docs/contract.md 2.27). The program `timeout` in the
  * container limits the time, because killing the docker command would leave the ready command running.
- * @param verifyBy end of `--wait-timeout`, as a `performance.now()` time in ms
+ * @param verifyBy - end of `--wait-timeout`, as a `performance.now()` time in ms
  * @throws UpdateError broken; RetryableError if the container was restarted and must be verified again
  */
 export async function runReadyCommand(
@@ -60,7 +60,7 @@ export async function runReadyCommand(
   const isSame = (await look()).some((each) => each.id === id && each.startedAt === startedAt);
   if (!isSame) throw restarted;
   const lines = printed
-    .map((line) => log.masked(line).trim().slice(0, longestLine))
+    .map((line) => log.maskText(line).trim().slice(0, longestLine))
     .filter((line) => line !== '')
     .slice(-keptLines);
   const isKilled = exitCode === killedExitCode;

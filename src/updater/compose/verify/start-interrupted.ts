@@ -17,11 +17,10 @@ import type { ReplacementContext } from '../replace/replacement.ts';
 import { containerNamesOf, renameContainers, startContainers } from '../replace/stop-containers.ts';
 
 /**
- * Starts containers of services outside this update that another docker compose command left stopped while replacing
- * them. Such a command fails as a whole if it conflicts with this run in one service. Containers that were stopped on
- * purpose stay stopped. Returns whether such a command was found, because it may also have changed services in this
- * update.
- * @param first containers of the project, just listed
+ * Starts containers of services outside this update that another compose command stopped but did not replace, because
+ * it conflicted with this run. Containers that were stopped on purpose stay stopped. Returns whether there was such a
+ * command: it may also have changed services in this update.
+ * @param first - containers of the project, just listed
  */
 export async function startInterruptedContainers(
   work: ReplacementContext,

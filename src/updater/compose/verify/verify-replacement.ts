@@ -14,7 +14,7 @@ import { startInterruptedContainers } from './start-interrupted.ts';
 /**
  * Runs the `verify` phase: checks that the containers are healthy and run the pulled images, and warns if another
  * process has changed containers of the project.
- * @param seen containers of the project if they were just listed, otherwise null
+ * @param seen - containers of the project if they were just listed, otherwise null
  * @throws UpdateError broken; RetryableError
  */
 export async function verifyReplacement(
@@ -23,8 +23,8 @@ export async function verifyReplacement(
 ): Promise<void> {
   const { log, options, journal, changeover } = work;
   const verifyBy = performance.now() + options.limits.waitTimeoutMs;
-  log.enter('verify');
-  await journal.note({ state: { at: 'verifying' } });
+  log.enterPhase('verify');
+  await journal.tryWrite({ state: { at: 'verifying' } });
   let { reports, found } = await awaitUpdatedServices(work, options.app, seen);
   if (await startInterruptedContainers(work, found))
     ({ reports, found } = await awaitUpdatedServices(work, options.app));
@@ -44,7 +44,7 @@ export async function verifyReplacement(
     if (has > needs)
       log.warn(`${name} has ${has} containers instead of ${needs}; another process added containers`);
   }
-  const how = reports.map((each) => `${each.service} ${each.how}`).join(', ');
+  const how = reports.map((each) => `${each.service} ${each.summary}`).join(', ');
   log.info(`${how}; ${changeover.words.runs}`);
   for (const warning of changeover.words.warnings) log.warn(warning);
   const addresses = formatAddressWarning(changeover, containers);
@@ -62,10 +62,10 @@ export async function verifyUnchangedServices(
   ready: readonly string[] | null,
 ): Promise<void> {
   const verifyBy = performance.now() + context.options.limits.waitTimeoutMs;
-  context.log.enter('verify');
+  context.log.enterPhase('verify');
   // The containers are removed from the journal: this run does not change them, so no later run may assume that this
   // run stopped them.
-  await context.journal.note({ containers: [] });
+  await context.journal.tryWrite({ containers: [] });
   const up = services.flatMap(({ name: service, containers }) =>
     containers.filter(isUp).map(({ id }) => ({ service, id })),
   );

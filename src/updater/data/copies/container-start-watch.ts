@@ -43,15 +43,22 @@ export class ContainerStartWatch {
     this.#doors = doors;
     this.#watched = watched;
     const { name, directory } = watched.project;
-    this.#around = { project: name, directory, files: [], points: '', dataRoot, options: new Map() };
+    this.#around = {
+      project: name,
+      directory,
+      files: [],
+      restorePointsDirectory: '',
+      dataRoot,
+      options: new Map(),
+    };
     this.#end = watchStarts(doors.engine, (id, attributes) => void this.#hear(id, attributes));
   }
 
   static async open(doors: DataContext, watched: Watched): Promise<ContainerStartWatch> {
     const info = await doors.engine.getInfo();
     const watch = new ContainerStartWatch(doors, watched, String(info.DockerRootDir ?? ''));
-    // Inspect all containers now, because there may be a hundred of them. Later, while services are stopped, harmless
-    // containers are skipped.
+    // Inspect all containers before services are stopped, because there may be a hundred. Harmless containers are then
+    // skipped during the downtime.
     await watch.#look();
     return watch;
   }
@@ -61,7 +68,8 @@ export class ContainerStartWatch {
   }
 
   /**
-   * Call once all services that use the data are stopped. The first start of a relevant container then aborts `work`.
+   * Call this after all services that use the data have stopped. The first start of a container that may write to the
+   * data then aborts `work`.
    */
   async begin(work: AbortController): Promise<void> {
     this.#heard = new Map();
@@ -69,8 +77,8 @@ export class ContainerStartWatch {
     this.#known = new Map((await this.#look()).map(({ id, startedAt }) => [id, startedAt]));
   }
 
-  /** Returns the relevant containers that are running or have started since `begin`. */
-  async started(): Promise<StartedContainer[]> {
+  /** Returns the containers that may write to the data and are running, or have started since `begin`. */
+  async listStartedContainers(): Promise<StartedContainer[]> {
     const now = await this.#look();
     const seen = now.filter((each) => {
       const before = this.#known.get(each.id);
@@ -80,7 +88,7 @@ export class ContainerStartWatch {
     return [...seen.map(({ id, name, labels }) => this.#told(id, name, labels)), ...gone];
   }
 
-  /** @param attributes labels and name of the container */
+  /** @param attributes - labels and name of the container */
   async #hear(id: string, attributes: Container['labels']): Promise<void> {
     if (!this.#isCovered({ labels: attributes })) {
       // A container that was already removed cannot be inspected and is ignored.
@@ -117,7 +125,7 @@ export class ContainerStartWatch {
     const volumes = container.storage.flatMap(({ type, source }) => (type === 'volume' ? [source] : []));
     const options = await this.#doors.engine.listVolumes(volumes);
     const around = { ...this.#around, options: new Map(options.map((each) => [each.name, each.options])) };
-    const isTools = ({ imageId }: Container) => imageId === this.#doors.toolsImage;
+    const isTools = ({ imageId }: Container) => imageId === this.#doors.helperImageId;
     return findRunningWriters(this.#watched.mounts, [container], around, isTools).refusals.length > 0;
   }
 
@@ -143,8 +151,8 @@ export class RepeatedStartCounter {
   readonly #restlessMs: number;
 
   /**
-   * @param most tolerated starts of one container
-   * @param restlessMs a container that starts again within this many ms of its stop counts as being in a restart loop
+   * @param most - tolerated starts of one container
+   * @param restlessMs - a container that starts again within this many ms of its stop counts as being in a restart loop
    */
   constructor(most: number, restlessMs = 0) {
     this.#most = most;
@@ -152,7 +160,7 @@ export class RepeatedStartCounter {
   }
 
   /** Returns the names of containers whose starts are no longer tolerated. */
-  tooOften(started: readonly StartedContainer[]): string[] {
+  findRepeatedlyStarted(started: readonly StartedContainer[]): string[] {
     const names = started.map(({ name }) => name);
     if (this.#stops.size >= mostStarted) return names;
     return names.filter((name) => {
@@ -162,7 +170,7 @@ export class RepeatedStartCounter {
   }
 
   /** Records that these containers were stopped again after an unwanted start. */
-  note(started: readonly StartedContainer[]): void {
+  recordStops(started: readonly StartedContainer[]): void {
     const at = performance.now();
     for (const { name } of started)
       this.#stops.set(name, { count: (this.#stops.get(name)?.count ?? 0) + 1, at });

@@ -36,7 +36,8 @@ function groupMountsByService(place: RestorePointLocation, mounts: readonly Save
 }
 
 /**
- * Uses the format of the Engine API. With `NoCopy`, the engine does not fill an empty volume with files of the image.
+ * Creates a mount in the format of the Engine API. With `NoCopy`, the engine does not copy files of the image into an
+ * empty volume.
  */
 export const createHelperMount = (
   { volume, path, subpath }: Pick<SavedMount, 'volume' | 'path' | 'subpath'>,
@@ -50,7 +51,7 @@ export const createHelperMount = (
   ...(volume !== '' && { VolumeOptions: { NoCopy: true, ...(subpath && { Subpath: subpath }) } }),
 });
 
-type Call<V extends HelperVerb = HelperVerb> = Omit<HelperCall<V>, 'asked' | 'mounts'> &
+type Call<V extends HelperVerb = HelperVerb> = Omit<HelperCall<V>, 'request' | 'mounts'> &
   Pick<HelperRequest, 'isIdle'>;
 
 const canWriteData = (verb: HelperVerb): boolean =>
@@ -86,7 +87,7 @@ function createHelperCall<V extends HelperVerb>(
   const needsData = verb !== 'hash';
   return {
     ...call,
-    asked: {
+    request: {
       isIdle,
       mounts: mounts.map(({ isFile, root, device, excluded, hasRsyncAttributes = false }) => ({
         ...{ isFile, excluded, hasRsyncAttributes },
@@ -121,8 +122,8 @@ export async function copyMountsWhileRunning(
 
 /**
  * Compares all contents and copies the differences, for all services in parallel. Does not sync the copies to disk.
- * Logs no progress, because its percentage must not decrease within a phase.
- * @param stopped fulfilled when nothing writes to the data any more; the helper containers are started before
+ * Logs no progress, because the percentage must not decrease within a phase.
+ * @param stopped - fulfilled when nothing writes to the data any more; the helper containers start earlier
  * @throws UpdateError save-failed; the signal's reason
  */
 export async function copyMountsWhileStopped(
@@ -215,7 +216,10 @@ export async function requireUnchangedCopies(
   );
 }
 
-/** Inspects the current mounts and returns the results in the same order. @throws UpdateError modified-since */
+/**
+ * Inspects the current mounts, and returns the results in the order of the mounts.
+ * @throws UpdateError modified-since
+ */
 async function inspectCurrentMounts(
   doors: DataContext,
   mounts: readonly SavedMount[],
@@ -223,7 +227,7 @@ async function inspectCurrentMounts(
   const code = 'modified-since';
   await requireVolumes(doors, mounts, code);
   const looks: MountInspection[] = [];
-  for (const share of groupMountsByService({ directory: '/', isElsewhere: false }, mounts))
+  for (const share of groupMountsByService({ directory: '/', isOutsideStateDirectory: false }, mounts))
     looks.push(...(await runServiceHelper(doors, share, { verb: 'look', code })));
   return looks;
 }
@@ -260,7 +264,8 @@ export async function requireSpaceToRestore(
 }
 
 /**
- * Restores the data from the copies, and checks that both are equal afterwards. Can be called again after a failure.
+ * Restores the data from the copies, and then checks that the data equals the copies. Can be called again after a
+ * failure.
  * @throws UpdateError data-not-restored; the signal's reason
  */
 export async function restoreDataFromCopies(

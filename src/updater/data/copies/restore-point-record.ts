@@ -54,15 +54,15 @@ export class RestorePointRecord {
   }
 
   /** Starts to hash the copies in the background. Further calls have no effect. */
-  hash(doors: DataContext): void {
+  startHashing(doors: DataContext): void {
     this.#hashing ??= this.#compute(doors);
   }
 
   /**
-   * Waits until the record contains the hashes. Computes them now if this was not started or has failed. @throws
-   * UpdateError
+   * Waits until the record contains the hashes. Computes the hashes now if `startHashing` was not called or has failed.
+   * @throws UpdateError
    */
-  async hashed(doors: DataContext): Promise<void> {
+  async waitForHashes(doors: DataContext): Promise<void> {
     // If hashing failed in the background, for example because the engine was restarted, it is repeated below.
     await this.#hashing?.catch(() => {});
     if (this.#point.hashes !== null) return;
@@ -81,7 +81,7 @@ export class RestorePointRecord {
     return hashing;
   }
 
-  cancel(): void {
+  cancelHashing(): void {
     this.#stop.abort(new Error('no longer needed'));
   }
 }

@@ -1,6 +1,6 @@
 // Runs the helper program (`helper-program/main.ts`) in a helper container, with the mounts of other containers. The
-// container has no network, a read-only root file system, and only the root capabilities that concern files. It exits
-// when its standard input closes, which the updater keeps open.
+// container has no network, a read-only root file system, and only the root capabilities that concern files. The
+// updater keeps its standard input open; the container exits when the input closes.
 
 import { createHash } from 'node:crypto';
 import { PassThrough } from 'node:stream';
@@ -25,7 +25,7 @@ import {
 
 export interface HelperCall<V extends HelperVerb> {
   verb: V;
-  asked: HelperRequest;
+  request: HelperRequest;
   /** Mounts in the format of the Engine API. */
   mounts: readonly Json[];
   /** For `ports`: container whose network namespace the helper container joins. */
@@ -87,7 +87,7 @@ async function findPreparedContainer(
   call: HelperCall<HelperVerb>,
 ): Promise<string | null> {
   if (!doors.hasLock) return null;
-  const { engine, toolsImage } = doors;
+  const { engine, helperImageId: toolsImage } = doors;
   const label = [`${preparedLabel}=${definitionHashOf(toolsImage, definitionOf(call))}`];
   const found = await engine.listContainers({ label });
   // Ignore containers of compose projects, because a compose file can set any label on them.
@@ -104,12 +104,12 @@ const definitionHashOf = (image: string, definition: object): string =>
     .digest('hex');
 
 /**
- * @param holder label of a container that is created ahead of time, by which the container is removed. It helps on a
- * full disk, where the engine may still be able to start a container, but not to create one. Equal calls reuse the
- * container as long as it succeeds.
+ * With `holder`, creates the container ahead of time: on a full disk, the engine may still be able to start a
+ * container, but not to create one. Equal calls reuse the container as long as it succeeds.
+ * @param holder - label by which the container is removed
  */
 export async function createDataHelperContainer(
-  { engine, project, toolsImage }: DataContext,
+  { engine, project, helperImageId: toolsImage }: DataContext,
   call: HelperCall<HelperVerb>,
   holder?: { label: string; madeFor: string },
 ): Promise<string> {
@@ -129,8 +129,14 @@ export async function createDataHelperContainer(
   return id;
 }
 
-/** Uses the format of the Engine API. */
-const definitionOf = ({ verb, asked, mounts, networkOf, hostConfig = {} }: HelperCall<HelperVerb>) => ({
+/** Returns a container definition in the format of the Engine API. */
+const definitionOf = ({
+  verb,
+  request: asked,
+  mounts,
+  networkOf,
+  hostConfig = {},
+}: HelperCall<HelperVerb>) => ({
   config: {
     Entrypoint: helperCommand,
     Cmd: [verb, JSON.stringify(asked)],
@@ -217,7 +223,7 @@ async function startAndAwaitResult<V extends HelperVerb>(
 
 /**
  * Waits until the container has exited, and returns its state. If the connection to the container is lost, the
- * container exits, too, but not at once.
+ * container exits a little later.
  */
 function waitForExit(engine: Engine, id: string): Promise<Json> {
   const observe = async () => {

@@ -31,12 +31,12 @@ export type DurationEstimate = readonly [least: number, most: number];
 
 interface RestorePointSurveyInput {
   doors: DataContext;
-  around: MountContext;
+  mountContext: MountContext;
   updated: readonly string[];
   /** All containers of the project, and all other running containers. */
   containers: readonly Container[];
   /** Existing host directory on the disk that will contain restore points. */
-  above: string;
+  existingParent: string;
   /** Size and duration of the last restore point; null if there is none. */
   last: PreviousSaveTiming | null;
 }
@@ -57,7 +57,9 @@ export interface RestorePointSurvey {
 const bytesPerFile = 4_096;
 /** Share of the disk that must stay free. */
 const freeShare = 0.05;
-/** Free inodes reserved for other files of the updater and the engine: the reserve, the record, backups, containers. */
+/**
+ * Inodes that must stay free for other files of the updater and the engine: reserve files, record, backups, containers.
+ */
 const otherFiles = 1_000;
 
 /**
@@ -74,14 +76,14 @@ export async function surveyRestorePoint(
   declared: DataDeclaration,
   facts: RestorePointSurveyInput,
 ): Promise<RestorePointSurvey> {
-  const { doors, around, updated, containers, above, last } = facts;
+  const { doors, mountContext: around, updated, containers, existingParent: above, last } = facts;
   const chosen = chooseMountsToSave(containers, declared, around);
   const services = declared.covered.filter((service) => !updated.includes(service));
   const seen = await inspectMountsByService(doors, chosen.mounts);
   const probe = await runHelperContainer(doors, {
     verb: 'probe',
     code: 'data-unsupported',
-    asked: { mounts: [] },
+    request: { mounts: [] },
     mounts: [{ Type: 'bind', Source: above, Target: restorePointMountPath, ReadOnly: false }],
   });
   const data = seen.filter(({ look }) => look.type !== 'other');
@@ -91,7 +93,7 @@ export async function surveyRestorePoint(
     containers,
     around,
     (each) =>
-      each.imageId === doors.toolsImage ||
+      each.imageId === doors.helperImageId ||
       (isServiceContainer(each, doors.project) && stopped.includes(serviceOf(each))),
   );
   const refusals = [
@@ -99,7 +101,7 @@ export async function surveyRestorePoint(
     ...data.flatMap(({ mount, look }) => listInspectionErrors(mount, look)),
     ...(probe.missing.length > 0
       ? [
-          `the file system of ${around.points} does not support ${joinWithAnd(probe.missing)}: choose another directory with --restore-dir`,
+          `the file system of ${around.restorePointsDirectory} does not support ${joinWithAnd(probe.missing)}: choose another directory with --restore-dir`,
         ]
       : []),
     ...writers.refusals,
@@ -115,10 +117,10 @@ export async function surveyRestorePoint(
   const bytes = sum(mounts.map((mount) => mount.bytes));
   const files = sum(mounts.map((mount) => mount.files));
   const needed = bytes + bytesPerFile * files;
-  requireSpaceToSave({ bytes: needed, files }, probe, around.points);
+  requireSpaceToSave({ bytes: needed, files }, probe, around.restorePointsDirectory);
   return {
     point: {
-      directory: around.points,
+      directory: around.restorePointsDirectory,
       ...{ services, inMemory: declared.inMemory, mounts, bytes },
       excluded: declared.excluded.map(({ service, path }) =>
         path === null ? service : `${service}:${path}`,
@@ -148,7 +150,7 @@ async function inspectMountsByService(
     const looks = await runHelperContainer(doors, {
       verb: 'look',
       code: 'data-unsupported',
-      asked: {
+      request: {
         mounts: own.map(({ excluded }) => ({ isFile: false, root: null, device: null, excluded })),
       },
       // If users are mapped, the mounts must be writable, because the kernel shows unmapped owners only in writable
@@ -238,7 +240,7 @@ export function requireSpaceToSave(
   );
 }
 
-/** Includes holes, because copying them takes time, too. */
+/** Includes the holes of sparse files, because reading them also takes time. */
 export const bytesToReadOf = (mounts: readonly SavedMount[]): number =>
   sum(mounts.map(({ bytes, length = bytes }) => length));
 
@@ -251,7 +253,7 @@ export interface PreviousSaveTiming {
 
 /** Time in seconds for stopping and starting services, which does not depend on the amount of data. */
 const fixedSeconds = 1;
-/** From this size in bytes, the duration of a restore point shows the speed of the disk. */
+/** Size in bytes from which the duration of a restore point depends mainly on the speed of the disk. */
 const tellingBytes = 50_000_000;
 
 /**

@@ -30,19 +30,17 @@ const blockBytes = 4096;
 const pauseEveryMs = 50;
 
 /**
- * Maximum path length in bytes in the second tree. Longer paths are removed here, because rsync cannot delete paths
- * that are much longer.
+ * Maximum length in bytes of a path in the second tree. Longer paths are removed here, because rsync cannot delete very
+ * long paths.
  */
 const longestKept = 3_000;
 
 /**
- * Prepares the second tree for rsync, which then has no files to remove and no contents to compare. Removes files that
- * are missing from the first tree or have another type there, equalizes contents, and leaves the rest to rsync. Uses
- * bounded memory, and can be called again after an interruption. No other process may write to either tree.
- * @param isInPlace whether to overwrite the contents of files that differ. Otherwise, these files are removed: a
- * process that still has such a file open has no access to the file that rsync then creates. A file that is itself the
- * mount is always overwritten.
- * @param more called with the number of bytes of each compared chunk
+ * Prepares the second tree for rsync, which then has no files to remove and no contents to compare. Memory use is
+ * limited, and an interrupted call can be repeated. No other process may write to either tree.
+ * @param isInPlace - whether to overwrite files that differ. Otherwise, they are removed, so that processes that have
+ * them open cannot access the files that rsync creates. A mounted file is always overwritten.
+ * @param more - called with the number of bytes of each compared chunk
  */
 export async function equalizeContents(
   { isFile, excluded }: RequestedMount,
@@ -74,7 +72,7 @@ export async function equalizeContents(
     } else if (status.isFile()) {
       const known = status.nlink > 1 && !isFile ? linked.get(status.ino) : undefined;
       if (known === source.ino) continue;
-      // Remove a name that must no longer share its inode, so that rsync creates a separate file.
+      // If a name must no longer share its inode with other names, remove it, so that rsync creates a separate file.
       const isEqual = known === undefined && (await comparison.equalize(path, full));
       if (!isEqual) unlinkSync(full);
       if (known === undefined && status.nlink > 1) linked.set(status.ino, isEqual ? source.ino : null);

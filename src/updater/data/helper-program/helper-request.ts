@@ -18,8 +18,8 @@ export interface HelperRequest {
 export interface RequestedMount {
   isFile: boolean;
   /**
-   * Root that an earlier `look` returned; null if there is none to compare. A mount whose root has changed is rejected.
-   * The same applies to `device`.
+   * Root that an earlier `look` returned; null to skip the check. A mount whose root has changed is rejected. `device`
+   * is checked in the same way.
    */
   root: string | null;
   device: string | null;

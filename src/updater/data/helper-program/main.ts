@@ -65,7 +65,7 @@ class HelperError extends Error {
   readonly code: HelperErrorCode;
   readonly at: string | undefined;
 
-  /** @param at path, in this container, of the mount that caused the error */
+  /** @param at - path, in this container, of the mount that caused the error */
   constructor(code: HelperErrorCode, message: string, at?: string) {
     super(message);
     this.code = code;
@@ -292,8 +292,8 @@ async function restore({ mounts }: HelperRequest): Promise<string[][]> {
   }
   const more = createProgressPrinter();
   const ends = (at: number) => [copyPathOf(at), dataMountPathOf(at)] as const;
-  // First remove the files that the copies lack from all mounts, because the disk may be full. For restore points of
-  // older updaters, contents are written in place, which retains attributes that the copies lack.
+  // First remove from all mounts the files that the copies lack, because the disk may be full. For restore points of
+  // older updaters, contents are written in place, which retains attributes that those copies lack.
   for (const [at, mount] of mounts.entries())
     await equalizeContents(mount, ends(at), mount.hasRsyncAttributes !== true, more);
   for (const [at, mount] of mounts.entries())

@@ -16,8 +16,9 @@ const [lineFeed, carriageReturn] = [10, 13];
 const exactly = ['-aHASXX', '--numeric-ids', '--modify-window=-1', '--one-file-system', '--delete'];
 
 /**
- * Filters that preserve attributes named `user.rsync.%…`, which a single `-X` would remove. ACLs are copied despite the
- * second filter, because rsync does not treat them as attributes.
+ * Filters that neither copy nor remove attributes named `user.rsync.%…`; without a filter, a single `-X` would remove
+ * them. The second filter is rsync's default, which other filters disable. ACLs are copied nevertheless, because rsync
+ * does not treat them as attributes.
  */
 const withoutRsyncAttributes = ['--filter=-x user.rsync.%*', '--filter=-x system.*'];
 
@@ -133,7 +134,7 @@ export async function runProgram(
 const replaceCarriageReturns = (chunk: Buffer): Buffer =>
   chunk.map((byte) => (byte === carriageReturn ? lineFeed : byte)) as Buffer;
 
-/** Syncs all file systems if syncing only those of the paths fails. */
+/** Syncs the file systems of these paths; if that fails, syncs all file systems. */
 export async function syncFileSystems(paths: readonly string[]): Promise<void> {
   if ((await runProgram('sync', ['-f', ...paths])).code !== 0) await runProgram('sync', []);
 }

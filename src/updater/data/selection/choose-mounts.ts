@@ -12,13 +12,10 @@ import type { SavedMount } from '../restore-point.ts';
 
 export interface MountContext {
   project: string;
-  /**
-   * Host path of the compose directory. `files` are the host paths of the compose and env files, and `points` is the
-   * host path of the directory of the restore points.
-   */
+  /** Host path of the compose directory. `files` are the host paths of the compose and env files. */
   directory: string;
   files: readonly string[];
-  points: string;
+  restorePointsDirectory: string;
   /** Data root directory of the engine; empty if the engine does not report it. */
   dataRoot: string;
   /** Volume options, keyed by volume name. */
@@ -114,7 +111,7 @@ export const isSharedHostDirectory = (path: string, directory: string): boolean 
   /^\/[^/]*$|^\/var\/lib$|^\/(?:home|var\/home|Users)\/[^/]+$/.test(path) ||
   (path !== '' && path !== directory && isWithin(directory, path));
 
-/** @param containers at least the containers of the project */
+/** @param containers - at least the containers of the project */
 export function chooseMountsToSave(
   containers: readonly Container[],
   declared: DataDeclaration,
@@ -193,7 +190,9 @@ function findUnsavableReason(
   if (!path.startsWith('/'))
     return `the source of ${where} (${JSON.stringify(path)}) cannot be saved in a restore point: ${exclude}`;
   const state = join(around.directory, stateDirectoryName);
-  const overlap = [state, around.points].find((each) => isWithin(each, path) || isWithin(path, each));
+  const overlap = [state, around.restorePointsDirectory].find(
+    (each) => isWithin(each, path) || isWithin(path, each),
+  );
   return overlap === undefined
     ? null
     : `the source of ${where} (${JSON.stringify(path)}) overlaps with the updater directory ${overlap}: mount a directory that contains only data, or ${exclude}`;

@@ -23,7 +23,7 @@ export interface DataFacts {
   /** Services whose containers the run replaces. */
   updated: readonly string[];
   /** Data settings from the settings file. */
-  said: readonly DataChoice[];
+  dataSettings: readonly DataChoice[];
   product: Product;
   /** Paths of the compose and env files, which are backed up separately. */
   files: readonly string[];
@@ -36,7 +36,9 @@ interface UndecidedData {
   /** Key to set in the settings file: the service, mount or host. */
   key: string;
   sentence: string;
-  /** Proposed setting: `none` if the data cannot be saved, or only together with data of other programs. */
+  /**
+   * Proposed setting: `none` if the data cannot be saved, or can be saved only together with data of other programs.
+   */
   proposal: 'save' | 'none';
 }
 
@@ -66,7 +68,7 @@ export function requireDataDeclaration(facts: DataFacts): DataDeclaration {
 
 /** The settings file takes precedence over labels, and labels take precedence over the product record. */
 export function evaluateDataSettings(facts: DataFacts): EvaluatedData {
-  const { model, containers, updated, said } = facts;
+  const { model, containers, updated, dataSettings: said } = facts;
   const services = Object.keys(model.services);
   const keys = said.map(({ key }) => key);
   const found = findExternalDatabases(updated, services, containers);
@@ -203,7 +205,7 @@ function sharedHostDirectoryOf({ type, source }: Mount, { model, directory }: Da
 /** `where` is the location of the setting, for messages. `word` is null if there is no setting. */
 function findDataSetting(
   service: string,
-  { model, said, product }: DataFacts,
+  { model, dataSettings: said, product }: DataFacts,
 ): { word: string | null; where: string } {
   const inFile = said.find(({ key }) => key === service);
   if (inFile !== undefined) return inFile;

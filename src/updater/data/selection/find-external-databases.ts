@@ -12,8 +12,8 @@ interface ExternalDatabase {
 
 /**
  * Returns each external database host once, with the alphabetically first variable that contains the host.
- * @param services all services of the project
- * @param containers containers of the project
+ * @param services - all services of the project
+ * @param containers - containers of the project
  */
 export function findExternalDatabases(
   updated: readonly string[],
@@ -34,7 +34,7 @@ export function findExternalDatabases(
   return [...found.values()];
 }
 
-/** Reads the environment variables of the containers. Includes hosts inside the project. */
+/** Returns all database hosts in the environment variables of the containers, including hosts inside the project. */
 export const listDatabaseHosts = (containers: readonly Container[]): string[] =>
   containers.flatMap(({ env }) => [...env].flatMap(([variable, value]) => databaseHostsOf(variable, value)));
 
@@ -73,7 +73,7 @@ function parseDatabaseUrl(text: string): { scheme: string; hosts: string[] } | n
   const rest = text.slice(at + 2);
   const end = rest.search(/[/?#;\\]/);
   let authority = end < 0 ? rest : rest.slice(0, end);
-  // Some programs accept a slash in a password, so the first slash may not end the authority.
+  // Some programs accept a slash in a password, so the first slash does not always end the authority.
   const isPlain = /^(?:[\w.-]*|\[[0-9a-f:.]*\])(?::\d*)?(?:,[\w.-]*(?::\d*)?)*$/i.test(authority);
   if (!authority.includes('@') && !isPlain && rest.includes('@'))
     authority = rest.slice(rest.lastIndexOf('@')).split(/[/?#;\\]/, 1)[0] ?? '';
@@ -105,7 +105,7 @@ const isHost = (text: string): boolean =>
 const isLoopback = (host: string): boolean =>
   /^(?:localhost|localhost\.localdomain|ip6-localhost|127\.[\d.]+|0\.0\.0\.0|::1?)$/.test(host);
 
-/** Returns a function that checks whether a host belongs to the project if the given container resolves it. */
+/** Returns a function that checks whether a host name, as the given container resolves it, belongs to the project. */
 function createInsideCheck(
   services: readonly string[],
   containers: readonly Container[],

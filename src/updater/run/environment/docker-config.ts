@@ -5,9 +5,9 @@ import { isExistingPath } from '../../../core/files/file-system.ts';
 import type { Log } from '../log/run-log.ts';
 
 /**
- * Writes a docker configuration from the mounted config.json and returns its directory, for `docker --config`. The
- * configuration contains the credentials, the proxies (which compose passes to services), and the credential helpers
- * that exist in this image: with a missing helper or an unknown context, even pulling a public image would fail.
+ * Writes a docker configuration for `docker --config` and returns its directory. It contains the credentials and
+ * proxies of the mounted config.json, but no context, and no credential helper that this image lacks: with them, even
+ * pulling a public image would fail.
  */
 export async function writeDockerConfig(
   directory: string,
@@ -74,7 +74,7 @@ async function helperExists(name: string): Promise<boolean> {
   return (await Promise.all(found)).includes(true);
 }
 
-/** These values must never be logged. */
+/** Secret values of config.json, which must never be logged. */
 function passwordsOf({ auths }: Record<string, unknown>): string[] {
   return Object.values(Object(auths)).flatMap((login) => {
     const { auth, password, identitytoken } = Object(login) as Record<string, unknown>;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 const tlsFlags = { tlscacert: 'ca.pem', tlscert: 'cert.pem', tlskey: 'key.pem' };
 
-/** Converts the environment variables to CLI flags, because compose must not receive the variables. */
+/** Converts `DOCKER_HOST` and the TLS variables to CLI flags, because compose must not receive these variables. */
 export function parseEngineAddress(env: Readonly<Record<string, string | undefined>>): {
   host: string;
   tls: string[];

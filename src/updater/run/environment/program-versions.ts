@@ -26,10 +26,10 @@ const programsSchema = z.object({
 });
 type Programs = z.infer<typeof programsSchema>;
 
-/** The image build writes this file, because running both programs in each run would take a tenth of a second. */
+/** The image build writes the versions to this file, because running both programs in each run would take 0.1 s. */
 const versionsFilePath = join(import.meta.dirname, 'programs.json');
 
-/** Newest major version of the docker CLI that is known to work with engine API `needed`. */
+/** Newest major version of the docker CLI that is known to work with engine API `requiredApiVersion`. */
 const newestKnownMajor = 29;
 const requiredApiVersion = '1.44';
 
@@ -57,7 +57,7 @@ export async function requireCompatiblePrograms(
   return { cli: stdout.trim(), compose: compose.stdout.trim() };
 }
 
-/** Null if the image build did not write the file. */
+/** Null if the image build wrote no file, or an invalid one. */
 export async function readVersionsFile(file: string): Promise<Programs | null> {
   const text = await readFile(file, 'utf8').catch(() => null);
   return createJsonTextSchema(programsSchema).safeParse(text).data ?? null;
@@ -67,13 +67,14 @@ export async function readVersionsFile(file: string): Promise<Programs | null> {
 async function canUseEngine(engine: Engine, { api }: EngineFacts, known: Programs): Promise<boolean> {
   if (api === null || Number.parseInt(known.cli.replace(/^v/, ''), 10) > newestKnownMajor) return false;
   return (
-    isAtLeast(api.newest, requiredApiVersion) &&
-    isAtLeast(known.api, api.oldest) &&
-    (await engine.answersPing())
+    isAtLeast(api.newest, requiredApiVersion) && isAtLeast(known.api, api.oldest) && (await engine.canPing())
   );
 }
 
-/** Timeout in ms for each version. An engine that is shutting down may keep a connection open without responding. */
+/**
+ * Timeout in ms for the query of each version. An engine that is shutting down may keep a connection open without
+ * responding.
+ */
 const deadlineMs = 4_000;
 
 /** The output of `--version`: the updater, the programs in its image, and the engine if it responds. */

@@ -23,7 +23,7 @@ export async function requireEngine(engine: Engine): Promise<EngineFacts> {
 
 /**
  * Null if the engine's own error is already clear.
- * @param users reason why root in this container is a different user on the host
+ * @param users - reason why root in this container is a different user on the host
  */
 export function explainUnusableEngine(
   host: string,

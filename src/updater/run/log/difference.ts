@@ -4,10 +4,9 @@ import { listEnvFiles, type ProjectFiles } from '../../../core/compose/project-f
 import { createUnifiedDiff } from '../../../core/text/unified-diff.ts';
 
 /**
- * Formats the changes in a file for people. In a file that is edited by users, an unchanged line or a comment may
- * contain an old password, so only changed lines are shown, without comments. With `isShipped`, the new text comes from
- * a release and contains no secrets, so the lines around a change are also shown. The values of the variables in
- * `hidden` are never shown.
+ * Formats the changes in a file without unchanged lines, comments and the values of the variables in `hidden`, because
+ * they may be secret. With `isShipped`, the new text comes from a release and contains no secrets, so the lines around
+ * a change are shown as well.
  */
 export function formatFileDifference(
   name: string,

@@ -1,16 +1,16 @@
 import { formatSeconds } from './format-values.ts';
 import type { Log } from './run-log.ts';
 
-/**
- * Interval in ms: less than the 10 s in which a waiting run must log a line, because timers are late on a busy machine.
- */
+/** Interval in ms. A waiting run must log a line every 10 s, and timers are late on a busy machine. */
 const heartbeatMs = 9_000;
 
 export function logWaitIfQuiet(log: Log, sentence: string): void {
   if (log.quietMs() >= heartbeatMs) log.info(sentence);
 }
 
-/** While waiting for the work, logs the sentence and the duration whenever nothing has been logged for one interval. */
+/**
+ * While waiting for the work, logs the sentence and the time waited whenever nothing has been logged for one interval.
+ */
 export async function awaitWithHeartbeat<T>(log: Log, sentence: string, work: Promise<T>): Promise<T> {
   const beganAt = performance.now();
   let timer: NodeJS.Timeout | undefined;

@@ -5,7 +5,7 @@ import { type Container, parseEnvironment, serviceOf } from '../../../engine/obj
 import { type Json, toStrings } from '../../../engine/objects/json.ts';
 import type { MaskRules } from './mask.ts';
 
-/** The model may be of the current or of the planned configuration. */
+/** Rules for a compose model, either of the current or of the planned configuration. */
 export function buildModelMaskRules(model: ComposeModel): MaskRules {
   const services = Object.entries(model.services);
   const stores = [...Object.values(model.configs ?? {}), ...Object.values(model.secrets ?? {})];
@@ -42,15 +42,15 @@ const shownNamesOf = ({ image, volumes, env_file, secrets, configs }: ModelServi
 const unescapeDollars = (text: string): string => text.replaceAll('$$', '$');
 
 /**
- * Returns an image reference, its repository and its tag. The repository must also be shown with other tags, because
- * the new release has a new tag.
+ * Returns an image reference, its repository and its tag. The repository must be shown alone, because the new release
+ * has a different tag.
  */
 export function imageNamesOf(image: string): string[] {
   const { repository = image, tag = null } = parseImageReference(image) ?? {};
   return [image, repository, tag ?? ''];
 }
 
-/** The environment of a container may contain variables from a shell, which are not in any file. */
+/** Masks the environment values of containers, which may come from a shell and not from any file. */
 export const buildContainerMaskRules = (containers: readonly Container[]): MaskRules => ({
   secrets: containers.flatMap(({ env }) => secretsOf(env)),
   shown: containers.flatMap((container) => [
@@ -70,7 +70,7 @@ export const buildRequestMaskRules = (sent: Iterable<{ body: Json }>): MaskRules
   secrets: [...sent].flatMap(({ body }) => environmentSecretsOf(body)),
 });
 
-/** `body` is a container, or the container spec of a Swarm service, in the engine's JSON format. */
+/** Takes a container, or the container spec of a Swarm service, in the engine's JSON format. */
 export const environmentSecretsOf = ({ Env }: Json): SecretText[] =>
   secretsOf(parseEnvironment(toStrings(Env)));
 

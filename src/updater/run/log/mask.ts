@@ -23,18 +23,15 @@ export interface MaskRules {
   secrets?: Iterable<SecretText>;
   /** Image references, paths, and names of projects and services. A secret value within one of these texts is shown. */
   shown?: Iterable<string>;
-  /**
-   * Host names in messages. Like the texts in `shown`, a host name is shown, unless it is the value of a variable with
-   * a secret-looking name.
-   */
+  /** Host names in messages. A host name is shown, unless it is the value of a variable with a secret-looking name. */
   hosts?: Iterable<string>;
   /** Texts that are hidden in any case, such as registry passwords. */
   hidden?: Iterable<string>;
 }
 
 export const maskedText = '***';
-// The length of the scheme is limited; otherwise, the expression would start at each letter of a long run of letters. A
-// user name of 16 or more characters without a password is a token, as in https://ghp_…@github.com.
+// The scheme has a limited length, so that a long run of letters is not searched again from each letter. A user name of
+// 16 or more characters without a password is a token, as in https://ghp_…@github.com.
 const urlCredentials =
   /\b([a-z][a-z0-9+.-]{0,30}:(?:\\{0,3}\/){2})(?:[^\s/?#@:]*:[^\s/?#]*|[^\s/?#@:]{16,})@/gi;
 
@@ -105,7 +102,10 @@ export class Mask {
 
 const passwordInUrl = /\b[a-z][a-z0-9+.-]{0,30}:\/\/([^\s/?#@:]*):([^\s/?#]{8,})@/gi;
 
-/** A database client may print the password of a URL alone. A password that equals the user name is not a secret. */
+/**
+ * Finds the password in a URL, because a database client may print it without the URL. A password that equals the user
+ * name is not a secret.
+ */
 const passwordsIn = (value: string): string[] =>
   [...value.matchAll(passwordInUrl)].flatMap(([, user = '', password = '']) =>
     password === user ? [] : [unescaped(password)],
@@ -115,15 +115,17 @@ const passwordsIn = (value: string): string[] =>
 const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
 const logKeywords = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataKeywords]);
 
-/** Version tags and log keywords are not secrets, and the server must be able to parse them. */
+/**
+ * Checks for version tags and log keywords. They are not secrets, and the server must be able to read them in the log.
+ */
 const isLogKeyword = (text: string): boolean => parseTag(text).kind !== 'other' || logKeywords.has(text);
 
-/** Accepts an IP address with a port or a prefix length, too. Such a text is not a secret. */
+/** Accepts an IP address with or without a port or prefix length. Such an address is not a secret. */
 const isIpAddress = (text: string): boolean => isIP(text) !== 0 || isIP(text.replace(/[:/]\d+$/, '')) !== 0;
 
 /**
- * Texts that are shown even if they contain a secret value (docs/contract.md 6.7). If the password were the word
- * `update`, masking that word would hide the outcome `updated` and reveal the password.
+ * Texts that are shown even if they contain a secret value (docs/contract.md 6.7). For example, masking the password
+ * `update` in the outcome `updated` would reveal the password.
  */
 const ownTexts = [
   ...logKeywords,
@@ -157,7 +159,7 @@ function hideSecrets(text: string, secrets: TextMatcher, shown: TextMatcher): st
 
   const isHidden = new Uint8Array(text.length);
   for (const { reading, found } of readings) {
-    /** For each position, the number of characters that must still be hidden from there on. */
+    /** For each position, the number of characters, from that position on, that must be hidden. */
     const rest = new Int32Array(text.length + 1);
     for (const { start, lengths } of found) {
       const [longest = 0] = lengths;

@@ -3,7 +3,7 @@
 /** A line decoded with one encoding. An escape may begin at any position, even within another escape. */
 interface DecodedLine {
   length: number;
-  /** Several characters if the escape at the position encodes several. */
+  /** Returns several characters if an escape at the position encodes several. */
   charactersAt(position: number): string;
   /** Position after the character or escape that begins at `position`. */
   after(position: number): number;
@@ -18,10 +18,9 @@ interface Match {
 export type TextMatcher = (reading: DecodedLine) => Match[];
 
 /**
- * Creates an Aho-Corasick automaton, which finds thousands of texts at once, whatever their number, length or
- * similarity. A regular expression for all texts would take a second for a long line and could not contain a text of
- * 32,768 characters. The automaton reads a line from its end: each position has one next character, even within
- * escapes, but may have several previous characters.
+ * Creates an Aho-Corasick automaton, which finds thousands of texts at once; one regular expression would be too slow
+ * and too large. It reads a line from its end, because a position has one next character but, with escapes, may have
+ * several previous ones.
  */
 export function createTextMatcher(texts: Iterable<string>): TextMatcher {
   const all = [...new Set(texts)];
@@ -46,8 +45,8 @@ export function createTextMatcher(texts: Iterable<string>): TextMatcher {
     }
   };
 
-  // All texts grow by one character at a time, because the fallback of a node always has fewer characters than the
-  // node.
+  // Adds all texts in parallel, one character at a time, because the fallback of a node has fewer characters and must
+  // exist before the node.
   let growing = all.map((text) => ({ text, node: 0 }));
   for (let length = 1; growing.length > 0; length += 1) {
     growing = growing.filter(({ text }) => text.length >= length);
@@ -89,7 +88,7 @@ const { raw } = String;
 
 /**
  * Builds a pattern for the escaped UTF-8 bytes of one character.
- * @param first patterns for the first byte of characters with one, two, three and four bytes
+ * @param first - patterns for the first byte of characters with one, two, three and four bytes
  */
 const buildUtf8Pattern = (first: readonly string[], more: string): string =>
   first.map((form, count) => `${form}(?:${more}){${count}}`).join('|');

@@ -13,15 +13,15 @@ export interface OutcomeFacts {
    * data.
    */
   safeServices?: readonly string[];
-  /** Whether a restore point is complete and the new version has not been rolled back, so a rollback is possible. */
+  /** Whether a rollback is possible: a restore point is complete, and the new version has not been rolled back. */
   canRollBack?: boolean;
   /** Services that a restore point covers but the run does not update. They are stopped while data is restored. */
   dataServices?: readonly string[];
-  /** What state an interrupted run has left; null if no run was interrupted. */
-  halfDone: string | null;
+  /** State that an interrupted run has left; null if no run was interrupted. */
+  interruptedState: string | null;
   /** Whether containers may have been replaced. */
-  touched: boolean;
-  /** Whether the app has no running container, as before the run. */
+  mayHaveReplaced: boolean;
+  /** Whether the app has no running container and had none before the run. */
   isStopped?: boolean;
   /** Whether all app containers were restarting or unhealthy before the run. */
   isUnwell?: boolean;
@@ -55,11 +55,11 @@ export function describeUserEdits({ paths, next }: UserEdits): string {
   return `${describeEditedFiles(paths)}; the edits were kept, and ${then}`;
 }
 
-/** Facts before the instance is found, and for commands without an instance. */
+/** Facts for commands without an instance, and for other commands until the instance is found. */
 export const unknownOutcomeFacts: OutcomeFacts = {
   version: null,
   project: null,
   services: [],
-  halfDone: null,
-  touched: false,
+  interruptedState: null,
+  mayHaveReplaced: false,
 };

@@ -19,7 +19,7 @@ export class Log {
   readonly #lines: string[] = [];
 
   #lastAt = performance.now();
-  /** Null if no error was logged. */
+  /** Message of the last logged error; null if there is none. */
   lastError: string | null = null;
 
   constructor(sink: Sink) {
@@ -35,7 +35,7 @@ export class Log {
   }
 
   /** Sets the phase printed with the following lines. No code depends on the phase. */
-  enter(phase: Phase): void {
+  enterPhase(phase: Phase): void {
     this.#phase = phase;
   }
 
@@ -60,13 +60,13 @@ export class Log {
     return performance.now() - this.#lastAt;
   }
 
-  masked(text: string): string {
+  maskText(text: string): string {
     return this.#mask.apply(text);
   }
 
   /**
-   * Copies the log, from its first line, to a file that outlives the container. With `add`, the log is appended to the
-   * file, because the run resumes a previous run.
+   * Copies the log, from its first line, to a file that outlives the container. With `add`, appends to the file, for a
+   * run that resumes a previous one.
    */
   copyTo(path: string, { add = false }: { add?: boolean } = {}): void {
     let works = true;
@@ -90,7 +90,7 @@ export class Log {
     this.#sinks.push((event) =>
       keep(() => {
         if (existsSync(path)) appendFileSync(path, `${formatEventLine(event)}\n`);
-        // If the copy was removed, the whole log is written again once the directory exists.
+        // If the copy was removed, writes the whole log again once the directory exists.
         else if (existsSync(dirname(path))) whole('w');
       }),
     );
@@ -99,7 +99,7 @@ export class Log {
   #emit(level: LogLevel, message: string, fields: LogFields, percent?: number): void {
     this.#lastAt = performance.now();
     const time = new Date().toISOString();
-    const mask = (text: string) => this.masked(text);
+    const mask = (text: string) => this.maskText(text);
     const shown = mapJsonStrings(fields, mask);
     for (const line of mask(message).split(/\r?\n/)) {
       const event: ProgressEvent = {

@@ -36,7 +36,7 @@ export function createFailedOutcome(
   cancelledBy = 15,
 ): RunOutcome & { lines: readonly string[] } {
   const {
-    touched,
+    mayHaveReplaced: touched,
     project,
     product = svcProduct,
     isRollback = false,
@@ -93,7 +93,7 @@ export function createFailedOutcome(
  * masked.
  */
 function selectAdvice(general: string, log: Log, specific = general): string {
-  if (!log.masked(specific).includes(maskedText)) return specific;
+  if (!log.maskText(specific).includes(maskedText)) return specific;
   log.addMaskRules(() => ({ shown: [general] }));
   return general;
 }
@@ -104,17 +104,19 @@ export function toOutcome(result: RunResult, exitCode: number): RunOutcome {
   return { outcome, exitCode, message: isSuccess(outcome) ? result.message : formatLastLine(result), fields };
 }
 
-/** Maximum length in characters. The last error may come from a release, and a stack stores its outcome in a label. */
+/**
+ * Maximum length in characters. The error may be a long text from a release, and a stack stores its outcome in a label.
+ */
 const maxDetailLength = 2_000;
 
 /** The last error may be in the given lines, which have not been logged yet. */
 const lastErrorOf = (log: Log, lines: readonly string[]): string | null => {
-  const last = lines.flatMap((line) => log.masked(line).split(/\r?\n/)).at(-1) ?? log.lastError;
+  const last = lines.flatMap((line) => log.maskText(line).split(/\r?\n/)).at(-1) ?? log.lastError;
   return last?.slice(0, maxDetailLength) ?? null;
 };
 
 export function maskOutcome(log: Log, { outcome, exitCode, message, fields = {} }: RunOutcome): RunOutcome {
-  const masked = (text: string) => log.masked(text);
+  const masked = (text: string) => log.maskText(text);
   return { outcome, exitCode, message: masked(message), fields: mapJsonStrings(fields, masked) };
 }
 
@@ -134,10 +136,12 @@ export function logSuccess(
   return maskOutcome(log, logLastLine(toOutcome(result, exitCodes[outcome]), log));
 }
 
-/** Returns the outcome. A restarted container whose run has already ended logs the last line again. */
+/**
+ * Logs the last line of a run and returns the outcome. Called again if the container restarts after its run has ended.
+ */
 export function logLastLine(ending: RunOutcome, log: Log): RunOutcome {
   const { outcome, message, fields } = ending;
-  log.enter('done');
+  log.enterPhase('done');
   log[outcome === 'cancelled' ? 'warn' : isSuccess(outcome) ? 'info' : 'error'](message, {
     outcome,
     ...fields,
@@ -174,13 +178,13 @@ function describeState({ code, outcome, state }: UpdateError, facts: OutcomeFact
   // Another process has changed the containers, so the running version is not the result of this run.
   if (code === 'containers-changed')
     return 'nothing was changed by this run; the changes that another process made during the update were kept';
-  if (facts.touched) {
+  if (facts.mayHaveReplaced) {
     return `${describeFiles(facts)}, and ${describeVersionState(oldVersionTextOf(facts), facts, 'running again')}${describeEdits(facts)}`;
   }
   return formatNothingChanged(facts);
 }
 
-/** A version that was stopped before the run is still stopped; otherwise, it is in the given `state`. */
+/** The version is still stopped if it was stopped before the run; otherwise, it is in the given `state`. */
 const describeVersionState = (
   version: string,
   { isStopped, isRollback }: OutcomeFacts,
@@ -198,7 +202,7 @@ const describeEdits = ({ leftAlone }: OutcomeFacts): string =>
 
 /** The version is null for `bump`, and if the run ends before it has found the running version. */
 function formatNothingChanged(facts: OutcomeFacts): string {
-  const { version, halfDone } = facts;
+  const { version, interruptedState: halfDone } = facts;
   if (halfDone) return `nothing was changed by this run; ${halfDone}`;
   const what =
     version === null
@@ -214,8 +218,8 @@ function formatBrokenAdvice(facts: OutcomeFacts, { code, advice, state }: Update
   const compose = `docker compose -p ${facts.project.name}`;
   const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
   const fix = `Check the output of ${compose} ps and ${compose} logs ${names}. Fix the cause, then run {command} again`;
-  // `up` is not suggested: with the edited files, compose may start a version older than the version whose migrations
-  // have run.
+  // Does not suggest `up`: with the edited files, compose may start an older version on data that a newer one has
+  // migrated.
   if (facts.leftAlone) return `${fix}.`;
   const rollback =
     code === 'broken' && state === null && facts.canRollBack

@@ -29,7 +29,7 @@ export interface CommandLine {
 
 export type OptionValues = ReadonlyMap<string, readonly GivenValue[]>;
 
-/** A value, and for error messages the option, variable or line that set it. */
+/** A value, and the option, variable or line that set it, for error messages. */
 export interface GivenValue {
   value: string;
   where: string;
@@ -158,7 +158,7 @@ function readVariables(
   return values;
 }
 
-/** Adds mistakes to the list. */
+/** Returns the values of the options, and adds errors to `mistakes`. */
 function readFlags(args: readonly string[], table: UpdaterOptionTable, mistakes: string[]): OptionValues {
   const messages: ArgumentMessages = {
     unknown: (option, name) => {
@@ -167,7 +167,7 @@ function readFlags(args: readonly string[], table: UpdaterOptionTable, mistakes:
     },
     noValue: (option) => `${option} requires a value`,
     extraValue: (option) => `${option} takes no value`,
-    twice: (option, isSwitch) => (isSwitch ? null : `${option} is given twice`),
+    repeated: (option, isSwitch) => (isSwitch ? null : `${option} is given twice`),
   };
   const read = parseArguments(args, table, messages);
   mistakes.push(...read.mistakes, ...read.certainWords.map((word) => `unexpected argument "${word}"`));
@@ -177,8 +177,8 @@ function readFlags(args: readonly string[], table: UpdaterOptionTable, mistakes:
 }
 
 /**
- * The text is a name or a JSON object. If it is empty or invalid, returns the product svc and adds the mistakes to the
- * list.
+ * The text is a name or a JSON object. If it is empty or invalid, returns the product svc; errors are added to
+ * `mistakes`.
  */
 function readProduct(text: string | undefined, mistakes: string[]): Product {
   const given = text?.trim();
@@ -195,8 +195,8 @@ function readProduct(text: string | undefined, mistakes: string[]): Product {
 }
 
 /**
- * Reads the argument of `explain`; null without an argument, for all codes. For an unknown code, the mistake lists
- * similar codes.
+ * Returns the argument of `explain`; null, for all codes, if there is none. For an unknown code, adds an error that
+ * lists similar codes to `mistakes`.
  */
 function readCode(words: readonly string[], mistakes: string[]): ErrorCode | null {
   const [word = '-'] = words;

@@ -4,11 +4,11 @@ import { settingsFileName, stateDirectoryName } from '../../../core/names/state-
 import { parseTarget, targetDescription } from '../../../core/release/target.ts';
 import { notifyAddressDescription, parseNotifyAddress } from '../../../notify/address.ts';
 
-/** A switch can also be turned on by setting its environment variable to 1. */
+/** A switch is turned on by its option, or by setting its environment variable to 1. */
 interface UpdaterOption extends OptionRow {
   /**
-   * Whether the option can only be typed. It has no environment variable, although the option of this name in another
-   * command has one.
+   * Whether the option exists only on the command line, although the option of this name in another command has an
+   * environment variable.
    */
   isTyped?: boolean;
   /** Whether a settings file may set the option, because it describes the instance and not a single run. */
@@ -125,7 +125,7 @@ the value is read from the terminal`,
   },
   'accept-own-build': {
     inFile: true,
-    help: "Replace an image that was built from the compose file with the registry's image []",
+    help: "Use the registry's image instead of one that was built from the compose file []",
   },
   'accept-recalled': {
     help: 'Install a release even if the channel file lists it as recalled []',
@@ -243,13 +243,13 @@ export const commandNames = [
   'serve',
 ] as const;
 
-/** Only `help` and `version` may be anywhere on a command line. */
+/** `help` and `version`, unlike the other commands, may be anywhere on a command line. */
 export type UpdaterCommand = (typeof commandNames)[number] | 'help' | 'version';
 
 export const optionsByCommand: Readonly<Record<UpdaterCommand, UpdaterOptionTable>> = {
   update: updateOptionTable,
   plan: updateOptionTable,
-  // `fetch` has no data options. It does not take the lock, so inspecting data could disturb a database that an update
+  // `fetch` has no data options: it does not take the lock, and inspecting data could disturb a database that an update
   // is using.
   fetch: {
     ...selectUpdateOptions(
@@ -279,7 +279,7 @@ export const optionsByCommand: Readonly<Record<UpdaterCommand, UpdaterOptionTabl
   'restore-point': selectUpdateOptions('project', 'dir', 'container', 'restore-dir', 'log'),
   bump: bumpOptionTable,
   explain: {},
-  // `report` has no data options, for the same reason as `fetch`.
+  // `report` has no data options, because inspecting data could disturb a database that an update is using.
   report: {
     ...selectUpdateOptions('target', 'project', 'dir', 'stack', 'file', 'container', ...ofServices, 'log'),
     base64: {
@@ -292,7 +292,7 @@ the container log`,
   version: {},
 };
 
-/** For the values of `data`, which only a settings file can set. */
+/** Form of the values of `data`, which only a settings file can set. */
 export const dataKeywordForm = [{ test: isDataKeyword }, '"save" or "none"'] as const;
 
 /** Key in a settings file: `services` for `--service`. */

@@ -65,7 +65,7 @@ export function parseSettingsFile(file: TextFile): OptionValues {
     ]);
   const mistakes: string[] = [];
   const values = new Map<string, GivenValue[]>();
-  const follow = (node: unknown) => document?.follow(node) ?? null;
+  const follow = (node: unknown) => document?.resolveAlias(node) ?? null;
   for (const { key, value: written } of contents.items) {
     const name = textOf(key) ?? '';
     const where = `${at(key)}: ${name}`;
@@ -90,7 +90,7 @@ interface Place {
   follow(node: unknown): unknown;
 }
 
-/** Each reader returns the values, or the second part of an error message, such as `must be a single value`. */
+/** Each reader returns the values, or the end of an error message, such as `must be a single value`. */
 const settingReaders: Record<SettingForm, (node: unknown, place: Place) => GivenValue[] | string> = {
   value: (node, { where }) => {
     const value = textOf(node);

@@ -46,7 +46,7 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
       restoreDir: one('restore-dir'),
       /** Maximum downtime while the data is saved; null for no limit. */
       maxDowntimeSeconds: one('max-downtime') === null ? null : Number(one('max-downtime')),
-      said: dataChoicesOf(values),
+      choices: dataChoicesOf(values),
     },
     proof: {
       /** `NAME=sha256:…`. If a name has several digests, each of them is accepted. */
@@ -56,9 +56,9 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
       release: one('release'),
       /** Path of the release archive inside the container. */
       archive: one('archive'),
-      /** List of those who may sign releases and channel files, as a path inside the container. */
+      /** Path inside the container of the trust file, which lists who may sign releases and channel files. */
       trust: one('trust'),
-      /** Path of the channel file, which lists recalled releases, inside the container. */
+      /** Path inside the container of the channel file, which lists recalled releases. */
       channelFile: one('channel-file'),
     },
     /**
@@ -69,7 +69,7 @@ export function updateOptionsOf({ command, product, values }: CommandLine) {
     /** Set to update a Swarm stack instead of a compose project. */
     stack: {
       name: one('stack'),
-      /** In the order of `docker stack deploy -c`. */
+      /** Stack files, in the order of the `-c` options of `docker stack deploy`. */
       files: all('file'),
       /** Whether all old app tasks are stopped before the first new task starts. */
       stopFirst: isOn('stop-first'),
@@ -85,7 +85,7 @@ export const storedRequestOf = ({ target, app, workers }: UpdateOptions) => ({
   services: [app, ...workers],
 });
 
-/** @param stored a journal; or the record of a stack, which lists no services */
+/** @param stored - a journal, or the record of a stack, which lists no services */
 export function isSameRequest(
   stored: { target: string | null; services?: readonly string[] },
   options: UpdateOptions,
@@ -117,7 +117,7 @@ export function rollbackOptionsOf({ values }: CommandLine) {
   return {
     /** False for a dry run. */
     yes: isOn('yes'),
-    /** Whether the current data is discarded before the rollback and not saved. */
+    /** Whether the rollback discards the current data without saving it. */
     discardCurrent: isOn('discard-current'),
   };
 }
@@ -127,7 +127,7 @@ export type BumpOptions = ReturnType<typeof bumpOptionsOf>;
 export function bumpOptionsOf({ values }: CommandLine) {
   const { all, one, isOn } = createValueReader(values);
   return {
-    /** Compose directory. Null for the directory of the first file, or without files, the working directory. */
+    /** Compose directory. If null, the directory of the first file, or the working directory if no files are given. */
     dir: one('dir'),
     files: all('file'),
     envFiles: all('env-file'),

@@ -15,7 +15,7 @@ import {
 const traceHelp =
   'SVC_UPDATER_TRACE=1 prints the duration of each child process and each engine request to standard error.';
 
-/** Lists the options shared with `update`. */
+/** Lists the options that the command shares with `update`. */
 function formatSharedOptions(command: UpdaterCommand, end: string): string {
   const names = Object.keys(optionsByCommand[command]).filter((name) => name in updateOptionTable);
   const [last, ...others] = names.map((name) => `--${name}`).reverse();

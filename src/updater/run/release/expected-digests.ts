@@ -35,7 +35,7 @@ export async function addArchiveTarget(options: UpdateOptions): Promise<UpdateOp
 /**
  * Collects the digests from the options and from the `release.json` of a directory or an archive; null if there are
  * none.
- * @param platform the engine's platform: `linux/amd64`
+ * @param platform - the engine's platform: `linux/amd64`
  * @throws UpdateError not-proven
  */
 export async function readExpectedDigests(

@@ -84,9 +84,9 @@ const updatedServiceSchema = z.object({
    */
   runsOnce: z.exactOptional(flag),
   /**
-   * Set if the release adds the service. `replicas` is the number of its containers. A separate service is from a
-   * different publisher and mounts no existing data, so its start does not count as the start of the new version, and
-   * everything can still be rolled back afterwards.
+   * Set if the release adds the service. `replicas` is the number of its containers. `isSeparate`: the service is from
+   * a different publisher and mounts no existing data, so its start does not rule out rolling back without a restore
+   * point.
    */
   added: z.exactOptional(z.object({ replicas: z.int(), isSeparate: flag })),
   /** True if the new release does not have the service: its containers are stopped and removed. */
@@ -177,7 +177,7 @@ export const journalSchema = z.object({
   containers: list(container),
   /** Planned update of the containers; null until the first container is about to be stopped. */
   changeover: z.nullable(rolloutSchema),
-  /** For recreating the replaced containers. The snapshots contain the values of environment variables. */
+  /** Snapshots for recreating the replaced containers. They contain the values of environment variables. */
   blueprints: list(containerSnapshotSchema),
   /** Whether a container of the new version has started. If so, a rollback requires the restore point. */
   started: flag,

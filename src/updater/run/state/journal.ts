@@ -53,7 +53,7 @@ export class Journal {
   readonly #place: Pick<Lock, 'state' | 'restore'>;
   readonly #fs: FileSystem;
   #data: JournalData;
-  /** Whether the container snapshots were read from the disk, so another user may have written them. */
+  /** Whether the container snapshots were read from the disk. If so, another user may have written them. */
   readonly isInherited: boolean;
 
   constructor(place: Pick<Lock, 'state' | 'restore'>, data: JournalData, fs: FileSystem = diskFileSystem) {
@@ -92,10 +92,10 @@ export class Journal {
   }
 
   /**
-   * Writes changes but tolerates a write error: a full disk must not prevent the run from completing, and the engine
-   * reports most of the state. Returns the error message; null if there was no error.
+   * Like `write`, but returns the error message instead of throwing; null if there was no error. A full disk must not
+   * prevent the run from completing, and the engine reports most of the state.
    */
-  async note(changes: Partial<JournalData>): Promise<string | null> {
+  async tryWrite(changes: Partial<JournalData>): Promise<string | null> {
     try {
       await this.write(changes);
       return null;
@@ -115,7 +115,7 @@ export class Journal {
   }
 
   /** Writes synchronously, because nothing else may happen before the process exits after a crash. */
-  endAtOnce(ending: RunOutcome): void {
+  endSynchronously(ending: RunOutcome): void {
     const path = join(this.#place.state, journalFileName);
     // The usual temporary name may be in use by an unfinished write of the run.
     const temporary = `${path}.crashed`;
@@ -137,7 +137,7 @@ export class Journal {
 
   /** Closes a run that a later run has recovered. The later run then starts from the beginning. */
   async closeForLaterRun(outcome: Outcome, message: string): Promise<void> {
-    await this.note({ containerId: noContainerId });
+    await this.tryWrite({ containerId: noContainerId });
     await this.end({ outcome, exitCode: 0, message: `${outcome}: ${message}` });
   }
 }
@@ -159,8 +159,8 @@ export function attemptFieldsOf({ state, attempt, interruptedIn }: JournalData) 
 export const isPending = ({ state }: Pick<JournalData, 'state'>): boolean => openStateOf(state) !== null;
 
 /**
- * Checks whether files or containers may be of different versions. A run with the outcome `broken` only counts during a
- * rollback, because it has already reported this state to the user.
+ * Checks whether files or containers may be of different versions. The outcome `broken` counts only during a rollback,
+ * because it has already been reported to the user.
  */
 export const hasMixedVersions = ({ state }: Pick<JournalData, 'state'>): boolean =>
   openStateOf(state) !== null && (runOutcomeOf(state)?.outcome !== 'broken' || rollbackOf(state) !== null);
@@ -184,7 +184,8 @@ export function formatPendingMessage(data: JournalData): string {
 }
 
 /**
- * For commands that require a completed previous run. Even `update` would only complete the rollback, without updating.
+ * Error for commands that cannot run while a previous run is unfinished. If that run was restoring data, the advice is
+ * `rollback`, because even `update` would only complete the rollback.
  */
 export const createPendingError = (data: JournalData): UpdateError =>
   new UpdateError(
@@ -234,8 +235,8 @@ export const journalOutcomeFactsOf = (data: JournalData, halfDone: string | null
   services:
     data.changeover?.moved.flatMap(({ name, follows, isRemoved }) => (follows || isRemoved ? [] : [name])) ??
     data.services,
-  halfDone,
-  touched: data.changeover !== null,
+  interruptedState: halfDone,
+  mayHaveReplaced: data.changeover !== null,
   ...restorePointFactsOf(data),
   ...(wasAppStopped(data) && { isStopped: true }),
   ...(data.leftAlone && { leftAlone: data.leftAlone }),

@@ -17,7 +17,7 @@ export type LinkFunction = typeof link;
 interface LockDependencies {
   engine: Engine;
   log: Log;
-  /** Creates a hard link; on the disk by default. */
+  /** Creates a hard link; by default, `link` of node:fs/promises. */
   link?: LinkFunction;
 }
 
@@ -36,8 +36,9 @@ const holderSchema = z.object({ containerId: z.string(), name: z.string(), since
 export type LockHolder = z.infer<typeof holderSchema>;
 
 /**
- * The lock allows one run per compose directory. It is taken over if its container is no longer running.
- * @param directory compose directory, as a path inside the container
+ * Takes the lock, which allows one run per compose directory. If the container that holds the lock is no longer
+ * running, the lock is taken over.
+ * @param directory - compose directory, as a path inside the container
  * @throws UpdateError update-running, rights-lost, read-only, unexpected-file, not-a-file, write-failed
  */
 export async function takeLock(doors: LockDependencies, own: Container, directory: string): Promise<Lock> {
@@ -88,9 +89,9 @@ export async function takeLock(doors: LockDependencies, own: Container, director
 const noHardLinkCodes = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'EXDEV'];
 
 /**
- * Creates the lock atomically; returns false if a lock exists. The lock is a hard link to `mine`, a file in the same
- * directory that already contains `text`, so no process ever reads a lock without its holder. On a file system without
- * hard links, the lock is created first and written afterwards, and `readCompleteLock` waits for the text.
+ * Creates the lock; returns false if one exists. A hard link to `mine`, which already contains `text`, makes this
+ * atomic. On a file system without hard links, the text is written after the lock is created, and `readCompleteLock`
+ * waits for the text.
  */
 async function createLock(
   lock: string,
@@ -129,8 +130,8 @@ function readCompleteLock(lock: string): Promise<string | null> {
 }
 
 /**
- * Removes the files of updaters that were killed while they were taking the lock. The file of a running container is
- * kept.
+ * Removes the temporary lock files of updaters that were killed while they were taking the lock, but not the file of a
+ * running container.
  */
 async function removeLeftoverLockFiles(state: string, own: Container, engine: Engine): Promise<void> {
   for (const name of await readdir(state)) {
@@ -169,8 +170,7 @@ async function removeStaleLock(
     );
   }
   // Two updaters may find the same stale lock, and the slower one could remove the new lock of the faster one.
-  // Therefore, each updater renames the lock, checks the text of the renamed file, and restores the lock if it is not
-  // the stale one.
+  // Therefore, each updater first renames the lock and, if the renamed file is not the stale lock, restores it.
   const aside = `${lock}.stale.${own.id.slice(0, 12)}`;
   const moved = await rename(lock, aside).then(
     () => true,

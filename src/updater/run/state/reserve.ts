@@ -3,9 +3,8 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stateDirectoryOf } from './state-directory.ts';
 
-// Reserve files occupy disk space that a rollback can free. A bad release may have filled the disk that the engine, the
-// data and the compose directory share. Measured on a full ext4 disk: creating a container takes 0.3 MB and 50 files,
-// and starting a container takes 0.1 MB and 10 files.
+// Reserve files occupy disk space that a rollback can free if a bad release has filled the disk. Measured on a full
+// ext4 disk: creating a container takes 0.3 MB and 50 files, and starting a container takes 0.1 MB and 10 files.
 
 const fileBytes = 65_536;
 /** Number of files in each part. The part `journal` only makes room for the journal. */

@@ -23,13 +23,13 @@ export type InterruptionTest = (container: Container) => boolean;
 const steadyMs = 15_000;
 
 /**
- * True if the engine has restarted the container and the container has not become healthy since. Only its uptime, by
- * the engine's clock, shows whether it is crashing.
+ * True if the engine has restarted a container that has not become healthy since. Only the uptime, by the engine's
+ * clock, shows whether the container is crashing.
  */
 export const mayBeCrashing = ({ restartCount, status, health }: Container): boolean =>
   restartCount > 0 && status === 'running' && health !== 'healthy';
 
-/** @param engineTime current time of the engine's clock, in milliseconds; required if a container may be crashing */
+/** @param engineTime - current time of the engine's clock, in ms; required if a container may be crashing */
 export function containerRecordOf(
   container: Container,
   wasInterrupted: InterruptionTest,
@@ -49,7 +49,7 @@ export function containerRecordOf(
     container.health !== 'unhealthy' &&
     !['restarting', 'paused'].includes(container.status);
   const image = { imageId, ...(imageManifest !== null && { imageManifest }) };
-  const { failing } = container.healthCheck;
+  const { failureText: failing } = container.healthCheck;
   const failed = container.health === 'unhealthy' && failing !== null && { failing };
   return { id, name, ...place, ...image, reference, startedAt, runs, down, well, ...failed };
 }
@@ -60,7 +60,9 @@ export const isPreviousContainer = ({ containers }: Rollout, { id }: Container):
 export const serviceRecordsOf = (changeover: Rollout | null, name: string): ContainerRecord[] =>
   (changeover?.containers ?? []).filter((record) => record.service === name);
 
-/** True if the container did not exist before the update, and its service did not use its image then. */
+/**
+ * True if the container did not exist before the update, and no previous container of its service has the same image.
+ */
 export function isNewContainer(changeover: Rollout, container: Container): boolean {
   if (isPreviousContainer(changeover, container)) return false;
   const name = serviceOf(container);
@@ -103,7 +105,7 @@ const hasMigrationRun = (changeover: Rollout, container: Container): boolean =>
 export const shouldRunContainer = (moved: UpdatedService, { runs }: Pick<ContainerRecord, 'runs'>): boolean =>
   !moved.runsOnce && !moved.isRemoved && (moved.isApp || runs);
 
-/** The replaced container has the same service and number as the given container. */
+/** Record of the container that the given container replaces: same service and number. */
 export const replacedRecordOf = (
   { containers }: Rollout,
   container: Container,

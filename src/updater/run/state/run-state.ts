@@ -33,9 +33,9 @@ export type JournalState = z.infer<typeof runStateSchema>;
 type StateName = JournalState['at'];
 
 /**
- * The rollback of a stack goes to `restoring` when the last new task is gone, and to `replacing` if a new task has
- * started after all. A project goes from `restoring` to `replacing` if the restore point cannot be used. From `ended`,
- * a later run can only continue from the unfinished state (see `canTransition`).
+ * The rollback of a stack goes to `restoring` when the last new task is gone, or to `replacing` if a new task has
+ * started after all. The rollback of a project goes from `restoring` to `replacing` if the restore point cannot be
+ * used. For `ended`, see `canTransition`.
  */
 export const allowedTransitions: Readonly<Record<StateName, readonly StateName[]>> = {
   pulling: ['saving', 'writing', 'replacing', 'rolling-back', 'restoring', 'ended'],
@@ -59,7 +59,10 @@ export const endedStateOf = (state: JournalState, ending: RunOutcome): JournalSt
   return { at: 'ended', ending, left: isOver ? null : openStateOf(state) };
 };
 
-/** A run may also stay in its state, and a later run may continue from the unfinished state. */
+/**
+ * Besides the allowed transitions, a run may stay in its state, and a later run may continue from the unfinished state
+ * of a run that has ended.
+ */
 export function canTransition(from: JournalState, to: JournalState): boolean {
   const open = openStateOf(from);
   if (from.at === 'ended' && open !== null) return to.at === 'ended' || canTransition(open, to);

@@ -38,10 +38,8 @@ export const restorePointsDirectoryOf = (directory: string): string =>
   join(stateDirectoryOf(directory), 'restore');
 
 /**
- * Creates the state directory with mode 0700 for the owner of the compose directory, and a `.gitignore` for its
- * contents. Afterwards, the directory contains no links and no files of other users, and other users cannot add any, so
- * its contents may be read and written by path. Only users with write access to the compose directory could replace the
- * state directory, and these users can also write the compose files.
+ * Creates the private state directory. It then contains no links and no files of other users, and they cannot add any,
+ * so its contents may be accessed by path. Only users who can also write the compose files could replace the directory.
  * @throws UpdateError rights-lost, unexpected-file, not-a-file, read-only, write-failed
  */
 export async function openStateDirectory(directory: string): Promise<string> {
@@ -66,7 +64,7 @@ export async function openStateDirectory(directory: string): Promise<string> {
     await requireTrustedStateDirectory(directory);
     const ignore = join(state, '.gitignore');
     if ((await readFile(ignore, 'utf8').catch(() => null)) !== gitignoreText) {
-      // Another updater may be writing the same file.
+      // Another updater may be writing the `.gitignore` at the same time.
       const unless = (code: string) => (error: unknown) => {
         if (systemErrorCodeOf(error) !== code) throw error;
       };
@@ -105,8 +103,8 @@ export async function openStateDirectory(directory: string): Promise<string> {
 const gitignoreText = '*\n';
 
 /**
- * Only file modes protect the backups and the journal. On an SMB share, the server determines the modes
- * (docs/contract.md 5.1).
+ * Rejects a file system without file modes, because only modes protect the backups and the journal. An SMB share is
+ * accepted, although the server determines the modes (docs/contract.md 5.1).
  * @throws UpdateError rights-lost
  */
 export async function requireFileModes(directory: string): Promise<void> {
@@ -147,8 +145,8 @@ export async function requireTrustedEntry(directory: string, ...entry: readonly 
 }
 
 /**
- * Returns the stats of a temporary directory, because the owner and mode of entries that this container creates depend
- * on the file system: NFS may map root to another user, and SMB uses the modes of the mount.
+ * Returns the owner and mode that new entries of a directory get, as stats of a temporary directory. They depend on the
+ * file system: NFS may map root to another user, and SMB uses the modes of the mount.
  */
 async function statNewEntry(directory: string): Promise<Stats> {
   const probe = await mkdtemp(join(directory, `${stateDirectoryName}-seen-`));
@@ -160,11 +158,10 @@ async function statNewEntry(directory: string): Promise<Stats> {
 }
 
 /**
- * Rejects a restore point that users other than root can write, because a rollback restores its contents with root
- * permissions on the host, including set-user-id bits and devices. Even the owner of the compose directory, who may
- * write the journal, must not be able to write restore points. Returns the owner that the file system reports; null if
- * the path does not exist.
- * @param found stats of an open file, which no other process can replace
+ * Rejects a restore point that users other than root can write, even the owner of the compose directory: a rollback
+ * restores its contents with root permissions, including set-user-id bits and devices. Returns the owner that the file
+ * system reports; null if the path does not exist.
+ * @param found - stats of an open file, which no other process can replace
  * @throws UpdateError unexpected-file
  */
 export async function requireRootOwnedPath(path: string, found?: Stats): Promise<number | null> {

@@ -10,8 +10,8 @@ const like = (form: RegExp) => z.string().check(z.regex(form));
 const isImageId = (text: string): boolean => /^(?:sha256:)?[0-9a-f]+$/.test(text);
 
 /**
- * Fields that a run stores for later runs: in a journal, in the record of a stack, in a restore point. They accept no
- * text that could be mistaken for a command option or for a path to another location.
+ * Schemas of fields that a run stores for later runs: in a journal, the record of a stack or a restore point. They
+ * accept no text that could be mistaken for a command option or for a path to another location.
  */
 export const storedFieldSchemas = {
   like,

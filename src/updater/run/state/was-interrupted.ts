@@ -8,8 +8,8 @@ import { isPending, type JournalData } from './journal.ts';
 import { type InterruptionTest, isNewContainer, replacedRecordOf, shouldStayStopped } from './rollout.ts';
 
 /**
- * Finds containers that a previous run created but did not start, on purpose or because it ended. No concurrent compose
- * command is about to start them.
+ * Recognizes containers that a previous run created but did not start, on purpose or because the run ended early. No
+ * concurrent compose command is about to start them.
  */
 export const createNotStartedTest =
   (data: JournalData | null) =>
@@ -20,9 +20,9 @@ export const createNotStartedTest =
       (isPending(data) && isNewContainer(data.changeover, container)));
 
 /**
- * Finds containers that are down because a previous run stopped them or could not start them, or because a compose
- * command was killed. A container that was started after that is down because a user stopped it.
- * @param leftovers containers that killed compose commands created as replacements
+ * Recognizes containers that are down because a previous run or a killed compose command stopped them or did not start
+ * them. If a container was started again afterwards, a user has stopped it.
+ * @param leftovers - containers that killed compose commands created as replacements
  */
 export function createInterruptionTest(
   data: JournalData | null,
@@ -31,8 +31,8 @@ export function createInterruptionTest(
   const byCompose: InterruptionTest = (container) =>
     isUnstartedWithTemporaryName(container) ||
     isStoppedForReplacement(container, leftovers) ||
-    // Compose creates and names all containers before it starts the first one, and the others may wait a long time for
-    // it.
+    // Compose creates and names all containers before it starts the first one. If compose is killed in between,
+    // containers with their final names remain unstarted.
     (isUnstartedReplacement(container) && !createNotStartedTest(data)(container));
   if (data === null) return byCompose;
   const records = data.changeover?.containers ?? data.containers;

@@ -63,12 +63,12 @@ export async function inspectStack(given: InitialRunContext): Promise<FoundStack
     `${options.product.name}-updater ${updaterVersion}, engine ${engineVersion}, docker CLI ${cli}, compose ${compose}; stack ${chosen.name}${directory === null ? '' : ` of ${directory}`}`,
     { engine: engineVersion, cli, compose, stack: chosen.name, directory },
   );
-  const here = nodes.find(({ id }) => id === place.node)?.name ?? place.node;
+  const here = nodes.find(({ id }) => id === place.nodeId)?.name ?? place.nodeId;
   log.info(
     `services to update: ${joinWithAnd(moved.map((each) => shortNameOf(chosen.name, each)))} (of ${chosen.services.length}); nodes: ${nodes.map(formatNode).join(', ')}; running on ${here}`,
   );
   const holder = own.labels[swarmLabels.serviceId] ?? own.id;
-  const who = { holder, container: own.id, node: place.node };
+  const who = { holder, container: own.id, node: place.nodeId };
   return { context, chosen, tasks, nodes, place, own, paths, directory, who };
 }
 
@@ -96,8 +96,8 @@ export function requireSupportedStackOptions({ options, log }: RunContext): void
 }
 
 /**
- * Called again after the previous run has ended or was taken over, because the first result may show that run half
- * done.
+ * Called again after the previous run has ended or was taken over, because that run may have been changing services
+ * during the first call.
  */
 export async function fetchStackState(
   context: RunContext,

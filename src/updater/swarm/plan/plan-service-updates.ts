@@ -13,7 +13,7 @@ import { type ChosenStack, shortNameOf, stackFileImageOf } from '../services/cho
 import { isTaskAlive } from '../services/tasks.ts';
 
 /**
- * @param tasks tasks of the updated services: old tasks may still be running although the spec already has the new
+ * @param tasks - tasks of the updated services: old tasks may still be running although the spec already has the new
  * image
  * @throws UpdateError pin-digest, pin-unsupported
  */
@@ -35,7 +35,7 @@ export function planServiceUpdates(
   const prefix = isProductPin(pin, product) ? 'v' : ownPrefix;
   const services = pins.map((each) => ({
     pin: each,
-    pull: true,
+    shouldPull: true,
     // A release tag already contains the version, so the version label is not used.
     trustsLabel: each.tag.kind !== 'release' || request.target?.kind === 'canary',
   }));
@@ -58,7 +58,7 @@ function pinOf(service: SwarmService): Pin {
     const description = `image of ${shortNameOf(stack ?? '', service)} in the stack file`;
     return {
       ...{ service: name, reference, referenceText, tag: parsePinTag(reference.tag) },
-      place: { kind: 'stack', file: '', description },
+      location: { kind: 'stack', file: '', description },
       resolved: createSourceMappedText(referenceText, '', -1, { via: 'text' }),
     };
   }

@@ -41,7 +41,7 @@ export interface StackUpdatePlan extends ReleasePlan {
 
 /**
  * Runs the `plan` phase, which queries registries and reads files, but changes nothing.
- * @param earlier record of the previous run
+ * @param earlier - record of the previous run
  */
 export async function planStackUpdate(
   { context, chosen, tasks, nodes, directory }: Omit<FoundStack, 'place' | 'own' | 'paths' | 'who'>,

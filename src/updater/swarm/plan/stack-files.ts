@@ -24,14 +24,14 @@ import type { RunContext } from '../../run/run-context.ts';
 import { type ChosenStack, shortNameOf } from '../services/choose-stack.ts';
 import { imageTagOf } from './plan-service-updates.ts';
 
-/** Files whose images show that the stack was deployed from them. */
+/** Stack files from which the stack was deployed, as their images show. */
 export interface StackFiles {
   directory: string;
   project: ProjectFiles;
   /** Paths of the stack files, in the order of the `-c` options of `docker stack deploy`. */
   paths: readonly string[];
   /** Whether the files need the values of `.env`, which `docker stack deploy` itself does not read. */
-  withEnv: boolean;
+  needsEnvFile: boolean;
   /** `docker stack config`, or compose if `docker stack config` rejects the files. */
   reader: 'stack' | 'compose';
 }
@@ -63,7 +63,7 @@ export async function findStackDirectory(
 
 /**
  * Reads the stack files and verifies that the stack was deployed from them.
- * @param left old and new image references of an unfinished run: after it, the files may contain any of these versions
+ * @param left - old and new image references of an unfinished run: the files may still contain any of these versions
  * @throws UpdateError stack-file, compose-invalid
  */
 export async function readStackFiles(
@@ -96,7 +96,7 @@ export async function readStackFiles(
     for (const reader of ['stack', 'compose'] as const) {
       try {
         const images = await readers[reader](engine, read, paths);
-        if (fits(images)) return { directory, project: read, paths, withEnv, reader };
+        if (fits(images)) return { directory, project: read, paths, needsEnvFile: withEnv, reader };
         readable ??= images;
         break;
       } catch (error) {
@@ -202,8 +202,8 @@ async function composeImages(engine: Engine, files: ProjectFiles, paths: readonl
 const readers = { stack: stackImages, compose: composeImages };
 
 /**
- * Returns only the variables that the compose files use, because the docker command gets all of them in its
- * environment.
+ * Returns only the variables that the compose files use, because all returned variables are in the environment of the
+ * docker command.
  */
 function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, string> {
   const lookup = createVariableLookup(envFiles);
@@ -221,7 +221,10 @@ function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, stri
 /**
  * Returns the command with which a user can deploy the stack. The command loads `.env` if the files need its values.
  */
-export function formatDeployCommand(stack: string, { project, paths, withEnv, reader }: StackFiles): string {
+export function formatDeployCommand(
+  stack: string,
+  { project, paths, needsEnvFile: withEnv, reader }: StackFiles,
+): string {
   const files = paths.map((path) => `-c ${displayPathOf(project, path)}`).join(' ');
   if (reader === 'compose') return `docker compose config | docker stack deploy -c - ${stack}`;
   return `${withEnv ? 'set -a; . ./.env; set +a; ' : ''}docker stack deploy ${files} ${stack}`;

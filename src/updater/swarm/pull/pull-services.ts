@@ -75,7 +75,8 @@ function placementOf(spec: Json): Json {
 }
 
 /**
- * @param nodes current nodes: a node that no longer accepts tasks needs no image, and a node that is down has failed
+ * @param nodes - current state of the nodes: a node that no longer accepts tasks needs no image, and a node that is
+ * down has failed
  */
 export function summarizePullState(
   { nodes: wanted }: PullService,

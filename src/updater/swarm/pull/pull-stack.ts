@@ -86,7 +86,7 @@ export async function checkPulledStackImages(
  */
 async function pullOnThisNode(
   { engine, log, cancellation }: RunContext,
-  { reference, digest, login }: PublishedImage,
+  { reference, digest, credentials: login }: PublishedImage,
   deadline: number,
 ): Promise<Image> {
   const name = `${reference}@${digest}`;
@@ -101,10 +101,10 @@ async function pullOnThisNode(
   const signal = AbortSignal.any([engine.aborted, late]);
   for (let attempt = 0; ; attempt++) {
     try {
-      await engine.pullImage({ repository, tag: digest, login, onProgress, signal });
+      await engine.pullImage({ repository, tag: digest, credentials: login, onProgress, signal });
       break;
     } catch (error) {
-      if (cancellation.signal.aborted || engine.aborted.aborted) throw engine.abortion;
+      if (cancellation.signal.aborted || engine.aborted.aborted) throw engine.abortError;
       if (late.aborted) throw createPullTimeoutError(name);
       if (!(error instanceof EngineError)) throw error;
       await awaitPullRetry(
@@ -124,7 +124,7 @@ export const createSwarmCredentialHeaders = (
   published: readonly PublishedImage[],
   image: string,
 ): Record<string, string> =>
-  toCredentialHeaders(published.find(({ digest }) => image.endsWith(digest))?.login ?? null);
+  toCredentialHeaders(published.find(({ digest }) => image.endsWith(digest))?.credentials ?? null);
 
 /**
  * Makes all nodes that may need the new images pull them before any service is changed (docs/contract.md 11.3).

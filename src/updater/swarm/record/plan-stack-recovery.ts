@@ -26,14 +26,14 @@ type StackRecoveryStep =
   | { kind: 'set-aside'; inherits: 'wanted' };
 
 /**
- * Specs that an update takes from the previous run's record. `wanted`: the owner's specs of services unchanged since
- * that run. `halfway`: also these specs, but services are half updated, so all old app tasks are stopped first.
+ * Whether an update takes the owner's specs from the previous run's record. `wanted`: only for services unchanged since
+ * that run. `halfway`: services are half updated, so all old app tasks are stopped first.
  */
 export type InheritedSpecs = 'nothing' | 'wanted' | 'halfway';
 
 /**
- * @param holder id of this updater
- * @param services current services of the stack
+ * @param holder - id of this updater
+ * @param services - current services of the stack
  */
 export function planStackRecovery(
   earlier: FoundStackRecord | null,

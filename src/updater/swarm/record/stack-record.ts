@@ -77,9 +77,9 @@ interface RecordLabels extends z.infer<typeof recordLabelsSchema> {}
 
 const prefix = 'svc-updater.';
 const beatMs = 10_000;
-/** A run is considered dead if its record has not been written for this time in ms. */
+/** A run is considered dead if it has not written its record for this time in ms. */
 const deadMs = 45_000;
-/** After this time in ms without a write, the holder must write its record again before it changes a service. */
+/** Age of the last write in ms from which the holder must write its record again before it changes a service. */
 const staleMs = 30_000;
 const pollMs = 1_000;
 /** Maximum size of a record in bytes, below Swarm's limit of 1,024,000 bytes for a config. */
@@ -110,8 +110,8 @@ export interface FoundStackRecord {
 }
 
 /**
- * Null if there is no record. `mistake` is the reason why a record cannot be read, such as `moves.0.role is not valid`:
- * another version may have written the record, or a user may have changed it.
+ * Null if there is no record. `mistake` is the reason why a record of another version, or one that a user changed,
+ * cannot be read, such as `moves.0.role is not valid`.
  */
 type RecordLookupResult = FoundStackRecord | { config: SwarmConfig; mistake: string } | null;
 
@@ -163,7 +163,7 @@ export class StackRecord {
     this.#config = config;
     this.data = data;
     this.#labels = labels;
-    this.#timer = setInterval(() => void this.note().catch(() => {}), beatMs);
+    this.#timer = setInterval(() => void this.update().catch(() => {}), beatMs);
     this.#timer.unref();
   }
 
@@ -179,7 +179,7 @@ export class StackRecord {
    * Creates the record of a run, which replaces the record of the previous run, if any.
    * @throws UpdateError update-running if another run was faster; stack-unsupported if the record is too large
    */
-  static async make(
+  static async create(
     engine: Engine,
     data: StackRecordData,
     who: RecordHolder,
@@ -199,8 +199,7 @@ export class StackRecord {
     if (ended !== null) await removeConfig(engine, ended.config);
     const made = await createConfig(engine, { name, labels: writeLabels(labels), data: text });
     const found = await findStackRecord(engine, data.stack);
-    // Only the record that was read back counts, because a leader election may lose the response to a successful
-    // creation.
+    // Reads the record back, because a leader election may lose the response to a successful creation.
     if (!isRecordOf(found, labels)) throw createRecordLostError(found, made === 'taken');
     return new StackRecord(engine, found.config, data, labels);
   }
@@ -217,7 +216,7 @@ export class StackRecord {
   ): Promise<StackRecord> {
     const labels: RecordLabels = { ...found.labels, ...who };
     const record = new StackRecord(engine, found.config, found.data, labels);
-    await record.note({ state }).catch((error) => {
+    await record.update({ state }).catch((error) => {
       record.release();
       throw error;
     });
@@ -228,18 +227,18 @@ export class StackRecord {
    * Writes the changes to the record, which also renews it.
    * @throws UpdateError update-running if another run has taken over the record
    */
-  note(change: Partial<Pick<RecordLabels, 'state' | 'started'>> = {}): Promise<void> {
+  update(change: Partial<Pick<RecordLabels, 'state' | 'started'>> = {}): Promise<void> {
     const next = this.#queue.then(() => this.#write(change));
     this.#queue = next.catch(() => {});
     return next;
   }
 
-  end(ending: RunOutcome): Promise<void> {
-    return this.note({ state: endedStateOf(this.state, ending) });
+  recordOutcome(ending: RunOutcome): Promise<void> {
+    return this.update({ state: endedStateOf(this.state, ending) });
   }
 
   async #write(change: Partial<RecordLabels>): Promise<void> {
-    this.check();
+    this.requireNotLost();
     if (change.state) requireTransition(this.state, change.state);
     const labels = { ...this.#labels, ...change, beat: this.#labels.beat + 1 };
     for (;;) {
@@ -265,9 +264,9 @@ export class StackRecord {
    * have taken over the record while this run was suspended.
    * @throws UpdateError update-running
    */
-  async confirm(): Promise<void> {
-    this.check();
-    if (performance.now() - this.#writtenAt > staleMs) await this.note();
+  async requireOwnership(): Promise<void> {
+    this.requireNotLost();
+    if (performance.now() - this.#writtenAt > staleMs) await this.update();
     for (;;) {
       const askedAt = performance.now();
       const found = await findStackRecord(this.#engine, this.data.stack);
@@ -278,7 +277,7 @@ export class StackRecord {
   }
 
   /** @throws UpdateError update-running if this run has lost the record */
-  check(): void {
+  requireNotLost(): void {
     if (this.#lost !== null) throw this.#lost;
   }
 

@@ -17,7 +17,7 @@ export function finishUpdatedStack(
   const { stack, from, to, moves } = data;
   const { files } = planned ?? {};
   const next =
-    files && (files.withEnv || files.reader === 'compose')
+    files && (files.needsEnvFile || files.reader === 'compose')
       ? `to deploy these files later, run ${formatDeployCommand(stack, files)}`
       : files || data.files.length > 0
         ? `to check it, run docker stack services ${stack}`

@@ -14,7 +14,7 @@ export const swarmWriteMessages: Record<SwarmWriteKind, (service: ServiceView) =
   'move-worker': ({ move }) => `updating ${move.name} to ${move.label}`,
   nudge: ({ move }) =>
     `a node is down, so Swarm stopped updating ${move.name}; continuing the update on the other nodes`,
-  hold: ({ move, tasks: { held, oldRunning } }) =>
+  hold: ({ move, tasks: { retainableReplicas: held, oldRunning } }) =>
     held === oldRunning.length
       ? `limiting ${move.name} to its ${held} old tasks`
       : `stopping ${move.name}, because Swarm would otherwise replace old tasks with new ones`,
@@ -29,11 +29,11 @@ export function logWaitProgress(
   waitedMs: number,
 ): void {
   const { move, tasks } = service;
-  const { newRunning, needs, newAlive, oldAlive, oldRunning, lost } = tasks;
+  const { newRunning, requiredCount: needs, newAlive, oldAlive, oldRunning, lost } = tasks;
   const active = watch.nodes.filter(isActiveNode).length;
   const waited = formatSeconds(waitedMs);
   const sentences = {
-    ends: `waiting for ${move.name} to stop (${formatCount((watch.isBack ? newAlive : oldAlive).length, 'task')} left, ${waited} so far)`,
+    ends: `waiting for ${move.name} to stop (${formatCount((watch.isRollingBack ? newAlive : oldAlive).length, 'task')} left, ${waited} so far)`,
     starts: `waiting for ${move.name}: ${newRunning.length} of ${needs} new tasks running, ${active} active nodes (${waited})`,
     returns: `waiting for ${move.name}: ${oldRunning.length} of ${needs} tasks running (${waited})`,
   };
@@ -50,11 +50,11 @@ export function logUnresolvedTasks(log: Log, watch: StackWatch): void {
   for (const { move, tasks } of watch.views) {
     for (const task of [...tasks.lost, ...tasks.lostNew])
       log.warn(
-        `${watch.nodeName(task.node)} is down, so the state of its task ${task.id} of ${move.name} is unknown: the ${task.image === move.image ? 'new' : 'old'} task may be running until the node reconnects`,
+        `${watch.nodeName(task.node)} is down, so the state of its task ${task.id} of ${move.name} is unknown: the ${task.image === move.image ? 'new' : 'old'} task may keep running until the node reconnects`,
       );
-    if (tasks.waiting > 0)
+    if (tasks.waitingCount > 0)
       log.warn(
-        `no node is available for ${formatCount(tasks.waiting, 'task')} of ${move.name}; Swarm starts missing tasks when a node returns`,
+        `no node is available for ${formatCount(tasks.waitingCount, 'task')} of ${move.name}; Swarm starts missing tasks when a node returns`,
       );
   }
 }

@@ -17,14 +17,11 @@ export const swarmWrites = {
   nudge: { form: 'nudged', from: ['new'] },
   /** Makes Swarm remove new tasks that have not started, and start no other tasks. */
   hold: { form: 'held', from: ['new'] },
-  /**
-   * Restores the original spec. Replaces a spec with the new image only if the service had that image before the run.
-   * Otherwise, `hold` is written first.
-   */
+  /** Restores the original spec. If the service has got its new image in this run, `hold` is written first. */
   restore: { form: 'before', from: ['old', 'new'] },
   /**
-   * Restores the owner's settings and keeps the new image. Written even if it changes nothing, because Swarm's own
-   * rollback restores the spec before the last write, and that spec must not have the old image.
+   * Restores the owner's settings with the new image. Written even if the spec is already correct: Swarm's own rollback
+   * restores the previous spec, which must not have the old image.
    */
   settle: { form: 'after', from: ['new'] },
 } as const satisfies Record<string, { form: SpecForm; from: readonly ('old' | 'new')[] }>;
@@ -41,12 +38,12 @@ export interface ServiceView {
   isStopped: boolean;
   /** Forms that the current spec matches exactly. */
   forms: ReadonlySet<SpecForm>;
-  /** Whether the previous spec also has the new image. If so, a rollback by another user keeps the new version. */
-  isSettled: boolean;
+  /** Whether the service's previous spec has the new image, so that Swarm's own rollback keeps the new version. */
+  isPreviousSpecNew: boolean;
   /** Whether Swarm has paused the rolling update because a new task failed. */
   isPaused: boolean;
   /** Whether the owner wants 0 replicas. */
-  isOff: boolean;
+  isScaledToZero: boolean;
   tasks: TaskSummary;
 }
 
@@ -56,7 +53,7 @@ export interface StackView {
   /** Whether all old app tasks are stopped before the first new app task starts. */
   stopFirst: boolean;
   /** Whether the new app has been healthy at least once. Its migrations are then complete, so new workers may run. */
-  hasBeenWell: boolean;
+  hasBeenHealthy: boolean;
 }
 
 export type StackStep =
@@ -83,17 +80,22 @@ const createStopWait = (service: ServiceView): StackStep => ({
 });
 
 /** Returns the first remaining step of an update, in the order of docs/contract.md 11.3. */
-export function planStackUpdateStep({ app, workers, stopFirst, hasBeenWell }: StackView): StackStep {
+export function planStackUpdateStep({
+  app,
+  workers,
+  stopFirst,
+  hasBeenHealthy: hasBeenWell,
+}: StackView): StackStep {
   const foreign = [app, ...workers].find(({ side }) => side === null);
   if (foreign) return { kind: 'foreign', service: foreign };
   const once = workers.filter(isOnce);
   for (const worker of workers) {
-    const isToStop = !isOnce(worker) && !worker.isStopped && !worker.isOff;
+    const isToStop = !isOnce(worker) && !worker.isStopped && !worker.isScaledToZero;
     if (isToStop && (worker.side === 'old' || !hasBeenWell)) return write('stop-worker', worker);
   }
   const busy = workers.find(({ tasks }) => tasks.oldAlive.length > 0);
   if (busy) return createStopWait(busy);
-  if (app.side === 'old' && stopFirst && !app.isOff) {
+  if (app.side === 'old' && stopFirst && !app.isScaledToZero) {
     if (!app.isStopped) return write('stop-first', app);
     if (app.tasks.oldAlive.length > 0) return createStopWait(app);
   }
@@ -109,7 +111,9 @@ export function planStackUpdateStep({ app, workers, stopFirst, hasBeenWell }: St
     const next = planServiceStep(worker, 'move-worker');
     if (next) return next;
   }
-  const unsettled = [app, ...workers].find(({ forms, isSettled }) => !forms.has('after') || !isSettled);
+  const unsettled = [app, ...workers].find(
+    ({ forms, isPreviousSpecNew: isSettled }) => !forms.has('after') || !isSettled,
+  );
   return unsettled ? write('settle', unsettled) : { kind: 'done' };
 }
 
@@ -117,16 +121,21 @@ const isOnce = ({ move }: ServiceView): boolean => move.role === 'once';
 
 /** Returns the next step for a service; null if the service is updated and healthy. */
 function planServiceStep(service: ServiceView, move: 'move-app' | 'move-worker'): StackStep | null {
-  const { forms, tasks, isPaused, isSettled, isStopped, isOff } = service;
+  const { forms, tasks, isPaused, isPreviousSpecNew: isSettled, isStopped, isScaledToZero: isOff } = service;
   const isForm = forms.has('moving') || forms.has('nudged') || (forms.has('after') && isSettled);
   const isMoved = service.side === 'new' && isForm;
   if (!isMoved || (isStopped && !isOff)) return write(move, service);
-  if (tasks.isWell) return null;
+  if (tasks.isHealthy) return null;
   // Swarm paused the update because a task failed. All new tasks are healthy now, so another write makes Swarm
   // continue.
   const { newRunning, newAlive, oldAlive } = tasks;
   const isHealed = newRunning.length > 0 && newAlive.length === newRunning.length;
-  if (isPaused && isHealed && tasks.steadyMs >= nudgeMs && oldAlive.length + newAlive.length >= tasks.needs)
+  if (
+    isPaused &&
+    isHealed &&
+    tasks.steadyMs >= nudgeMs &&
+    oldAlive.length + newAlive.length >= tasks.requiredCount
+  )
     return write(move, service);
   const coming = newAlive.filter(({ state }) => state !== 'running' && state !== 'pending');
   const isAtRest = coming.length === 0 && oldAlive.length > 0 && tasks.steadyMs >= nudgeMs;
@@ -139,9 +148,9 @@ const nudgeMs = 5_000;
 /** Returns the next step of a rollback (docs/contract.md 11.5). */
 export function planStackRollbackStep({ app, workers }: StackView): StackStep {
   const all = [app, ...workers];
-  if (all.some(({ tasks }) => tasks.started)) return { kind: 'started' };
-  // Changes by other users are not undone. If one of them made the app run a different version, no service is restored
-  // to the old version.
+  if (all.some(({ tasks }) => tasks.hasStarted)) return { kind: 'started' };
+  // Changes by other users are not undone. If such a change made the app run a different version, no service is
+  // restored to the old version.
   const before = serviceImageOf(app.move.before);
   const isOther =
     [app, ...app.tasks.oldAlive].some(({ image }) => image !== before) || app.tasks.newAlive.length > 0;
@@ -154,7 +163,7 @@ export function planStackRollbackStep({ app, workers }: StackView): StackStep {
   if (coming) return { kind: 'wait', service: coming, what: 'ends', progress: -coming.tasks.newAlive.length };
   const unlike = own.find(({ forms }) => !forms.has('before'));
   if (unlike) return write('restore', unlike);
-  const away = own.find(({ tasks }) => !tasks.isBack);
+  const away = own.find(({ tasks }) => !tasks.isRestored);
   return away
     ? { kind: 'wait', service: away, what: 'returns', progress: away.tasks.oldRunning.length }
     : { kind: 'done' };

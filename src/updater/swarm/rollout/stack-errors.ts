@@ -23,19 +23,19 @@ export function findWaitError(
   const isLate = waitedMs > timeoutMs + ownDelaysMs(move);
   if (what === 'starts') {
     const isOver = tasks.newAlive.length === 0 && tasks.failures > 0 && waitedMs > 15_000;
-    if ((tasks.failures < maxFailures || tasks.isUnsure) && !isOver && !isLate) return null;
-    // Tasks that are still `starting` count as started from now on. If they are the first, the run keeps waiting until
-    // the next poll has recorded their start, and only then fails.
+    if ((tasks.failures < maxFailures || tasks.isStartUncertain) && !isOver && !isLate) return null;
+    // Counts tasks that are still `starting` as started. If no task had started before, the next poll records the start
+    // before the run fails.
     return watch.countStarting() ? null : createUnhealthyServiceError(watch, service, waitedMs);
   }
   if (!isLate) return null;
-  const left = watch.isBack ? tasks.newAlive : tasks.oldAlive;
+  const left = watch.isRollingBack ? tasks.newAlive : tasks.oldAlive;
   const where = left.map(({ node, state }) => `${watch.nodeName(node)} (${state})`).join(', ');
   const message =
     what === 'returns'
-      ? `after ${formatSeconds(waitedMs)}, only ${tasks.oldRunning.length} of ${tasks.needs} tasks of ${move.name} are running`
+      ? `after ${formatSeconds(waitedMs)}, only ${tasks.oldRunning.length} of ${tasks.requiredCount} tasks of ${move.name} are running`
       : `${move.name} still has tasks on ${where} after ${formatSeconds(waitedMs)}`;
-  return watch.isBack
+  return watch.isRollingBack
     ? new UpdateError('containers-not-restored', message, { advice: createTaskAdvice([move]) })
     : createTaskFailureError(watch, message);
 }
@@ -63,7 +63,7 @@ function createUnhealthyServiceError(
   const why =
     tasks.failures >= maxFailures
       ? `${tasks.failures} new tasks of ${move.name} failed`
-      : `after ${formatSeconds(waitedMs)}, only ${tasks.newRunning.length} of ${tasks.needs} new tasks of ${move.name} are running`;
+      : `after ${formatSeconds(waitedMs)}, only ${tasks.newRunning.length} of ${tasks.requiredCount} new tasks of ${move.name} are running`;
   const old =
     tasks.oldAlive.length > 0 ? `; ${formatCount(tasks.oldAlive.length, 'old task')} still present` : '';
   return createTaskFailureError(watch, `${why}${old}`);

@@ -38,7 +38,8 @@ import { restoreStackFiles, writeStackFiles } from './write-stack-files.ts';
 /** Minimum time in ms between two polls. It is short enough to see a new task that starts and exits at once. */
 const pollMs = 100;
 /**
- * The run gives up after this number of writes of one kind per service, because another user keeps changing a service.
+ * Number of writes of one kind per service after which the run gives up, because another user apparently keeps changing
+ * the service.
  */
 const maxRewrites = 5;
 
@@ -74,8 +75,8 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
   #areFilesBack = false;
 
   /**
-   * @param earlier state in which the resumed run was killed; null for a new run
-   * @param planned plan of a new run; null for a resumed run, whose record contains everything that the run needs
+   * @param earlier - state in which the resumed run was killed; null for a new run
+   * @param planned - plan of a new run; null for a resumed run, which needs only the record
    */
   constructor(
     stack: StackToUpdate,
@@ -91,7 +92,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     this.#watch = new StackWatch(stack, record, earlier);
   }
 
-  async look(): Promise<StackRunView> {
+  async inspect(): Promise<StackRunView> {
     const { at } = this.record.state;
     const planned = this.#planned;
     if (planned !== null && (at === 'pulling' || at === 'writing')) return { at, planned };
@@ -99,7 +100,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     return { ...view, areFilesBack: this.#areFilesBack };
   }
 
-  next(view: StackRunView, goal: RunGoal): NextStep<StackRunStep> {
+  planNextStep(view: StackRunView, goal: RunGoal): NextStep<StackRunStep> {
     if ('at' in view) return { kind: view.at === 'pulling' ? 'pull' : 'write-files', planned: view.planned };
     if (goal === 'update') return planStackUpdateStep(view);
     if (view.areFilesBack) return { kind: 'done' };
@@ -124,12 +125,12 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     'restore-files': () => this.#restoreFiles(),
   };
 
-  signalFor(goal: RunGoal): AbortSignal {
+  getWaitSignal(goal: RunGoal): AbortSignal {
     const isCancellable = goal === 'update' && !this.isReplacing;
     return (isCancellable ? this.#stack.context.engine : this.#engine).aborted;
   }
 
-  async turnBack(error: unknown): Promise<() => unknown> {
+  async switchToRollback(error: unknown): Promise<() => unknown> {
     if (!this.isReplacing) throw error;
     const log = this.#log;
     const { data } = this.record;
@@ -141,14 +142,14 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     log.error(error.message);
     for (const line of detail) log.error(line);
     log.warn(`no task of ${data.to} has started; undoing all changes`);
-    await this.record.note({ state: stackRollbackState });
+    await this.record.update({ state: stackRollbackState });
     this.#wait.since = performance.now();
     return () => createRolledBackError(data, error);
   }
 
-  async end(): Promise<RunOutcome> {
+  async completeRun(): Promise<RunOutcome> {
     const { context } = this.#stack;
-    context.log.enter('done');
+    context.log.enterPhase('done');
     logUnresolvedTasks(context.log, this.#watch);
     return finishUpdatedStack(context, this.record.data, this.#planned);
   }
@@ -163,8 +164,8 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     const observe = async () => {
       await sleepFor(Math.max(1, pollMs - (performance.now() - this.#lookedAt)), signal);
       this.#lookedAt = performance.now();
-      record.check();
-      return this.#watch.look();
+      record.requireNotLost();
+      return this.#watch.poll();
     };
     const evaluate = (seen: StackView) => {
       if (!this.#watch.isOutdated) return seen;
@@ -173,15 +174,17 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     };
     const view = await waitUntil(observe, evaluate, { pause: 0, signal });
     // Record a new task's start before any decision depends on it, so that no later run rolls back.
-    if (this.#watch.hasStarted !== record.hasStarted) await record.note({ started: this.#watch.hasStarted });
+    if (this.#watch.hasStarted !== record.hasStarted)
+      await record.update({ started: this.#watch.hasStarted });
     this.#enterVerify(view);
     return view;
   }
 
   /** Enters the `verify` phase once all services have their new definition. */
   #enterVerify({ app, workers }: StackView): void {
-    const isTold = ({ side, isStopped, isOff }: ServiceView) => side === 'new' && (!isStopped || isOff);
-    if (!this.#watch.isBack && [app, ...workers].every(isTold)) this.#log.enter('verify');
+    const isTold = ({ side, isStopped, isScaledToZero: isOff }: ServiceView) =>
+      side === 'new' && (!isStopped || isOff);
+    if (!this.#watch.isRollingBack && [app, ...workers].every(isTold)) this.#log.enterPhase('verify');
   }
 
   /** If the work fails during a rollback, the files are restored anyway, unless a new task has started. */
@@ -189,7 +192,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     try {
       return await work();
     } catch (cause) {
-      if (!this.#watch.isBack) throw cause;
+      if (!this.#watch.isRollingBack) throw cause;
       const { hasStarted } = this.#watch;
       if (!hasStarted) await this.#restoreFiles();
       if (!(cause instanceof UpdateError)) throw cause;
@@ -201,15 +204,15 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
 
   async #pull(planned: StackUpdatePlan): Promise<void> {
     const { context } = this.#stack;
-    this.#log.enter('pull');
+    this.#log.enterPhase('pull');
     await pullStackImages(context, planned, this.record.data);
-    if (planned.files?.draft.changes.length) await this.record.note({ state: { at: 'writing' } });
+    if (planned.files?.draft.changes.length) await this.record.update({ state: { at: 'writing' } });
     else await this.#beginReplacing();
   }
 
   async #writeFiles({ files }: StackUpdatePlan): Promise<void> {
     const { context, paths } = this.#stack;
-    this.#log.enter('write');
+    this.#log.enterPhase('write');
     if (files) await writeStackFiles(context, files, { paths, run: this.record.data.run });
     await this.#beginReplacing();
   }
@@ -219,12 +222,12 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     // Last moment at which a signal can cancel the run.
     if (cancellation.signal.aborted) {
       await this.#restoreFiles();
-      throw engine.abortion;
+      throw engine.abortError;
     }
-    cancellation.tooLate();
+    cancellation.disable();
     this.isReplacing = true;
-    this.#log.enter('recreate');
-    await this.record.note({ state: { at: 'replacing' } });
+    this.#log.enterPhase('recreate');
+    await this.record.update({ state: { at: 'replacing' } });
   }
 
   async #write({ write, service }: Extract<StackStep, { kind: 'write' }>): Promise<void> {
@@ -238,8 +241,8 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     this.#writes.set(write, count);
     if (count > maxRewrites * watch.followed.length) throw createServiceChangedError(watch, service);
     if (write === 'restore' && record.state.at !== 'restoring')
-      await record.note({ state: { at: 'restoring', ending: null } });
-    await record.confirm();
+      await record.update({ state: { at: 'restoring', ending: null } });
+    await record.requireOwnership();
     const spec = watch.specOf(each, form);
     each.tried = spec;
     const { id, name, image } = service.move;
@@ -251,7 +254,7 @@ export class StackRun implements DrivenRun<StackRunView, StackRunStep> {
     if (done === 'moved') return;
     this.#log.info(swarmWriteMessages[write](service), { write, service: name });
     each.known = spec;
-    for (const { id } of service.tasks.stuck) each.seen.passed.add(id);
+    for (const { id } of service.tasks.stuck) each.seen.bypassed.add(id);
   }
 
   #goOnWaiting(step: WaitStep): void {

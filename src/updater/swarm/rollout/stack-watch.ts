@@ -62,8 +62,8 @@ interface FollowedService {
 
 interface WatchedStack {
   context: EngineContext;
-  /** `history` is the number of ended tasks that Swarm retains per slot. */
-  place: Pick<SwarmMembership, 'history'>;
+  /** `taskHistoryLimit` is the number of ended tasks that Swarm retains per slot. */
+  place: Pick<SwarmMembership, 'taskHistoryLimit'>;
 }
 
 /** Polls the updated services, their tasks and the nodes. */
@@ -83,7 +83,7 @@ export class StackWatch {
   #hasBeenWell = false;
 
   /**
-   * @param earlier state in which the resumed run was killed; null for a new run. After a kill, only tasks that Swarm
+   * @param earlier - state in which the resumed run was killed; null for a new run. After a kill, only tasks that Swarm
    * still retains are known.
    */
   constructor(stack: WatchedStack, record: StackRecord, earlier: JournalState | null) {
@@ -113,7 +113,7 @@ export class StackWatch {
     return this.hasStarted !== had;
   }
 
-  get isBack(): boolean {
+  get isRollingBack(): boolean {
     return rollbackOf(this.#record.state) !== null;
   }
 
@@ -126,7 +126,7 @@ export class StackWatch {
     return this.nodes.find((node) => node.id === id)?.name ?? id;
   }
 
-  /** Remembers a text, and returns whether it differs from the previous text about the same subject. */
+  /** Remembers the latest text about a subject, and returns whether the text differs from the previous one. */
   isNews(of: string, what: string): boolean {
     const isNews = this.#told.get(of) !== what;
     this.#told.set(of, what);
@@ -139,7 +139,7 @@ export class StackWatch {
   }
 
   /** Polls the stack once. @throws UpdateError containers-changed if a service was removed */
-  async look(): Promise<StackView> {
+  async poll(): Promise<StackView> {
     const engine = this.#stack.context.engine.uncancellable();
     const ids = this.followed.map(({ move }) => move.id);
     const askedAt = performance.now();
@@ -168,11 +168,11 @@ export class StackWatch {
       this.#isFirstLook &&
       this.#earlier !== null &&
       workers.some(({ move, side, isStopped: is }) => move.role !== 'once' && side === 'new' && !is);
-    this.#hasBeenWell ||= app.side === 'new' && (app.tasks.isWell || wasWell);
+    this.#hasBeenWell ||= app.side === 'new' && (app.tasks.isHealthy || wasWell);
     this.#tellTasks(tasks);
     this.#isFirstLook = false;
     const { stopFirst } = this.#record.data;
-    return { app, workers, stopFirst, hasBeenWell: this.#hasBeenWell };
+    return { app, workers, stopFirst, hasBeenHealthy: this.#hasBeenWell };
   }
 
   /** Logs tasks whose state has changed since the last poll. The first poll logs nothing. */
@@ -202,22 +202,24 @@ export class StackWatch {
     const tasks = all.filter((task) => task.service === move.id);
     recordObservation(seen, move, { tasks, nodes }, at, askedAt);
     const side = classifySpecImage(move, spec);
-    const isSettled = service.previous !== null && classifySpecImage(move, service.previous) === 'new';
+    const isSettled =
+      service.previousSpec !== null && classifySpecImage(move, service.previousSpec) === 'new';
     if (this.#isFirstLook && this.#earlier !== null) {
-      if (canHaveMissedTasks(seen, move, tasks, this.#stack.place.history)) seen.started.add('forgotten');
-      // The previous run was killed during its rollback, in which Swarm removes the new tasks. Swarm deletes them, so a
-      // task may have started unseen.
+      if (canHaveMissedTasks(seen, move, tasks, this.#stack.place.taskHistoryLimit))
+        seen.started.add('forgotten');
+      // If the previous run was killed during its rollback, a new task may have started unseen, because Swarm deletes
+      // the tasks that it removes.
       const wasHolding = openStateOf(this.#earlier)?.at === 'rolling-back';
       if (wasHolding && side === 'old' && isSettled) seen.started.add('missed');
     }
     if (side !== null && service.version !== each.version) this.#adopt(each, service, side);
     // Spec that the service must have when the run is complete.
-    const wanted = this.specOf(each, this.isBack ? 'before' : 'after');
+    const wanted = this.specOf(each, this.isRollingBack ? 'before' : 'after');
     const summary = summarizeTasks(seen, move, { spec: wanted, tasks, nodes }, at);
     const withOld = new Set(summary.oldRunning.map(({ node }) => node));
     each.amounts = {
       ...each.amounts,
-      held: summary.held,
+      held: summary.retainableReplicas,
       nodesWithout: nodes
         .filter((node) => isEligibleNode(move.before, node) && !withOld.has(node.id))
         .map(({ id }) => id),
@@ -228,9 +230,9 @@ export class StackWatch {
       image: serviceImageOf(spec),
       isStopped: isStoppedSpec(spec),
       forms: new Set(forms.filter((form) => isDeepEqual(this.specOf(each, form), spec))),
-      isSettled,
+      isPreviousSpecNew: isSettled,
       isPaused: service.updateState === 'paused',
-      isOff: each.amounts.replicas === 0,
+      isScaledToZero: each.amounts.replicas === 0,
       tasks: summary,
     };
   }
@@ -247,10 +249,10 @@ export class StackWatch {
     const { log } = this.#stack.context;
     const { replicas, forced } = specAmountsOf(spec);
     if (!isFirst) log.warn(`${each.move.name} was changed by another user or process during the update`);
-    // The first poll of a resumed run may find replicas that the killed run set when it stopped or held the service.
-    // They are not the owner's.
+    // On the first poll of a resumed run, the replica count may be one that the killed run set to stop or hold the
+    // service, not the owner's.
     const wasBack = this.#earlier !== null && rollbackOf(this.#earlier) !== null;
-    const isOurs = isFirst && (isStoppedSpec(spec) || this.isBack || wasBack);
+    const isOurs = isFirst && (isStoppedSpec(spec) || this.isRollingBack || wasBack);
     const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;
     // A service with 0 replicas was stopped by this updater, not by its owner, if its spec has the old image or already
     // had the new one.
@@ -270,7 +272,7 @@ function logTaskState(log: Log, task: SwarmTask, { name, image }: StackServiceUp
   const slot = task.slot > 0 ? `.${task.slot}` : '';
   const what = `${isNew ? 'new' : 'old'} task ${name}${slot}${where}: ${task.state}`;
   const fields = { task: task.id, state: task.state };
-  if (hasFailed(task) && (isNew || task.wanted === 'running'))
+  if (hasFailed(task) && (isNew || task.desiredState === 'running'))
     log.warn(`${what} (${task.error || 'Swarm reports no reason'})`, fields);
   else if (['running', ...endedInOrder].includes(task.state)) log.info(what, fields);
   else if (task.error !== '' && isTaskAlive(task)) log.info(`${what} (${task.error})`, fields);

@@ -43,8 +43,8 @@ export async function writeStackFiles(
   await openStateDirectory(directory);
   const backups = backupDirectoryOf(directory);
   const records = await replaceFiles(changes, {
-    run,
-    backup: join(backups, run),
+    runId: run,
+    backupDirectory: join(backups, run),
     planned: project.composeFiles,
     warn: (sentence) => log.warn(sentence),
   });
@@ -58,8 +58,8 @@ export async function writeStackFiles(
 }
 
 /**
- * Restores the files that a run has written, from that run's backups. Logs a warning and skips files that were edited
- * in the meantime, and all files if their directory is not mounted.
+ * Restores the files that a run has written, from that run's backups. Skips files that have been edited since, and all
+ * files if their directory is not mounted, with a warning.
  * @throws UpdateError files-not-restored, unexpected-file
  */
 export async function restoreStackFiles(

@@ -36,7 +36,7 @@ export const listStacksWithApp = (services: readonly SwarmService[], app: string
 ];
 
 /**
- * @param services all services that belong to a stack
+ * @param services - all services that belong to a stack
  * @throws UpdateError several-projects, no-app, unlisted-services
  */
 export function chooseStack(services: readonly SwarmService[], options: UpdateOptions): ChosenStack {
@@ -118,7 +118,7 @@ export interface TasksAndNodes {
 
 /**
  * Requires that the app and the workers can be updated (docs/contract.md 11.6).
- * @param isOurs whether this run resumes an update: it then accepts updates in progress and unreachable nodes
+ * @param isOurs - whether this run resumes an update and therefore accepts updates in progress and unreachable nodes
  * @throws UpdateError stack-unsupported, stack-busy
  */
 export function requireUpdatableServices(

@@ -7,7 +7,9 @@ import type { StackServiceUpdate } from './specs.ts';
 const secretsOfSpec = (spec: Json) => environmentSecretsOf(containerSpecOf(spec));
 
 export const serviceMaskRulesOf = (services: readonly SwarmService[]): MaskRules => ({
-  secrets: services.flatMap(({ spec, previous }) => [spec, previous ?? {}]).flatMap(secretsOfSpec),
+  secrets: services
+    .flatMap(({ spec, previousSpec: previous }) => [spec, previous ?? {}])
+    .flatMap(secretsOfSpec),
   shown: services.flatMap(({ id, name, stack, spec }) => [
     ...[id, name, stack ?? ''],
     ...imageNamesOf(serviceImageOf(spec)),

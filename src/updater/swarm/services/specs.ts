@@ -64,7 +64,7 @@ export const specAmountsOf = (spec: Json): SpecAmounts => ({
   nodesWithout: [],
 });
 
-/** Changes only the fields that the form requires (docs/contract.md 11.2). */
+/** Builds the given form of a service's spec, which differs only in the required fields (docs/contract.md 11.2). */
 export function buildServiceSpec(move: StackServiceUpdate, form: SpecForm, amounts: SpecAmounts): Json {
   const { before } = move;
   switch (form) {

@@ -33,7 +33,7 @@ export interface TaskObservations {
   /**
    * Ids of new tasks that cannot start while a node is down. A write by this run has made Swarm stop waiting for them.
    */
-  readonly passed: Set<string>;
+  readonly bypassed: Set<string>;
   /** Slots whose new task has succeeded; node ids for a global service. */
   readonly done: Set<string>;
   /** `ids` identifies the running tasks and their required number, and `since` is the time in ms of the last change. */
@@ -47,15 +47,15 @@ export const createTaskObservations = (earlier: Iterable<string>, started = fals
   // Placeholder for a new task whose start the killed run recorded.
   started: new Set(started ? ['before'] : []),
   starting: new Set(),
-  passed: new Set(),
+  bypassed: new Set(),
   done: new Set(),
   steady: null,
 });
 
 export interface TaskSummary {
-  started: boolean;
+  hasStarted: boolean;
   /** Whether no task is known to have started, but at least one is `starting`. */
-  isUnsure: boolean;
+  isStartUncertain: boolean;
   /** Old tasks that have not ended, except those in `lost`. */
   oldAlive: readonly SwarmTask[];
   newAlive: readonly SwarmTask[];
@@ -63,9 +63,9 @@ export interface TaskSummary {
   oldRunning: readonly SwarmTask[];
   newRunning: readonly SwarmTask[];
   /** Number of replicas with which Swarm removes only new tasks during a rollback; 0 if no number ensures this. */
-  held: number;
-  /** Number of tasks that must be running now, without those counted in `waiting`. */
-  needs: number;
+  retainableReplicas: number;
+  /** Number of tasks that must be running now, without those counted in `waitingCount`. */
+  requiredCount: number;
   /** Time in ms for which the running tasks have not changed. */
   steadyMs: number;
   /** Number of new tasks that have failed so far. */
@@ -74,9 +74,9 @@ export interface TaskSummary {
    * Whether the required new tasks have run unchanged for 5 s and all old tasks have ended, except lost tasks. For a
    * service that runs once: whether its tasks have succeeded.
    */
-  isWell: boolean;
+  isHealthy: boolean;
   /** Whether the old tasks have run unchanged for 5 s and no new task is left. */
-  isBack: boolean;
+  isRestored: boolean;
   /** Old tasks on nodes that are down. They cannot be stopped. Empty until a new task has started. */
   lost: readonly SwarmTask[];
   /** New tasks on nodes that went down. */
@@ -86,7 +86,7 @@ export interface TaskSummary {
   /** Whether Swarm is still waiting for a stuck task, because no write has made it continue yet. */
   isStuck: boolean;
   /** Number of new tasks that cannot start until a node returns. */
-  waiting: number;
+  waitingCount: number;
 }
 
 /** Time in ms for which the same tasks must run before they count as healthy. */
@@ -101,14 +101,15 @@ const endedStates = ['complete', 'failed', 'rejected', 'shutdown', 'orphaned', '
 const unstartedStates = ['new', 'pending', 'assigned', 'accepted', 'preparing', 'ready'];
 
 export const isTaskAlive = ({ state }: SwarmTask): boolean => !endedStates.includes(state);
-const isRunningTask = ({ state, wanted }: SwarmTask): boolean => state === 'running' && wanted === 'running';
-/** If the container could not be started, no process of the image has run. */
+const isRunningTask = ({ state, desiredState: wanted }: SwarmTask): boolean =>
+  state === 'running' && wanted === 'running';
+/** Checks whether the container of a task could not be started, so that no process of the image has run. */
 const couldNotStart = ({ state, error }: SwarmTask): boolean =>
   state === 'rejected' || (state === 'failed' && error.startsWith('starting container failed'));
 
 /**
- * @param at time of the responses in ms, from a monotonic clock
- * @param askedAt time of the requests in ms
+ * @param at - time of the responses in ms, from a monotonic clock
+ * @param askedAt - time of the requests in ms
  */
 export function recordObservation(
   seen: TaskObservations,
@@ -129,7 +130,7 @@ export function recordObservation(
     // `complete` also counts as a failure, because an unhealthy task is stopped and may exit with 0. A task that Swarm
     // removes does not count, even if it exits with an error, because it was stopped on purpose.
     const isEnd = ['failed', 'rejected', 'complete'].includes(state);
-    if (isEnd && task.wanted !== 'remove') seen.failed.set(id, task);
+    if (isEnd && task.desiredState !== 'remove') seen.failed.set(id, task);
     // The reported state may be as old as the request.
     seen.states.set(id, { state, node, at: askedAt });
   }
@@ -145,7 +146,8 @@ export function recordObservation(
 }
 
 /**
- * `starting` is not sufficient: the engine reports it before the container starts and until the container is healthy.
+ * Checks whether a task has started. The state `starting` proves no start: the engine reports it even before the
+ * container starts, and until the container is healthy.
  */
 function hasStarted(task: SwarmTask, last: { state: string; at: number } | undefined, at: number): boolean {
   const { state, node } = task;
@@ -158,7 +160,8 @@ function hasStarted(task: SwarmTask, last: { state: string; at: number } | undef
 }
 
 /**
- * Recognizes tasks that stay pending: Swarm creates tasks of a global service even for nodes with the wrong platform.
+ * Recognizes tasks that stay pending, because Swarm creates tasks of a global service even for nodes with the wrong
+ * platform.
  */
 const createIdleTaskFilter =
   (spec: Json, nodes: readonly SwarmNode[]) =>
@@ -169,7 +172,7 @@ const createIdleTaskFilter =
 
 /**
  * Must be called after `recordObservation` has recorded the poll.
- * @param spec spec that the service must have when the run is complete
+ * @param spec - spec that the service must have when the run is complete
  */
 export function summarizeTasks(
   seen: TaskObservations,
@@ -179,7 +182,7 @@ export function summarizeTasks(
 ): TaskSummary {
   const isNew = ({ image }: SwarmTask) => image === move.image;
   const down = new Set(nodes.filter(isUnreachableNode).map(({ id }) => id));
-  const isLost = ({ node, wanted }: SwarmTask) => down.has(node) && wanted !== 'running';
+  const isLost = ({ node, desiredState: wanted }: SwarmTask) => down.has(node) && wanted !== 'running';
   const replicas = replicasOf(spec);
   const eligible = nodes.filter((node) => isEligibleNode(spec, node));
   const isIdle = createIdleTaskFilter(spec, nodes);
@@ -206,23 +209,23 @@ export function summarizeTasks(
   const sameFor = at - seen.steady.since;
   const isSteady = !isNowhere && ids.length === needs && (needs === 0 || sameFor >= steadyMs);
   return {
-    started: hasStartedOne,
-    isUnsure: !hasStartedOne && seen.starting.size > 0,
+    hasStarted: hasStartedOne,
+    isStartUncertain: !hasStartedOne && seen.starting.size > 0,
     oldAlive: old.filter((task) => !lost.includes(task)),
     newAlive: fresh,
     oldRunning,
     newRunning,
-    held: replicas === null ? oldRunning.length : countRetainableReplicas(alive, isNew),
-    needs,
+    retainableReplicas: replicas === null ? oldRunning.length : countRetainableReplicas(alive, isNew),
+    requiredCount: needs,
     steadyMs: sameFor,
     failures: [...seen.failed.values()].filter(({ state }) => !isOnce || state !== 'complete').length,
-    isWell:
+    isHealthy:
       old.length === lost.length &&
       (isOnce
         ? fresh.length === 0 && seen.done.size >= needs
         : isSteady && fresh.length === newRunning.length && newRunning.length === needs),
     // Lost tasks are ignored, because tasks on a node that is down cannot be restored.
-    isBack: isOnce
+    isRestored: isOnce
       ? fresh.length === 0
       : isSteady &&
         (fresh.length === 0 || hadNewImage(move)) &&
@@ -230,19 +233,18 @@ export function summarizeTasks(
     lost,
     lostNew,
     stuck,
-    isStuck: stuck.some(({ id }) => !seen.passed.has(id)),
-    waiting: waiting.length,
+    isStuck: stuck.some(({ id }) => !seen.bypassed.has(id)),
+    waitingCount: waiting.length,
   };
 }
 
 /**
- * Returns the number of replicas with which Swarm retains exactly the old tasks; 0 if there is no such number. When
- * scaling down, Swarm retains the first slot of each node, then the second, and so on. Among a node's slots, running
- * ones come first. With a wrong number, Swarm could stop an old task and start another in a new task's slot. That old
- * task would run on data that the new task may have migrated unseen.
+ * Returns the number of replicas with which Swarm retains exactly the old tasks; 0 if there is no such number. With a
+ * wrong number, Swarm could start an old task in the slot of a new task that may have migrated the data.
  */
 function countRetainableReplicas(alive: readonly SwarmTask[], isNew: (task: SwarmTask) => boolean): number {
-  const wanted = alive.filter((task) => task.wanted === 'running');
+  // When scaling down, Swarm retains the first slot of each node, then the second, and so on. Running slots come first.
+  const wanted = alive.filter((task) => task.desiredState === 'running');
   const slots = [...Map.groupBy(wanted, ({ slot }) => slot).values()];
   const onNode = new Map<string, number>();
   const ranks = { old: [0], other: [Number.POSITIVE_INFINITY] };
@@ -257,13 +259,15 @@ function countRetainableReplicas(alive: readonly SwarmTask[], isNew: (task: Swar
     ranks[isOld ? 'old' : 'other'].push(isCounted ? count : Number.POSITIVE_INFINITY);
   }
   const [last, first] = [Math.max(...ranks.old), Math.min(...ranks.other)];
-  // Swarm sorts up to 12 slots with a stable insertion sort, so running slots stay before other slots of equal rank.
+  // Swarm sorts up to 12 slots with a stable insertion sort, so that among slots of equal rank, running ones stay
+  // first.
   return last < first || (last === first && slots.length <= 12) ? ranks.old.length - 1 : 0;
 }
 
 /**
- * Checks whether Swarm may have deleted new tasks unseen, because a slot has as many ended new tasks as Swarm retains.
- * @param history number of ended tasks that Swarm retains per slot
+ * Checks whether Swarm may have deleted new tasks unseen: a slot that has as many ended new tasks as Swarm retains may
+ * have had more.
+ * @param history - number of ended tasks that Swarm retains per slot
  */
 export function canHaveMissedTasks(
   seen: TaskObservations,

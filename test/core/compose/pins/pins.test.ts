@@ -110,9 +110,9 @@ describe('a pin', () => {
   ])('is found as %s in %j', (kind, texts, referenceText, description) => {
     const pin = requirePin(project(texts), 'app');
     expect({
-      kind: pin.place.kind,
+      kind: pin.location.kind,
       referenceText: pin.referenceText,
-      description: pin.place.description,
+      description: pin.location.description,
     }).toEqual({ kind, referenceText, description });
   });
 
@@ -125,8 +125,8 @@ describe('a pin', () => {
       },
       ['web.yaml'],
     );
-    expect(requirePin(files, 'app')).toMatchObject({ place: { file: '/srv/svc/web.yaml' } });
-    expect(requirePin(files, 'worker')).toMatchObject({ place: { file: '/srv/svc/compose.yaml' } });
+    expect(requirePin(files, 'app')).toMatchObject({ location: { file: '/srv/svc/web.yaml' } });
+    expect(requirePin(files, 'worker')).toMatchObject({ location: { file: '/srv/svc/compose.yaml' } });
   });
 
   it.each<[string, string, string]>([
@@ -158,7 +158,7 @@ describe('a pin', () => {
     );
     expect(requirePin(files, 'app')).toMatchObject({
       referenceText: 'svc:v1.4.2',
-      place: { file: '/srv/svc/sub/base.yaml', description: 'image of app in sub/base.yaml line 1' },
+      location: { file: '/srv/svc/sub/base.yaml', description: 'image of app in sub/base.yaml line 1' },
     });
     expect(() => requirePin(files, 'web')).toThrow(
       expect.objectContaining({

@@ -43,7 +43,7 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 describe('replaceFiles', () => {
   it('replaces every file, backs up the old files and leaves no temporary files', async () => {
     const made = { path: at('new.env'), before: null, after: 'B=1\n' };
-    await replaceFiles([...both(), made], { run, backup: at('backup/run') });
+    await replaceFiles([...both(), made], { runId: run, backupDirectory: at('backup/run') });
     expect(await text('.env')).toBe('A=2\r\n');
     expect(await text('compose.yaml')).toBe('new\n');
     expect(await text('new.env')).toBe('B=1\n');
@@ -56,12 +56,16 @@ describe('replaceFiles', () => {
   it('replaces nothing if a planned file has changed', async () => {
     const planned = [{ path: at('compose.yaml'), text: 'older\n' }];
     const change = { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' };
-    await expect(replaceFiles([change], { run, backup: at('backup'), planned })).rejects.toMatchObject({
+    await expect(
+      replaceFiles([change], { runId: run, backupDirectory: at('backup'), planned }),
+    ).rejects.toMatchObject({
       code: 'file-changed',
       message: `${at('compose.yaml')} was changed by another user or process during the update`,
     });
     await rm(at('compose.yaml'));
-    await expect(replaceFiles([change], { run, backup: at('backup'), planned })).rejects.toMatchObject({
+    await expect(
+      replaceFiles([change], { runId: run, backupDirectory: at('backup'), planned }),
+    ).rejects.toMatchObject({
       code: 'file-changed',
     });
     expect((await readdir(root)).sort()).toEqual(['.env']);
@@ -80,7 +84,7 @@ describe('replaceFiles', () => {
       const change = { path: at('.env'), before: 'A=1\r\n', after: 'x' };
       for (const backup of [null, at('backup')]) {
         await expect(
-          replaceFiles([change], { run, backup, fs: { ...diskFileSystem, write } }),
+          replaceFiles([change], { runId: run, backupDirectory: backup, fs: { ...diskFileSystem, write } }),
         ).rejects.toMatchObject({
           code: 'rights-lost',
           message: `${at('.env')} would lose its permissions: ${what} cannot be set on a new file (EPERM: not permitted)`,
@@ -99,7 +103,7 @@ describe('replaceFiles', () => {
   ])('writes nothing if a file %s', async (_, { path, before, after }) => {
     const others = both().filter((change) => change.path !== at(path));
     const changes = [...others, { path: at(path), before, after }];
-    await expect(replaceFiles(changes, { run, backup: at('backup') })).rejects.toMatchObject({
+    await expect(replaceFiles(changes, { runId: run, backupDirectory: at('backup') })).rejects.toMatchObject({
       code: 'file-changed',
     });
     expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=1\r\n', 'old\n']);
@@ -113,14 +117,18 @@ describe('replaceFiles', () => {
       expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
       throw cancelled;
     };
-    await expect(replaceFiles([change], { run, backup: at('backup/run'), prepared })).rejects.toBe(cancelled);
+    await expect(
+      replaceFiles([change], { runId: run, backupDirectory: at('backup/run'), prepared }),
+    ).rejects.toBe(cancelled);
     expect(await text('.env')).toBe('A=1\r\n');
     expect(await readdir(at('backup'))).toEqual([]);
   });
 
   it('restores the first file if the second file is edited at the last moment', async () => {
     const prepared = () => writeFile(at('compose.yaml'), 'mine');
-    await expect(replaceFiles(both(), { run, backup: at('backup'), prepared })).rejects.toMatchObject({
+    await expect(
+      replaceFiles(both(), { runId: run, backupDirectory: at('backup'), prepared }),
+    ).rejects.toMatchObject({
       code: 'file-changed',
       message: `${at('compose.yaml')} was changed by another user or process during the update`,
     });
@@ -133,7 +141,7 @@ describe('replaceFiles', () => {
     const temporary = `..env.svc-updater-${run}`;
     await mkdir(at('backup'));
     for (const name of [temporary, 'backup/.env']) await writeFile(at(name), 'torn');
-    await replaceFiles(both(), { run, backup: at('backup') });
+    await replaceFiles(both(), { runId: run, backupDirectory: at('backup') });
     expect(await text('.env')).toBe('A=2\r\n');
     expect(await text('backup/.env')).toBe('A=1\r\n');
     expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
@@ -150,7 +158,9 @@ describe('replaceFiles', () => {
         ++renames === 2 ? failing('EIO') : renames > 2 ? failing('EXDEV') : diskFileSystem.rename(from, to),
       write: (...given) => (renames >= 2 ? failing('ENOSPC') : diskFileSystem.write(...given)),
     };
-    await expect(replaceFiles(both(), { run, backup: at('backup'), fs })).rejects.toMatchObject({
+    await expect(
+      replaceFiles(both(), { runId: run, backupDirectory: at('backup'), fs }),
+    ).rejects.toMatchObject({
       code: 'files-not-restored',
       message: 'the files could not be restored: ENOSPC: on purpose',
       detail: ['EIO: on purpose'],
@@ -161,7 +171,7 @@ describe('replaceFiles', () => {
   it('replaces and restores the target of a link', async () => {
     await symlink('.env', at('linked.env'));
     const change = { path: at('linked.env'), before: 'A=1\r\n', after: 'A=2\r\n' };
-    const records = await replaceFiles([change], { run, backup: at('backup') });
+    const records = await replaceFiles([change], { runId: run, backupDirectory: at('backup') });
     expect([await readlink(at('linked.env')), await text('.env')]).toEqual(['.env', 'A=2\r\n']);
     expect(await restoreFiles(records)).toEqual([]);
     expect([await readlink(at('linked.env')), await text('.env')]).toEqual(['.env', 'A=1\r\n']);
@@ -170,7 +180,9 @@ describe('replaceFiles', () => {
   it('changes nothing if two paths are the same file', async () => {
     await symlink('.env', at('linked.env'));
     const twice = ['.env', 'linked.env'].map((name) => ({ path: at(name), before: 'A=1\r\n', after: name }));
-    await expect(replaceFiles(twice, { run, backup: null })).rejects.toMatchObject({ code: 'write-failed' });
+    await expect(replaceFiles(twice, { runId: run, backupDirectory: null })).rejects.toMatchObject({
+      code: 'write-failed',
+    });
     expect(await text('.env')).toBe('A=1\r\n');
     expect((await readdir(root)).sort()).toEqual(['.env', 'compose.yaml', 'linked.env']);
   });
@@ -178,7 +190,7 @@ describe('replaceFiles', () => {
 
 describe('restoreFiles', () => {
   const replaceBoth = async (): Promise<FileRecord[]> =>
-    JSON.parse(JSON.stringify(await replaceFiles(both(), { run, backup: at('backup') })));
+    JSON.parse(JSON.stringify(await replaceFiles(both(), { runId: run, backupDirectory: at('backup') })));
 
   it('uses the permissions of the current file, not of the record or the backup', async () => {
     const [env, ...others] = await replaceBoth();
@@ -222,7 +234,7 @@ describe('restoreFiles', () => {
 
   it('does not restore files that were changed later, including new files', async () => {
     const made = { path: at('new.env'), before: null, after: 'B=1\n' };
-    const records = await replaceFiles([...both(), made], { run, backup: at('backup') });
+    const records = await replaceFiles([...both(), made], { runId: run, backupDirectory: at('backup') });
     for (const name of ['.env', 'new.env']) await writeFile(at(name), 'mine');
     expect(await restoreFiles(records)).toEqual([at('.env'), at('new.env')]);
     expect([await text('.env'), await text('new.env'), await text('compose.yaml')]).toEqual([
@@ -257,7 +269,7 @@ describe('restoreFiles', () => {
     await mkdir(at('sub'));
     await writeFile(at('sub/.env'), 'S\n');
     const inSub = [{ path: at('sub/.env'), before: 'S\n', after: 'T\n' }];
-    const records = await replaceFiles([...both(), ...inSub], { run, backup: at('backup') });
+    const records = await replaceFiles([...both(), ...inSub], { runId: run, backupDirectory: at('backup') });
     for (const name of ['sub', '.env']) await rm(at(name), { recursive: true });
     await mkdir(at('.env'));
     expect(await restoreFiles(records)).toEqual([at('.env'), at('sub/.env')]);
@@ -272,7 +284,7 @@ describe('readFileState', () => {
         ...both().map((change, n) => (n === 0 ? { ...change, after: change.before } : change)),
         { path: at('new.env'), before: null, after: '' },
       ],
-      { run, backup: null },
+      { runId: run, backupDirectory: null },
     );
     if (!env || !compose || !made) throw new Error('three records');
     expect(await Promise.all([env, compose, made].map((each) => readFileState(each)))).toEqual([
@@ -291,7 +303,7 @@ describe('readFileState', () => {
 
 describe('removeTemporaryFiles', () => {
   it('removes temporary files as far as possible', async () => {
-    const records = await replaceFiles(both(), { run, backup: null });
+    const records = await replaceFiles(both(), { runId: run, backupDirectory: null });
     const [first, second] = records;
     await writeFile(first?.temporary ?? '', 'torn');
     await mkdir(second?.temporary ?? '');

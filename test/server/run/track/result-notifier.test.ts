@@ -21,7 +21,7 @@ beforeEach(async () => {
   ledger = new StateStore({ store: host.store, log: host.log }, timing);
   closing = new AbortController();
   stateOf = ({ container }) => (container === own.container ? 'this' : 'gone');
-  await ledger.addPast(ended('1'), 'a');
+  await ledger.addPastRun(ended('1'), 'a');
 });
 afterEach(() => closing.abort());
 
@@ -36,21 +36,21 @@ const notifier = () =>
     { own, stateOf: async (boot) => stateOf(boot) },
   );
 const told = () => host.calls('onEnd').map(({ args }) => (args[0] as Run).id);
-const first = async () => (await ledger.pastRuns())[0];
-const mark = (more: Partial<PastRun>) => ledger.changePast('1', (now) => ({ ...now, ...more }));
+const first = async () => (await ledger.readPastRuns())[0];
+const mark = (more: Partial<PastRun>) => ledger.changePastRun('1', (now) => ({ ...now, ...more }));
 
 it('reports the oldest result first, each once, after recording the attempt', async () => {
-  await ledger.addPast(ended('2'), 'a');
+  await ledger.addPastRun(ended('2'), 'a');
   host.fail('onEnd', { how: 'hang' });
   const all = notifier();
   const telling = all.notifyAll();
   await until(() => told().length === 1);
-  expect((await ledger.pastRuns()).at(-1)).toMatchObject({ told: false, attempts: 1, teller: own });
+  expect((await ledger.readPastRuns()).at(-1)).toMatchObject({ told: false, attempts: 1, teller: own });
   host.recover();
   await telling;
   await all.notifyAll();
   expect(told()).toEqual(['1', '2']);
-  expect((await ledger.pastRuns()).map(({ told, attempts }) => [told, attempts])).toEqual([
+  expect((await ledger.readPastRuns()).map(({ told, attempts }) => [told, attempts])).toEqual([
     [true, 1],
     [true, 1],
   ]);

@@ -22,7 +22,7 @@ function said(
 ): string[] {
   const watch = new ConcurrentComposeWatch({ services: new Set(['app', 'worker']), ignores }, 0);
   return looks.map(([at, containers]) => {
-    const verdict = watch.look(separateLeftovers(containers), at * 1000);
+    const verdict = watch.evaluate(separateLeftovers(containers), at * 1000);
     return verdict.kind === 'quiet' ? `quiet ${verdict.debris.map(({ id }) => id)}`.trim() : verdict.kind;
   });
 }

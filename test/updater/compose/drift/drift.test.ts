@@ -106,14 +106,14 @@ const nothingUnset = { unset: [], texts: ['written'], home: '/root' };
 
 /** An engine that supports all limits, and has defaults for swap, log options and ulimits. */
 const defaults: EngineDefaults = {
-  own: {
+  ownHostConfig: {
     IpcMode: 'private',
     CgroupnsMode: 'private',
     ShmSize: 67108864,
     LogConfig: { Type: 'json-file', Config: { 'max-size': '1m' } },
     Ulimits: [{ Name: 'nofile', Soft: 1, Hard: 2 }],
   },
-  info: {
+  engineInfo: {
     ...{ LoggingDriver: 'json-file', DefaultRuntime: 'runc', CgroupVersion: '2', MemoryLimit: true },
     ...{ SwapLimit: true, CpuCfsQuota: true, CpuCfsPeriod: true, CPUShares: true, CPUSet: true },
     ...{ PidsLimit: true, OomKillDisable: true },
@@ -123,7 +123,7 @@ const defaults: EngineDefaults = {
 
 function findings(has: Parts, would: Parts, given: Partial<DefinitionSources> = {}): DriftFinding[] {
   const running: DriftDefinition = parseRunningDefinition(inspected(has), ['app', 'svc-app-1']);
-  const besides = { image: imageOfRelease, moreNetworks: [], defaults, ...given };
+  const besides = { imageConfig: imageOfRelease, moreNetworks: [], defaults, ...given };
   const planned = buildPlannedDefinition(
     { name: would.name ?? 'svc-app-1', body: sent(would) },
     running,
@@ -193,22 +193,22 @@ describe('no difference', () => {
   it.each<[string, Partial<EngineDefaults>, [Parts, Parts]]>([
     [
       'a limit that the kernel does not know',
-      { info: {} },
+      { engineInfo: {} },
       host({ Memory: 0, MemorySwap: -1, CpuShares: 0 }, { Memory: 100, MemorySwap: 200, CpuShares: 5 }),
     ],
     [
       "the daemon's log driver and runtime",
-      { info: { LoggingDriver: 'journald', DefaultRuntime: 'nvidia' } },
+      { engineInfo: { LoggingDriver: 'journald', DefaultRuntime: 'nvidia' } },
       host({ LogConfig: { Type: 'journald', Config: { tag: 'x' } }, Runtime: 'nvidia' }, {}),
     ],
     [
       "the daemon's size of shared memory, and its kind of namespaces",
-      { own: { ShmSize: 5, IpcMode: 'shareable', CgroupnsMode: 'host' } },
+      { ownHostConfig: { ShmSize: 5, IpcMode: 'shareable', CgroupnsMode: 'host' } },
       host({ ShmSize: 5, IpcMode: 'shareable', CgroupnsMode: 'host' }, {}),
     ],
     [
       'what an engine that says nothing may have chosen',
-      { own: {}, info: {} },
+      { ownHostConfig: {}, engineInfo: {} },
       host({ ShmSize: 5, Runtime: 'x', LogConfig: { Type: 'local', Config: { a: 'b' } } }, {}),
     ],
   ])('is found with other engine defaults for %s', (_, other, [has, would]) => {
@@ -221,9 +221,9 @@ describe('no difference', () => {
   });
 
   it('is found for values that may come from a missing image', () => {
-    expect(findings({}, {}, { image: null })).toEqual([]);
+    expect(findings({}, {}, { imageConfig: null })).toEqual([]);
     const own = { config: env('OWN=1') };
-    expect(sentences(findings(own, { config: { Env: ['OWN=2'] } }, { image: null }))).toEqual([
+    expect(sentences(findings(own, { config: { Env: ['OWN=2'] } }, { imageConfig: null }))).toEqual([
       'edit of environment variable OWN',
     ]);
   });

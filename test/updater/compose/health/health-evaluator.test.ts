@@ -23,20 +23,20 @@ const at = (second: number, ...containers: Container[]): Look => ({ second, cont
 function verdictOf(ids: ReadonlyMap<string, readonly string[]>, looks: readonly Look[]): string {
   const starts = new ContainerStartTimes();
   for (const { containers } of looks) {
-    for (const each of containers) starts.note([each], Date.parse(each.startedAt) - beganAt);
+    for (const each of containers) starts.record([each], Date.parse(each.startedAt) - beganAt);
   }
-  const watch = new HealthEvaluator({ app: '', timeoutMs, missingMs: 0, starts }, 0);
+  const watch = new HealthEvaluator({ app: '', timeoutMs, missingToleranceMs: 0, starts }, 0);
   const verdicts = looks.map(({ second, containers }) => {
     const services = [...ids].map(([name, list]) => {
       const own = containers.filter(({ id }) => list.includes(id));
       return { name, containers: own, has: own.length, needs: list.length };
     });
-    return watch.look(services, second * 1000);
+    return watch.evaluate(services, second * 1000);
   });
   const last = verdicts.at(-1);
   switch (last?.kind) {
     case 'well':
-      return `well: ${last.reports.map(({ service, how }) => `${service} ${how}`).join(', ')}`;
+      return `well: ${last.reports.map(({ service, summary: how }) => `${service} ${how}`).join(', ')}`;
     case 'unwell':
       return `unwell: ${last.sentence} [${last.worst.map(({ id }) => id).join(' ')}]`;
     default:
@@ -58,7 +58,7 @@ const check = (
   seconds: number,
   changes: Partial<Container['healthCheck']> = {},
 ): Container['healthCheck'] => ({
-  ...{ decidedMs: seconds * 1000, failing: '1 no route', cannotRun: false },
+  ...{ longestDecisionMs: seconds * 1000, failureText: '1 no route', cannotRun: false },
   ...changes,
 });
 /** An app with this result of its health check. */
@@ -171,15 +171,15 @@ describe('HealthWatch', () => {
       'svc-migrate-1 is restarting (exit code 3), restarted 5 times',
     ],
   ])('waits for the result of a one-time service that %s', (_, changes, expected) => {
-    const watch = new HealthEvaluator({ app: '', timeoutMs, missingMs: 0 }, 0);
+    const watch = new HealthEvaluator({ app: '', timeoutMs, missingToleranceMs: 0 }, 0);
     const containers = [container('migrate-1', changes)];
-    const look = watch.look([{ name: 'migrate', containers, has: 1, needs: 1, isToEnd: true }], 1000);
+    const look = watch.evaluate([{ name: 'migrate', containers, has: 1, needs: 1, isToEnd: true }], 1000);
     expect(look.kind === 'well' ? 'well' : look.sentence).toBe(expected);
   });
 
   const slow = (changes: Changes = {}) => is('starting', { healthCheck: check(600), ...changes });
   const silent = (seconds: number) =>
-    is('starting', { healthCheck: check(seconds, { failing: null }), ...since(-9) });
+    is('starting', { healthCheck: check(seconds, { failureText: null }), ...since(-9) });
   const daily = () => is('starting', { healthCheck: check(86_400) });
   const decided = is('unhealthy', { healthCheck: check(600) });
   it.each<[situation: string, looks: Look[], verdict: string]>([
@@ -239,21 +239,24 @@ describe('HealthWatch', () => {
     ['has no program', { healthCheck: check(5, { cannotRun: true }) }, 'cannot run (no wget)'],
     [
       'failed as before',
-      { healthCheck: check(5, { failing: '1 old' }) },
+      { healthCheck: check(5, { failureText: '1 old' }) },
       'fails as it did before the update (no wget)',
     ],
     ['may have no program', { health: 'starting', healthCheck: check(2, { cannotRun: true }) }, 'not yet'],
     ['has failed', {}, 'not yet'],
     ['crashes', { status: 'restarting', healthCheck: check(5, { cannotRun: true }) }, 'not yet'],
   ])('reports doubts about the health check of an app that %s', (_, changes, expected) => {
-    const failedBefore = ({ healthCheck }: Container) => healthCheck.failing === '1 old';
+    const failedBefore = ({ healthCheck }: Container) => healthCheck.failureText === '1 old';
     // The app started before the watch began, and the timeout is too short for a verdict without a health check.
     const starts = new ContainerStartTimes();
-    starts.note([app()], -5000);
-    const watch = new HealthEvaluator({ app: 'app', timeoutMs: 2000, missingMs: 0, failedBefore, starts }, 0);
+    starts.record([app()], -5000);
+    const watch = new HealthEvaluator(
+      { app: 'app', timeoutMs: 2000, missingToleranceMs: 0, failedBefore, starts },
+      0,
+    );
     const containers = [is('unhealthy', { lastHealthOutput: 'no wget', ...changes })];
     const look = (second: number) =>
-      watch.look([{ name: 'app', containers, has: 1, needs: 1 }], second * 1000);
+      watch.evaluate([{ name: 'app', containers, has: 1, needs: 1 }], second * 1000);
     look(0);
     const early = expected === null ? 'well' : expected === 'not yet' ? 'unwell' : 'waiting';
     expect(look(14).kind).toBe(early);
@@ -293,9 +296,9 @@ describe('HealthWatch', () => {
     ['one that has started anew', [at(0, app()), at(4, app(since(3)))], 15_000],
     ['one that is missing', [at(0, well), at(2)], 8_000],
   ])('returns when the verdict can change without an event: %s', (_, looks, dueMs) => {
-    const watch = new HealthEvaluator({ app: 'app', timeoutMs, missingMs: 10_000 }, 0);
+    const watch = new HealthEvaluator({ app: 'app', timeoutMs, missingToleranceMs: 10_000 }, 0);
     const verdicts = looks.map(({ second, containers }) =>
-      watch.look([{ name: 'app', containers, has: containers.length, needs: 1 }], second * 1000),
+      watch.evaluate([{ name: 'app', containers, has: containers.length, needs: 1 }], second * 1000),
     );
     expect(verdicts.at(-1)).toMatchObject({ kind: 'waiting', dueMs });
   });
@@ -306,9 +309,10 @@ describe('HealthWatch with a known app and 10 s for missing containers', () => {
     ...{ name: serviceOf(each), containers: [each], has: 1, needs },
   });
   const watched = (looks: readonly [second: number, WatchedService][], missingMs = 10_000): string => {
-    const watch = new HealthEvaluator({ app: 'app', timeoutMs, missingMs }, 0);
-    const last = looks.map(([second, service]) => watch.look([service], second * 1000)).at(-1);
-    if (last?.kind === 'well') return last.reports.map(({ service, how }) => `${service} ${how}`).join();
+    const watch = new HealthEvaluator({ app: 'app', timeoutMs, missingToleranceMs: missingMs }, 0);
+    const last = looks.map(([second, service]) => watch.evaluate([service], second * 1000)).at(-1);
+    if (last?.kind === 'well')
+      return last.reports.map(({ service, summary: how }) => `${service} ${how}`).join();
     return `${last?.kind}: ${last?.sentence}`;
   };
   const worker = (changes: Changes = {}) => container('worker-1', { health: 'healthy', ...changes });

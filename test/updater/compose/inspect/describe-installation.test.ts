@@ -72,7 +72,7 @@ describe('describeInstallation', () => {
   it.each<[string, Partial<Container['healthCheck']>, string[]]>([
     [
       'fails',
-      { failing: '1 x' },
+      { failureText: '1 x' },
       ['warn: app is unhealthy even before the update, so its update cannot be verified (no route)'],
     ],
     [
@@ -81,7 +81,7 @@ describe('describeInstallation', () => {
       ['warn: the health check of app cannot run, so the update of app cannot be verified (no route)'],
     ],
   ])('warns if the health check %s', (_, changes, expected) => {
-    const healthCheck = { decidedMs: 0, failing: null, cannotRun: false, ...changes };
+    const healthCheck = { longestDecisionMs: 0, failureText: null, cannotRun: false, ...changes };
     const unwell = container('app-1', {
       health: 'unhealthy',
       lastHealthOutput: 'no route\nat all',

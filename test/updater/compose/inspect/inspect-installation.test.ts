@@ -113,7 +113,7 @@ async function inspect({
   const place = { name: 'svc', directory, mountedAt: directory };
   const found = await inspectInstallation(
     context,
-    { own, paths, place, platform: 'linux/amd64', composed: [], told: null },
+    { own, paths, location: place, platform: 'linux/amd64', composed: [], specifiedContainer: null },
     { wasInterrupted, containers: (await listProjectContainers(engine, 'svc')).containers },
   );
   return { found, lines };

@@ -23,14 +23,14 @@ async function prepared() {
 
 it('does not inspect containers before data and files are restored', async () => {
   const { context, journal } = await prepared();
-  const { now } = await new ComposeRun(context, journal).look('rollback');
+  const { now } = await new ComposeRun(context, journal).inspect('rollback');
   expect(now).toEqual({ containers: [], leftovers: [] });
 });
 
 it('does not report a rollback as finished if the containers cannot be inspected', async () => {
   const { context, journal } = await prepared();
   const run = new ComposeRun(context, journal, { without: ['restore-files'] });
-  await expect(run.look('rollback')).rejects.toMatchObject({
+  await expect(run.inspect('rollback')).rejects.toMatchObject({
     code: 'containers-not-restored',
     outcome: 'broken',
   });
@@ -42,7 +42,7 @@ it('starts, awaits and compares a recreated container again', async () => {
   const kept = ['restore-files', 'rebuild app-1', 'start worker-1'];
   for (const name of [...kept, 'start app-1', 'stop-old app-1', 'connect app-1', 'await-old', 'compare'])
     work.memory.done.add(name);
-  work.restoreWork().onRebuilt('app-1');
+  work.restoreContext().onRebuilt('app-1');
   expect([...work.memory.done]).toEqual(kept);
   expect([...work.memory.rebuilt]).toEqual(['app-1']);
   work.restoreAgain(['restore-files']);

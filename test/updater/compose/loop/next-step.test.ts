@@ -39,7 +39,12 @@ function view({ data, now = old, known }: Given): ComposeRunView {
     data: journalData({ changeover: planned, ...data }),
     now: { containers: now, leftovers: [] },
     known: {
-      ...{ done: new Set(), without: new Set(), found: 'nothing', before: new Set() },
+      ...{
+        done: new Set(),
+        skippedSteps: new Set(),
+        preparedChanges: 'nothing',
+        idsBeforeRestore: new Set(),
+      },
       ...{ successors: new Map(), rebuilt: new Set(), failures: new Map(), ...known },
     },
   };
@@ -57,7 +62,7 @@ function story(
   for (let count = 0; count < 40; count++) {
     const step = planNextStep(view(at), goal);
     if (step.kind === 'done') return names;
-    if (step.kind === 'blocked') return [...names, `blocked: ${(step.why as UpdateError).message}`];
+    if (step.kind === 'blocked') return [...names, `blocked: ${(step.error as UpdateError).message}`];
     names.push(stepNameOf(step));
     done.add(stepNameOf(step));
     after(step, at);
@@ -73,17 +78,21 @@ const toTheEnd = ['await-old', 'compare', 'end-restore-point'];
 describe('an update', () => {
   it('pulls first, and then stops if nothing has changed', () => {
     expect(story('update', {})[0]).toBe('pull');
-    expect(story('update', { known: { done: new Set(['pull']), found: 'no change' } })).toEqual([]);
+    expect(story('update', { known: { done: new Set(['pull']), preparedChanges: 'no change' } })).toEqual([]);
   });
 
-  it.each<[ProcessFacts['found'], string[]]>([
+  it.each<[ProcessFacts['preparedChanges'], string[]]>([
     ['changes', ['pull', 'record-containers', 'write']],
     ['changes, with data to save', ['pull', 'copy-warm', 'record-containers', 'copy-cold', 'write']],
   ])('continues from its journal if the pull finds %s', (found, before) => {
-    const steps = story('update', { data: { changeover: null }, known: { found } }, (step, at) => {
-      if (step.kind === 'copy-warm') at.data = { ...at.data, state: { at: 'saving' } };
-      if (step.kind === 'write') at.data = replacing;
-    });
+    const steps = story(
+      'update',
+      { data: { changeover: null }, known: { preparedChanges: found } },
+      (step, at) => {
+        if (step.kind === 'copy-warm') at.data = { ...at.data, state: { at: 'saving' } };
+        if (step.kind === 'write') at.data = replacing;
+      },
+    );
     expect(steps).toEqual([...before, 'announce', 'stop worker', 'up app', 'up worker', 'verify']);
   });
 
@@ -156,7 +165,7 @@ describe('a rollback', () => {
     const without = new Set(['restore-files', 'end-restore-point'] as const);
     const now = containers('app-1 worker-1!');
     const steps = ['start-data-services', 'end-stops', 'start worker-1', 'await-old', 'compare'];
-    expect(story('rollback', { data: rollingBack, now, known: { without } })).toEqual(steps);
+    expect(story('rollback', { data: rollingBack, now, known: { skippedSteps: without } })).toEqual(steps);
   });
 
   it('restores no containers if the journal lists none', () => {
@@ -175,7 +184,7 @@ describe('a rollback', () => {
 
   it('recreates a container that another process removes during the rollback', () => {
     const failures = new Map([['worker', new UpdateError('engine-unavailable', 'no such container')]]);
-    const known = { failures, before: new Set(['app-1', 'worker-1']) };
+    const known = { failures, idsBeforeRestore: new Set(['app-1', 'worker-1']) };
     const data = { ...rollingBack, blueprints: old.map(({ id }) => blueprint(id)) };
     const done = new Set(['restore-files', 'start-data-services', 'end-stops']);
     const next = planNextStep(
@@ -193,7 +202,7 @@ describe('a rollback', () => {
       planNextStep(view({ data, now: containers('app-1! worker-1'), known: { failures, done } }), 'rollback'),
     ).toMatchObject({
       kind: 'blocked',
-      why: {
+      error: {
         code: 'containers-not-restored',
         state: 'the data and files of v1.0.0 have been restored, but v1.0.0 could not be started',
       },

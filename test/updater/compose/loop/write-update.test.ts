@@ -46,7 +46,7 @@ async function ofProject({ directory, files, changes, paths, context }: Place): 
 const ofStack = ({ directory, files, changes, paths, context }: Place): Promise<void> =>
   writeStackFiles(
     context,
-    { directory, project: files, draft: { changes, files }, paths: [], withEnv: false, reader: 'stack' },
+    { directory, project: files, draft: { changes, files }, paths: [], needsEnvFile: false, reader: 'stack' },
     { paths, run },
   );
 

@@ -30,7 +30,7 @@ function beside(other: Partial<Container>, isOwn = false) {
   return installed(texts, {
     services,
     containers: isOwn ? [app, each] : [app],
-    outside: isOwn ? [] : [each],
+    outsideContainers: isOwn ? [] : [each],
   });
 }
 

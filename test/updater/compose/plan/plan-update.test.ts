@@ -161,7 +161,7 @@ describe('planUpdate', () => {
       { 'compose.yaml': composeText({ app: 'svc:v1.0.0' }) },
       { model: { name: 'svc', services: { app } } },
     );
-    expect(planTo('v1.1.0', from).app).toMatchObject({ pull: false, to: 'svc:v1.1.0' });
+    expect(planTo('v1.1.0', from).app).toMatchObject({ shouldPull: false, to: 'svc:v1.1.0' });
   });
 });
 

@@ -74,7 +74,7 @@ function find({ has, old, next = '', file, from = '' }: Case): UnmountedData[] {
     { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) },
     {
       services: { app: [holder(has)] },
-      outside: [
+      outsideContainers: [
         container('donor-1', { ...holder(from), name: 'donor' }),
         // A service of another project that has the same name as the one in `volumes_from`.
         { ...holder('V:/notes'), name: 'x', labels: { [composeLabels.service]: 'other' } },

@@ -45,7 +45,7 @@ it.each<[situation: string, given: Case, pulled: readonly string[]]>([
 ])('decides whether to pull before the plan is made: %s', async (_, given, pulled) => {
   const early = await begun(given);
   expect([...(await early.references())]).toEqual(pulled);
-  await early.end();
+  await early.cancel();
 });
 
 it('pulls nothing that does not fit on the disk', async () => {
@@ -54,7 +54,7 @@ it('pulls nothing that does not fit on the disk', async () => {
     ['app', next[0] ?? ''],
     ['worker', next[1] ?? ''],
   ]);
-  await expect(early.has(wanted, rememberingLog().log)).rejects.toMatchObject({ code: 'no-space' });
+  await expect(early.awaitImages(wanted, rememberingLog().log)).rejects.toMatchObject({ code: 'no-space' });
 });
 
 it('does not fail when the run is cancelled, and removes the tags of images that were not verified', async () => {
@@ -63,13 +63,13 @@ it('does not fail when the run is cancelled, and removes the tags of images that
   const early = await begun({ signal: stop.signal, release: '/release.json', removed });
   await early.references();
   stop.abort(new CancelledError());
-  await early.end();
+  await early.cancel();
   expect(removed).toEqual(next.map((each) => `/images/${each}`));
 });
 
 it('stops if it was cancelled before the local images were known', async () => {
   const early = await begun({ signal: AbortSignal.abort(new CancelledError()), release: '/release.json' });
-  await early.end();
+  await early.cancel();
 });
 
 async function begun(given: Case, fits: Promise<void> = Promise.resolve()): Promise<BackgroundPull> {

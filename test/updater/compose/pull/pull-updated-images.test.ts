@@ -51,7 +51,7 @@ async function pullFor(kept: readonly string[], here: readonly string[]) {
   const { context: doors, lines } = runContext(await local(...here));
   // The deadline has passed: a pull fails immediately, with the references in its error.
   const images = await pullUpdatedImages(doors, planTo('v1.1.0', from), {
-    ...{ deadline: 0, keepTags: false },
+    ...{ deadline: 0, shouldKeepTags: false },
     journal: new Journal({ state: '/nonexistent', restore: async () => {} }, journalData()),
   }).then(
     (found) => [...found].map(([reference, { id }]) => [reference, id]),
@@ -109,7 +109,7 @@ describe('pullAndPrepare', () => {
     const options = updateOptions(...argv);
     options.limits.pullTimeoutMs = 0;
     const { context } = runContext(await local(reference), options);
-    const begun = { early: Promise.resolve(null), journal: of };
+    const begun = { earlyModel: Promise.resolve(null), journal: of };
     await expect(runPullPhase(context, planTo('v1.1.0', from), begun)).rejects.toThrow(
       `pulling ${form ?? `acme/svc@${digest}`} took longer than allowed`,
     );
@@ -152,7 +152,7 @@ describe('pullAdded', () => {
   const noted = [{ reference: 'acme/svc:v1.1.0', imageId: 'sha256:0' }];
   const begun = () => new Journal({ state, restore: async () => {} }, journalData({ tags: noted }));
 
-  const how = { deadline: 0, keepTags: false };
+  const how = { deadline: 0, shouldKeepTags: false };
   const plan = planTo('v1.1.0', installed(texts));
 
   it('records the current image of each tag in the journal before it pulls', async () => {
@@ -178,7 +178,7 @@ describe('pullAdded', () => {
       ['fixed', `acme/fixed@${digest}`],
     ]);
     const { context: doors } = runContext(await local('acme/cron:v2', 'redis'));
-    const pulled = pullAddedImages(doors, plan, added, { journal: begun(), ...how, keepTags: true });
+    const pulled = pullAddedImages(doors, plan, added, { journal: begun(), ...how, shouldKeepTags: true });
     await expect(pulled).rejects.toThrow(
       `pulling acme/cron@${digest}, redis@${digest}, acme/new:v1, acme/fixed@${digest} took longer than allowed`,
     );

@@ -59,9 +59,9 @@ describe('checkProject', () => {
   it('accepts the directory under another path or at another mount point', () => {
     const place = { name: 'svc', directory: '/data/svc', mountedAt: '/work' };
     const mounted = new HostPaths([bind('/opt/svc', '/work')]);
-    expect(() => check({}, { place, paths: mounted })).not.toThrow();
+    expect(() => check({}, { location: place, paths: mounted })).not.toThrow();
     expect(() =>
-      check({ directory: '/data/svc', files: ['/data/svc/compose.yaml'] }, { place }),
+      check({ directory: '/data/svc', files: ['/data/svc/compose.yaml'] }, { location: place }),
     ).not.toThrow();
   });
 

@@ -11,7 +11,7 @@ import { changeover, ending, journalData } from '../../../build.ts';
 
 /** All values of every input of the plan. Some combinations never occur, but are tested as well. */
 const domains = {
-  laterChange: [null, '.env matches neither the original file nor the file that the update wrote'],
+  externalChange: [null, '.env matches neither the original file nor the file that the update wrote'],
   ended: ['killed', 'crashed', 'broken'],
   /** From `saving` on, the journal contains the rollout. */
   stage: ['pulling', 'saving', 'writing', 'replacing', 'verifying', 'restoring'],
@@ -20,11 +20,11 @@ const domains = {
   /** The run has a restore point, complete or not. */
   hasPoint: [false, true],
   started: [false, true],
-  newHasStarted: [false, true],
-  sameRequest: [false, true],
+  hasNewVersionStarted: [false, true],
+  hasSameRequest: [false, true],
   attempt: [1, maxUpdaterStarts, maxUpdaterStarts + 1],
-  isOwn: [false, true],
-  mayRollBack: [false, true],
+  isOwnRun: [false, true],
+  canRollBack: [false, true],
 } as const;
 type Domains = typeof domains;
 type Situation = { [K in keyof Domains]: Domains[K][number] };
@@ -37,7 +37,7 @@ function situations(given: Given): Situation[] {
   for (const [key, values] of Object.entries({ ...domains, ...given }))
     all = all.flatMap((situation) => values.map((value) => ({ ...situation, [key]: value })));
   return all
-    .filter((situation): situation is Situation => 'isOwn' in situation)
+    .filter((situation): situation is Situation => 'isOwnRun' in situation)
     .filter(({ stage, goingBack }) => stage !== 'restoring' || goingBack !== 'no');
 }
 
@@ -70,7 +70,7 @@ function step(situation: Situation): RecoveryStep {
 const words = (planned: RecoveryStep): string =>
   planned.kind === 'undo' ? `${planned.kind}, then ${planned.afterwards.kind}` : planned.kind;
 
-const ours: Given = { laterChange: [null] };
+const ours: Given = { externalChange: [null] };
 const unfinished: Given = { ...ours, ended: ['killed'], goingBack: ['no'] };
 const crashed: Given = { ...ours, ended: ['crashed'], goingBack: ['no'] };
 /** Stages in which the new version must not run yet. */
@@ -79,21 +79,21 @@ const replacing = ['replacing', 'verifying'] as const;
 const notReplaced: Given = { ...unfinished, stage: notReplacing };
 const replaced: Given = { ...unfinished, stage: replacing };
 const crashedAt: Given = { ...crashed, stage: replacing };
-const theSame: Given = { ...replaced, sameRequest: [true] };
-const another: Given = { ...replaced, sameRequest: [false] };
+const theSame: Given = { ...replaced, hasSameRequest: [true] };
+const another: Given = { ...replaced, hasSameRequest: [false] };
 const toAnEnd: Given = { ...ours, goingBack: ['end'], stage: [...notReplacing, ...replacing] };
 const restoring: Given = { ...ours, goingBack: ['end'], stage: ['restoring'] };
 const toBeginAnew: Given = { ...ours, goingBack: ['begin anew'] };
 const inTime: Given = { attempt: [1, maxUpdaterStarts] };
 const tooOften: Given = { attempt: [maxUpdaterStarts + 1] };
-const noneStarted: Given = { started: [false], newHasStarted: [false] };
+const noneStarted: Given = { started: [false], hasNewVersionStarted: [false] };
 const journalSaysStarted: Given = { started: [true] };
-const engineSaysStarted: Given = { started: [false], newHasStarted: [true] };
-const canRollBack: Given = { hasPoint: [true], mayRollBack: [true] };
-const bySomebodyElse = domains.laterChange[1];
+const engineSaysStarted: Given = { started: [false], hasNewVersionStarted: [true] };
+const canRollBack: Given = { hasPoint: [true], canRollBack: [true] };
+const bySomebodyElse = domains.externalChange[1];
 
 const rows: [situation: string, given: Given, step: string][] = [
-  ['somebody has worked there since', { laterChange: [bySomebodyElse] }, 'leave'],
+  ['somebody has worked there since', { externalChange: [bySomebodyElse] }, 'leave'],
   ['it ended broken, and a person knows', { ...ours, ended: ['broken'], goingBack: ['no'] }, 'start-over'],
 
   [
@@ -134,7 +134,7 @@ const rows: [situation: string, given: Given, step: string][] = [
       ['it is always killed after the start, without one', { ...killed, hasPoint: [false] }, 'give-up'],
       [
         'it is always killed after the start, and must not roll back',
-        { ...killed, hasPoint: [true], mayRollBack: [false] },
+        { ...killed, hasPoint: [true], canRollBack: [false] },
         'give-up',
       ],
       [
@@ -145,7 +145,7 @@ const rows: [situation: string, given: Given, step: string][] = [
       ['it crashed after the start, without one', { ...crashedAt, ...started, hasPoint: [false] }, 'give-up'],
       [
         'it crashed after the start, and must not roll back',
-        { ...crashedAt, ...started, hasPoint: [true], mayRollBack: [false] },
+        { ...crashedAt, ...started, hasPoint: [true], canRollBack: [false] },
         'give-up',
       ],
     ];
@@ -154,18 +154,18 @@ const rows: [situation: string, given: Given, step: string][] = [
     { ...crashed, stage: notReplacing },
     { ...crashedAt, ...noneStarted },
   ].flatMap((given): typeof rows => [
-    ['it crashed before the start, in this container', { ...given, isOwn: [true] }, 'undo, then give-up'],
-    ['it crashed before the start', { ...given, ...inTime, isOwn: [false] }, 'undo, then start-over'],
+    ['it crashed before the start, in this container', { ...given, isOwnRun: [true] }, 'undo, then give-up'],
+    ['it crashed before the start', { ...given, ...inTime, isOwnRun: [false] }, 'undo, then start-over'],
     [
       'it crashed before the start, too often',
-      { ...given, ...tooOften, isOwn: [false] },
+      { ...given, ...tooOften, isOwnRun: [false] },
       'undo, then give-up',
     ],
   ]),
 
-  ['its own rollback, with an end', { ...toAnEnd, isOwn: [true] }, 'undo, then repeat'],
-  ['other rollback', { ...toAnEnd, ...inTime, isOwn: [false] }, 'undo, then start-over'],
-  ['other rollback, too often', { ...toAnEnd, ...tooOften, isOwn: [false] }, 'undo, then give-up'],
+  ['its own rollback, with an end', { ...toAnEnd, isOwnRun: [true] }, 'undo, then repeat'],
+  ['other rollback', { ...toAnEnd, ...inTime, isOwnRun: [false] }, 'undo, then start-over'],
+  ['other rollback, too often', { ...toAnEnd, ...tooOften, isOwnRun: [false] }, 'undo, then give-up'],
   ['a restore of data, whoever finishes it, and however often', restoring, 'undo, then repeat'],
   ['a rollback before starting over', { ...toBeginAnew, ...inTime }, 'undo, then start-over'],
   ['a rollback, killed each time', { ...toBeginAnew, ...tooOften }, 'undo, then give-up'],
@@ -190,12 +190,12 @@ describe('planRecovery', () => {
   it('allows four starts of one container, as many as the launcher configures in the engine', () => {
     expect(maxUpdaterStarts).toBe(4);
     const now: PreviousRunFacts = {
-      isOwn: true,
+      isOwnRun: true,
       attempt: 4,
-      sameRequest: true,
-      newHasStarted: false,
-      laterChange: null,
-      mayRollBack: true,
+      hasSameRequest: true,
+      hasNewVersionStarted: false,
+      externalChange: null,
+      canRollBack: true,
     };
     const data = journalData({ state: { at: 'replacing' }, changeover: theChangeover });
     expect(planRecovery(data, now).kind).toBe('resume');

@@ -35,7 +35,7 @@ it('describes a restore point', () => {
     'services that keep data only in memory and are restarted after a rollback: mq',
     'svc, db will be unavailable for 3 to 8 s',
     'the restore point needs 328 MB; 40.0 GB is free in /opt/svc/.svc-updater/restore',
-    'these running containers will not be updated and will lose their connection to the data services: report-1 (db); a rollback discards everything they write to the data after it is saved',
+    'these running containers will not be updated and will lose their connection to the data services: report-1 (db); a rollback discards everything that they write after the data is saved',
   ]);
 });
 
@@ -114,7 +114,7 @@ it('finds the running containers that use a covered service', () => {
     model: { name: 'svc', services },
     containers,
     updated: ['app'],
-    toolsImage: 'sha256:tools',
+    helperImageId: 'sha256:tools',
   };
   expect(findDependentContainers(['db'], using)).toEqual(['svc-admin-1 (db)', 'other-report-1 (db)']);
   expect(findDependentContainers([], using)).toEqual([]);

@@ -22,10 +22,10 @@ const planned = {
     ['worker', 'svc:v1.1.0'],
   ]),
   substitutions: [],
-  places: [],
-  shares: () => false,
+  variableLocations: [],
+  hasSharedPin: () => false,
 };
-const nothing = { unexpected: [], otherMeanings: [], alsoMoved: [] };
+const nothing = { unexpected: [], otherUses: [], alsoUpdatedServices: [] };
 const moved = { app: { image: 'svc:v1.1.0' }, worker: { image: 'svc:v1.1.0' }, db: { image: 'db:1' } };
 
 describe('compareModels', () => {
@@ -62,8 +62,8 @@ describe('compareModels', () => {
   const plan = (to: string, substitutions = [one], shares = false) => ({
     images: new Map([['app', `ghcr.io/acme/svc:${to}`]]),
     substitutions,
-    places: [],
-    shares: () => shares,
+    variableLocations: [],
+    hasSharedPin: () => shares,
   });
 
   it('accepts changes that come from the version variable', () => {
@@ -76,11 +76,14 @@ describe('compareModels', () => {
     const [from, to] = ['acme/proxy:v1.0.0-slim', 'acme/proxy:v1.1.0-slim'];
     const before = with_('v1.0.0', { other: { image: from } });
     const after = with_('v1.1.0', { other: { image: to } });
-    expect(compareComposeModels(before, after, plan('v1.1.0'))).toEqual({ ...nothing, alsoMoved: ['other'] });
+    expect(compareComposeModels(before, after, plan('v1.1.0'))).toEqual({
+      ...nothing,
+      alsoUpdatedServices: ['other'],
+    });
     const alone = { app: { image: 'ghcr.io/acme/svc:v1.0.0' }, other: { image: from } };
     const then = { app: { image: 'ghcr.io/acme/svc:v1.1.0' }, other: { image: to } };
     const shared = compareComposeModels(model(alone), model(then), plan('v1.1.0', [], true));
-    expect(shared).toEqual({ ...nothing, alsoMoved: ['other'] });
+    expect(shared).toEqual({ ...nothing, alsoUpdatedServices: ['other'] });
     const written = compareComposeModels(model(alone), model(then), plan('v1.1.0', []));
     expect(written).toEqual({
       ...nothing,
@@ -95,8 +98,8 @@ describe('compareModels', () => {
     const at = (tag: string) => model({ app: { image: `${app}:${tag}` }, web: { image: `${web}:${tag}` } });
     const images = new Map([['app', `${app}:v1.1.0`]]);
     const proof = compareComposeModels(at('v1.0.0'), at('v1.1.0'), { ...plan('v1.1.0'), images });
-    expect(proof.alsoMoved).toEqual(isOne ? ['web'] : []);
-    expect(proof.otherMeanings).toHaveLength(isOne ? 0 : 1);
+    expect(proof.alsoUpdatedServices).toEqual(isOne ? ['web'] : []);
+    expect(proof.otherUses).toHaveLength(isOne ? 0 : 1);
   });
 
   it.each<[string, object, object, string]>([
@@ -126,24 +129,24 @@ describe('compareModels', () => {
     ],
   ])('reports other uses of the version variable: %s', (_, from, to, expected) => {
     const proof = compareComposeModels(with_('v1.0.0', from), with_('v1.1.0', to), plan('v1.1.0'));
-    expect(proof).toEqual({ ...nothing, otherMeanings: [expect.stringContaining(expected)] });
+    expect(proof).toEqual({ ...nothing, otherUses: [expect.stringContaining(expected)] });
   });
 
   const mounts = (source: string, type = 'image') => ({ volumes: [{ type, source, target: '/assets' }] });
   it.each<[string, string, object, object]>([
     ['of the app', 'app', mounts('acme/assets:v1.0.0'), nothing],
-    ['of another service', 'web', mounts('acme/assets:v1.0.0'), { ...nothing, alsoMoved: ['web'] }],
+    ['of another service', 'web', mounts('acme/assets:v1.0.0'), { ...nothing, alsoUpdatedServices: ['web'] }],
     [
       'of another publisher',
       'web',
       mounts('other/assets:v1.0.0'),
-      { ...nothing, otherMeanings: [expect.stringContaining('services.web.volumes.0.source')] },
+      { ...nothing, otherUses: [expect.stringContaining('services.web.volumes.0.source')] },
     ],
     [
       'that is a directory',
       'web',
       mounts('acme/assets:v1.0.0', 'bind'),
-      { ...nothing, otherMeanings: [expect.stringContaining('services.web.volumes.0.source')] },
+      { ...nothing, otherUses: [expect.stringContaining('services.web.volumes.0.source')] },
     ],
   ])('evaluates a mounted image that changes with the version: a mount %s', (_, name, mounted, expected) => {
     const at = (to: string) => {
@@ -157,7 +160,7 @@ describe('compareModels', () => {
   it('reports a volume whose name contains the version', () => {
     const before = model(v('v1.0.0'), { volumes: { data: { name: 'data-v1.0.0' } } });
     const after = model(v('v1.1.0'), { volumes: { data: { name: 'data-v1.1.0' } } });
-    expect(compareComposeModels(before, after, plan('v1.1.0')).otherMeanings).toEqual([
+    expect(compareComposeModels(before, after, plan('v1.1.0')).otherUses).toEqual([
       'volumes.data.name: "data-v1.0.0" → "data-v1.1.0"',
     ]);
   });
@@ -175,7 +178,7 @@ describe('compareModels', () => {
       model(v(to), { configs: { about: { name: 'about', file: `/srv/svc/${to}.ini` } } });
     expect(compareComposeModels(configs('v1.0.0'), configs('v1.1.0'), plan('v1.1.0'))).toEqual({
       ...nothing,
-      otherMeanings: ['configs.about.file: "/srv/svc/v1.0.0.ini" → "/srv/svc/v1.1.0.ini"'],
+      otherUses: ['configs.about.file: "/srv/svc/v1.0.0.ini" → "/srv/svc/v1.1.0.ini"'],
     });
   });
 
@@ -185,8 +188,8 @@ describe('compareModels', () => {
       compareComposeModels(says('svc:latest', from), says('svc:v1.1.0', to), {
         images: new Map([['app', 'svc:v1.1.0']]),
         substitutions: [{ from: '', to: 'v1.1.0' }],
-        places: [],
-        shares: () => false,
+        variableLocations: [],
+        hasSharedPin: () => false,
       });
     expect(set('is ', 'is v1.1.0')).toEqual(nothing);
     expect(set('was ', 'is v1.1.0').unexpected).toEqual(['services.app.labels.a: "was " → "is v1.1.0"']);

@@ -78,7 +78,7 @@ async function watched(containers: Record<string, Fake>) {
       );
   });
   const { log } = rememberingLog();
-  const doors = { engine, log, project: 'svc', toolsImage: 'sha256:tools' };
+  const doors = { engine, log, project: 'svc', helperImageId: 'sha256:tools' };
   const watch = await ContainerStartWatch.open(doors, {
     project: { name: 'svc', directory: '/opt/svc' },
     covered: ['app', 'db'],
@@ -111,7 +111,7 @@ describe('StartWatch.started()', () => {
     });
     const work = new AbortController();
     await watch.begin(work);
-    expect([await watch.started(), work.signal.aborted]).toEqual([[], false]);
+    expect([await watch.listStartedContainers(), work.signal.aborted]).toEqual([[], false]);
   });
 
   it.each<[string, string, Fake, string]>([
@@ -124,7 +124,7 @@ describe('StartWatch.started()', () => {
     const { watch } = await watched(containers);
     await watch.begin(new AbortController());
     containers[name] = fake;
-    expect(await watch.started()).toEqual([{ id: name, name, service }]);
+    expect(await watch.listStartedContainers()).toEqual([{ id: name, name, service }]);
   });
 });
 
@@ -152,7 +152,7 @@ describe('a start event', () => {
     await report('run');
     await expect.poll(() => work.signal.aborted).toBe(true);
     delete containers.run;
-    expect(await watch.started()).toEqual([{ id: 'run', name: 'run', service: '' }]);
+    expect(await watch.listStartedContainers()).toEqual([{ id: 'run', name: 'run', service: '' }]);
   });
 
   it.each<[string, Fake]>([
@@ -167,7 +167,7 @@ describe('a start event', () => {
     const before = asked('other');
     await report('other');
     await expect.poll(() => asked('other')).toBe(before + 1);
-    expect([await watch.started(), work.signal.aborted]).toEqual([[], false]);
+    expect([await watch.listStartedContainers(), work.signal.aborted]).toEqual([[], false]);
   });
 });
 
@@ -176,22 +176,22 @@ describe('RepeatedStarts', () => {
 
   it('reports a container that starts again right after it was stopped', () => {
     const starts = new RepeatedStartCounter(2, 10_000);
-    starts.note(some('app'));
-    expect(starts.tooOften(some('app', 'worker'))).toEqual(['app']);
+    starts.recordStops(some('app'));
+    expect(starts.findRepeatedlyStarted(some('app', 'worker'))).toEqual(['app']);
   });
 
   it('reports a container that is started too often', () => {
     const starts = new RepeatedStartCounter(2);
     for (let round = 0; round < 2; round++) {
-      expect(starts.tooOften(some('app'))).toEqual([]);
-      starts.note(some('app'));
+      expect(starts.findRepeatedlyStarted(some('app'))).toEqual([]);
+      starts.recordStops(some('app'));
     }
-    expect(starts.tooOften(some('app'))).toEqual(['app']);
+    expect(starts.findRepeatedlyStarted(some('app'))).toEqual(['app']);
   });
 
   it('reports containers whose names always differ after too many starts', () => {
     const starts = new RepeatedStartCounter(2);
-    for (let round = 0; round < 10; round++) starts.note(some(`app-run-${round}`));
-    expect(starts.tooOften(some('app-run-10'))).toEqual(['app-run-10']);
+    for (let round = 0; round < 10; round++) starts.recordStops(some(`app-run-${round}`));
+    expect(starts.findRepeatedlyStarted(some('app-run-10'))).toEqual(['app-run-10']);
   });
 });

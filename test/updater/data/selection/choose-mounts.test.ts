@@ -33,7 +33,7 @@ const around = (changes: Partial<MountContext> = {}): MountContext => ({
   project: 'svc',
   directory: '/opt/svc',
   files: ['/opt/svc/compose.yaml', '/etc/svc/env'],
-  points: '/opt/svc/.svc-updater/restore',
+  restorePointsDirectory: '/opt/svc/.svc-updater/restore',
   dataRoot: '/var/lib/docker',
   options: new Map(),
   ...changes,
@@ -201,7 +201,7 @@ it.each<[string, StorageMount, Partial<MountContext>, RegExp]>([
   [
     'restore points elsewhere',
     bind('/backup', '/x'),
-    { points: '/backup/svc' },
+    { restorePointsDirectory: '/backup/svc' },
     / overlaps with the updater directory \/backup\/svc: /,
   ],
   ['another driver', volume('v', '/v', { driver: 'rclone' }), {}, /^app:\/v uses the volume driver rclone, /],

@@ -49,13 +49,13 @@ const facts = (services: Record<string, string>, changes: Partial<DataFacts> = {
   },
   containers: running(services),
   updated: ['app', 'worker'],
-  said: [],
+  dataSettings: [],
   product: svcProduct,
   files: ['/opt/svc/compose.yaml', '/opt/svc/.env'],
   directory: '/opt/svc',
   ...changes,
 });
-const said = (key: string, word: 'save' | 'none'): DataFacts['said'][0] => ({
+const said = (key: string, word: 'save' | 'none'): DataFacts['dataSettings'][0] => ({
   key,
   word,
   where: `.svc-updater.yaml line 2: data of ${key}`,
@@ -111,7 +111,7 @@ describe('covered services', () => {
   it('are determined by the settings file first, then by the label, then by the product', () => {
     const product = createProduct({ name: 'svc', data: { a: 'none', b: 'none', c: 'none', gone: 'none' } });
     const services = { a: 'x:1 d:/d [none]', b: 'x:1 d:/d [save]', c: 'x:1 d:/d' };
-    expect(judged(facts(services, { product, said: [said('a', 'save')] }))).toBe('a b; -c');
+    expect(judged(facts(services, { product, dataSettings: [said('a', 'save')] }))).toBe('a b; -c');
   });
 
   it('are determined by the mounts of their containers; a service without containers is not covered', () => {
@@ -151,7 +151,7 @@ describe('a service that must be declared', () => {
         'db (own/postgres:16) looks like a database but has no volume: its data is inside the container and cannot be saved in a restore point',
       advice: expect.stringContaining('In .svc-updater.yaml, set data: {db: none}'),
     });
-    expect(judged(facts(services, { said: [said('db', 'none')] }))).toBe('-db');
+    expect(judged(facts(services, { dataSettings: [said('db', 'none')] }))).toBe('-db');
   });
 
   describe('because its mount contains more than the data of the app', () => {
@@ -165,10 +165,12 @@ describe('a service that must be declared', () => {
           'app:/files is mounted from the host path "/srv", which contains more than the data of app: a rollback would replace everything in it. Under data, set "app:/files: none" or "app:/files: save"',
         advice: expect.stringContaining('set data: {app:/files: none} '),
       });
-      expect(judged(facts(services, { said: [said('app:/files', 'save')] }))).toBe('app');
-      expect(judged(facts(services, { said: [said('app:/files', 'none')] }))).toBe('app; -app:/files');
+      expect(judged(facts(services, { dataSettings: [said('app:/files', 'save')] }))).toBe('app');
+      expect(judged(facts(services, { dataSettings: [said('app:/files', 'none')] }))).toBe(
+        'app; -app:/files',
+      );
       // A setting for the whole service does not apply to this mount.
-      expect(judged(facts(services, { said: [said('app', 'save')] }))).toBe('app; app:/files? none');
+      expect(judged(facts(services, { dataSettings: [said('app', 'save')] }))).toBe('app; app:/files? none');
     });
 
     it.each(['/', '/opt'])('can only exclude the mount, not save it: %s', (path) =>
@@ -198,7 +200,7 @@ describe('a service that must be declared', () => {
   it('is rejected with the setting to add, and accepted after it is added', () => {
     const services = { db: 'postgres:16 d:/p', search: 'elasticsearch:8 s:/s', app: 'a:1 d:/data l:/l' };
     const before = [said('app:/l', 'none')];
-    expect(refusal(facts(services, { said: before }))).toMatchObject({
+    expect(refusal(facts(services, { dataSettings: before }))).toMatchObject({
       code: 'data-undeclared',
       outcome: 'refused',
       detail: [
@@ -210,7 +212,7 @@ describe('a service that must be declared', () => {
         'In .svc-updater.yaml, set data: {app:/l: none, db: save, search: save} ("save" includes the data in restore points, and "none" excludes it). Then run {command} again.',
     });
     const after = [...before, said('db', 'save'), said('search', 'none')];
-    expect(requireDataDeclaration(facts(services, { said: after }))).toEqual({
+    expect(requireDataDeclaration(facts(services, { dataSettings: after }))).toEqual({
       covered: ['db', 'app'],
       excluded: [
         { service: 'search', path: null },
@@ -225,7 +227,7 @@ describe('a service that must be declared', () => {
 
 describe('an invalid data setting', () => {
   const services = { app: 'a:1 d:/data', web: 'x:1', db: 'postgres:16 d:/p [pg]' };
-  it.each<[DataFacts['said'][0], string]>([
+  it.each<[DataFacts['dataSettings'][0], string]>([
     [said('web', 'save'), 'is set to "save", but web has no writable volume or bind mount to save'],
     [said('app:/other', 'none'), 'is set, but app has no mount at /other'],
     [
@@ -240,7 +242,7 @@ describe('an invalid data setting', () => {
     ],
   ])('is rejected: %j', (entry, sentence) => {
     const message = `.svc-updater.yaml line 2: data of ${entry.key} ${sentence}`;
-    expect(refusal(facts({ ...services, db: 'x:1' }, { said: [entry] }))).toMatchObject({
+    expect(refusal(facts({ ...services, db: 'x:1' }, { dataSettings: [entry] }))).toMatchObject({
       code: 'data-unsupported',
       message,
     });
@@ -248,7 +250,7 @@ describe('an invalid data setting', () => {
 
   it('is "save" for a service without a container', () => {
     const containers = [container('app-1')];
-    expect(judged(facts(services, { containers, said: [said('web', 'save')] }))).toContain(
+    expect(judged(facts(services, { containers, dataSettings: [said('web', 'save')] }))).toContain(
       'data of web is set to "save", but web has no container',
     );
   });
@@ -276,7 +278,7 @@ describe('the line of plan about restore points', () => {
   ])('proposes a setting for the database host in the variable %s', (variable, line) => {
     const containers = [container('app-1', { env: new Map([[variable, 'db.internal']]) })];
     expect(evaluateDataSettings(facts({ app: 'a:1' }, { containers })).line).toBe(line);
-    const after = facts({ app: 'a:1' }, { containers, said: [said('db.internal', 'none')] });
+    const after = facts({ app: 'a:1' }, { containers, dataSettings: [said('db.internal', 'none')] });
     expect(evaluateDataSettings(after)).toMatchObject({
       undecided: [],
       mistakes: [],

@@ -48,7 +48,7 @@ describe('prepareConfig', () => {
     });
     expect(made).toEqual({ auths, proxies });
     // Neither the password nor its encoded form may reach the log.
-    expect(log.masked(`${auths['ghcr.io'].auth} hunter2hunter2 else`)).toBe('*** *** else');
+    expect(log.maskText(`${auths['ghcr.io'].auth} hunter2hunter2 else`)).toBe('*** *** else');
   });
 
   it('omits missing credential helpers and warns about each', async () => {
@@ -103,8 +103,8 @@ describe('prepareConfig', () => {
     ['a token', { username: 'me', identitytoken: 'abc' }, ['abc']],
   ])('masks %s in the log', async (_, auth, expected) => {
     const { log } = await prepared({ auths: { 'a.example': auth } });
-    for (const secret of expected) expect(log.masked(`is ${secret}`)).toBe('is ***');
-    expect(log.masked('a.example')).toBe('a.example');
+    for (const secret of expected) expect(log.maskText(`is ${secret}`)).toBe('is ***');
+    expect(log.maskText('a.example')).toBe('a.example');
   });
 
   it.each([undefined, ''])(

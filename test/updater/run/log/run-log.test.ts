@@ -10,11 +10,11 @@ describe('Log', () => {
   it('logs each line with its level, its phase and, if specified, the percentage', () => {
     const { log, events } = rememberingLog();
     log.info('it begins');
-    log.enter('pull');
+    log.enterPhase('pull');
     log.progress(0, 'nothing yet');
     log.progress(40, 'some of it');
     log.warn('slow');
-    log.enter('done');
+    log.enterPhase('done');
     log.error('too slow');
     expect(events.map(({ time: _, ...event }) => event)).toEqual([
       { level: 'info', phase: 'inspect', message: 'it begins' },
@@ -49,7 +49,7 @@ describe('Log', () => {
       { a: 'hunter2' },
       { a: 'x***', b: ['***', 7], c: { d: { e: '***' } }, f: null, g: true },
     ]);
-    expect(log.masked('hunter2!')).toBe('***!');
+    expect(log.maskText('hunter2!')).toBe('***!');
   });
 
   it('hides a secret of several lines before splitting the message into lines', () => {
@@ -60,12 +60,12 @@ describe('Log', () => {
   });
 });
 
-describe('stdoutSink', () => {
+describe('createOutputSink', () => {
   it.each(['line', 'json'])('escapes control characters without loss in the format %s', (format) => {
     const message = 'a\u009b31m\u202eb\u2028c\u001b[2J\u007fé\ud800';
     const script = `
-      import { Log, stdoutSink } from ${JSON.stringify(import.meta.resolve('../../../../src/updater/run/log/run-log.ts'))};
-      new Log(stdoutSink(${JSON.stringify(format)})).info(${JSON.stringify(message)}, { field: ${JSON.stringify(message)} });
+      import { createOutputSink, Log } from ${JSON.stringify(import.meta.resolve('../../../../src/updater/run/log/run-log.ts'))};
+      new Log(createOutputSink(${JSON.stringify(format)})).info(${JSON.stringify(message)}, { field: ${JSON.stringify(message)} });
     `;
     const options = { encoding: 'utf8' } as const;
     const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', script], options);

@@ -12,10 +12,10 @@ const known: OutcomeFacts = {
   version: 'v1.4.2',
   project,
   services: ['app', 'worker'],
-  halfDone: null,
-  touched: false,
+  interruptedState: null,
+  mayHaveReplaced: false,
 };
-const touched: OutcomeFacts = { ...known, touched: true };
+const touched: OutcomeFacts = { ...known, mayHaveReplaced: true };
 
 function ending(error: unknown, facts = known) {
   const lines: string[] = [];
@@ -74,7 +74,7 @@ it('reports a version that was stopped before as still stopped', () => {
   expect(ending(new UpdateError('pull-unknown', 'x'), stopped).last).toMatch(
     /^failed \(pull-unknown\): nothing was changed; v1\.4\.2 is still stopped, as before the update\. Next: /,
   );
-  expect(ending(new UpdateError('recreate-failed', 'x'), { ...stopped, touched: true }).last).toMatch(
+  expect(ending(new UpdateError('recreate-failed', 'x'), { ...stopped, mayHaveReplaced: true }).last).toMatch(
     /^failed \(recreate-failed\): the original files are in place, and v1\.4\.2 is still stopped, as before the update\. Next: /,
   );
   expect(ending(new UpdateError('modified-since', 'x'), { ...stopped, isRollback: true }).last).toMatch(
@@ -264,7 +264,7 @@ it('reports that nothing was changed if the new version is already running but u
 });
 
 it('reports an interrupted previous run that could not be recovered', () => {
-  const about = { ...known, halfDone: 'the update to v1.5.0 was interrupted in recreate' };
+  const about = { ...known, interruptedState: 'the update to v1.5.0 was interrupted in recreate' };
   expect(ending(new UpdateError('compose-invalid', 'compose rejects the project'), about).last).toBe(
     'refused (compose-invalid): nothing was changed by this run; the update to v1.5.0 was interrupted in recreate. Next: Fix the file until docker compose config accepts it, then run the update again.',
   );

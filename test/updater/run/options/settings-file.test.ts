@@ -87,7 +87,7 @@ describe('a settings file', () => {
     );
     const { options, lines } = await read();
     const at = (line: number, key: string) => `.svc-updater.yaml line ${line}: data of ${key}`;
-    expect(options?.data.said).toEqual([
+    expect(options?.data.choices).toEqual([
       { key: 'db', word: 'save', where: at(2, 'db') },
       { key: 'no', word: 'none', where: at(3, 'no') },
       { key: 'app:/library', word: 'none', where: at(4, 'app:/library') },
@@ -97,7 +97,10 @@ describe('a settings file', () => {
       'info: .svc-updater.yaml: data db: save, no: none, app:/library: none, db.example: none',
     ]);
     await writeFile(path(), 'data: {app:/library: none, "2001:db8::1": none}');
-    expect((await read()).options?.data.said.map(({ key }) => key)).toEqual(['app:/library', '2001:db8::1']);
+    expect((await read()).options?.data.choices.map(({ key }) => key)).toEqual([
+      'app:/library',
+      '2001:db8::1',
+    ]);
   });
 
   it('may contain YAML aliases', async () => {

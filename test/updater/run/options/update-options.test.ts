@@ -47,7 +47,7 @@ describe('the options of a command line', () => {
       noRollback: false,
       notify: [],
       limits: { waitTimeoutMs: 300_000, pullTimeoutMs: 3_600_000 },
-      data: { restorePoint: false, restoreDir: null, maxDowntimeSeconds: null, said: [] },
+      data: { restorePoint: false, restoreDir: null, maxDowntimeSeconds: null, choices: [] },
       proof: { expect: [], expectFiles: [], release: null, archive: null, trust: null, channelFile: null },
       settings: new Map(),
       stack: { name: null, files: [], stopFirst: false },

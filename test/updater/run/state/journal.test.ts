@@ -142,7 +142,7 @@ describe('Journal', () => {
 
 describe('Journal.note', () => {
   it('writes the journal if the disk is writable', async () => {
-    expect(await open().note({ state: { at: 'saving' } })).toBeNull();
+    expect(await open().tryWrite({ state: { at: 'saving' } })).toBeNull();
     expect(await readJournal(state)).toEqual({ ...data, state: { at: 'saving' } });
   });
 
@@ -150,7 +150,7 @@ describe('Journal.note', () => {
     const journal = open();
     await rm(state, { recursive: true });
     await writeFile(state, 'a file in its way');
-    expect(await journal.note({ started: true })).toMatch(/^the journal cannot be written: .*ENOTDIR/);
+    expect(await journal.tryWrite({ started: true })).toMatch(/^the journal cannot be written: .*ENOTDIR/);
     expect(journal.data.started).toBe(true);
     await rm(state);
     await journal.write({ state: { at: 'saving' } });
@@ -182,7 +182,7 @@ describe('Journal.endAtOnce', () => {
   it('stores a crash synchronously, with all data that a rollback needs', async () => {
     await writeFile(join(state, 'journal.json.crashed'), 'of a killed process');
     const run = { started: true, state: { at: 'verifying' }, blueprints } as const;
-    open(run).endAtOnce(ended('crashed'));
+    open(run).endSynchronously(ended('crashed'));
     const ending = { at: 'ended', ending: ended('crashed'), left: { at: 'verifying' } } as const;
     expect(await readJournal(state)).toEqual({ ...data, ...run, state: ending });
     expect((await stat(join(state, 'journal.json'))).mode & 0o777).toBe(0o600);
@@ -277,8 +277,14 @@ describe('journalOutcomeFactsOf', () => {
     movedService('jobs'),
     movedService('sidecar', { follows: true, image: null }),
   ];
-  const ofApps = { services: ['app', 'jobs'], touched: true };
-  const facts = { version: 'v1.4.2', project, services: ['app', 'worker'], halfDone: null, touched: false };
+  const ofApps = { services: ['app', 'jobs'], mayHaveReplaced: true };
+  const facts = {
+    version: 'v1.4.2',
+    project,
+    services: ['app', 'worker'],
+    interruptedState: null,
+    mayHaveReplaced: false,
+  };
   it.each<[string, Partial<JournalData>, changes: Partial<OutcomeFacts>]>([
     ['has what was asked for before any container is replaced', {}, {}],
     ['has what is replaced, and no follower', { changeover: changeover({ moved }) }, ofApps],
@@ -293,7 +299,10 @@ describe('journalOutcomeFactsOf', () => {
   ])('returns the facts of the run: %s', (_, changes, expected) => {
     const said = { ...facts, ...expected };
     expect(journalOutcomeFactsOf({ ...data, ...changes })).toEqual(said);
-    expect(journalOutcomeFactsOf({ ...data, ...changes }, 'half')).toEqual({ ...said, halfDone: 'half' });
+    expect(journalOutcomeFactsOf({ ...data, ...changes }, 'half')).toEqual({
+      ...said,
+      interruptedState: 'half',
+    });
   });
 });
 

@@ -27,7 +27,7 @@ describe('a version that is already running', () => {
 
   it('is healthy if the owner drains a node in the meantime', { timeout: 20_000 }, async () => {
     const moved: TaskWord[] = [
-      ['new shutdown', { wanted: 'shutdown' }],
+      ['new shutdown', { desiredState: 'shutdown' }],
       ['new running', { slot: 1 }],
     ];
     await expect(check(['new running'], moved)).resolves.toBe(true);

@@ -128,10 +128,10 @@ describe('the files of a stack', () => {
     const env = `PATH=${other}\nHOME=/elsewhere\nTAG=v1.4.2\nPASSWORD=secret\n`;
     const text = fileOf('acme/svc:$TAG', 'acme/svc:$TAG');
     const escaped = `${text}x-escaped: "$$PATH $$$$HOME"\n`;
-    await expect(read({ ...stage, text: escaped, env })).resolves.toMatchObject({ withEnv: true });
+    await expect(read({ ...stage, text: escaped, env })).resolves.toMatchObject({ needsEnvFile: true });
     // A file may refer to any variable.
     await expect(read({ ...stage, text: `${text}x-path: "$PATH"\n`, env })).resolves.toMatchObject({
-      withEnv: true,
+      needsEnvFile: true,
     });
     const calls = (await readFile(join(programs, 'calls'), 'utf8'))
       .trim()

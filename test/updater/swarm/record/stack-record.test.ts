@@ -120,7 +120,7 @@ describe('StackRecord', () => {
   const who = { holder: 'h1', container: 'c1', node: 'n1' };
   const begin = async () => {
     const engine = await engineThat(swarmDouble({}, []).answer);
-    const record = await StackRecord.make(engine, data, who, null);
+    const record = await StackRecord.create(engine, data, who, null);
     onTestFinished(() => record.release());
     return { engine, record, stored: async () => (await readStackRecord(engine, 'svc'))?.labels };
   };
@@ -128,15 +128,15 @@ describe('StackRecord', () => {
   it('stores the state of the run, and whether a task has started', async () => {
     const { record, stored } = await begin();
     expect(await stored()).toMatchObject({ ...who, state: { at: 'pulling' }, started: false });
-    await record.note({ state: { at: 'replacing' } });
-    await record.note({ started: true });
+    await record.update({ state: { at: 'replacing' } });
+    await record.update({ started: true });
     expect(await stored()).toMatchObject({ state: { at: 'replacing' }, started: true, beat: 2 });
   });
 
   it('rejects a state transition that no run makes', async () => {
     const { record, stored } = await begin();
-    await record.note({ state: { at: 'replacing' } });
-    await expect(record.note({ state: { at: 'writing' } })).rejects.toThrow(
+    await record.update({ state: { at: 'replacing' } });
+    await expect(record.update({ state: { at: 'writing' } })).rejects.toThrow(
       'a run cannot go from replacing to writing',
     );
     expect(await stored()).toMatchObject({ state: { at: 'replacing' } });
@@ -150,21 +150,21 @@ describe('StackRecord', () => {
     ['crashed', stackRollbackState],
   ])('with the outcome %s leaves the state %j to a later run', async (outcome, left) => {
     const { record, stored } = await begin();
-    await record.note({ state: stackRollbackState });
-    await record.end(ending(outcome));
+    await record.update({ state: stackRollbackState });
+    await record.recordOutcome(ending(outcome));
     expect((await stored())?.state).toEqual({ at: 'ended', ending: ending(outcome), left });
   });
 
   it('is taken over by a later run with the remaining state', async () => {
     const { engine, record, stored } = await begin();
-    await record.note({ state: { at: 'restoring', ending: null }, started: true });
-    await record.end(ending('broken'));
+    await record.update({ state: { at: 'restoring', ending: null }, started: true });
+    await record.recordOutcome(ending('broken'));
     const found = await readStackRecord(engine, 'svc');
     if (found === null) throw new Error('there is none');
     const next = await StackRecord.takeOver(engine, found, { ...who, container: 'c2' }, { at: 'replacing' });
     onTestFinished(() => next.release());
     expect(await stored()).toMatchObject({ container: 'c2', started: true, state: { at: 'replacing' } });
-    await expect(record.note()).rejects.toMatchObject({ code: 'update-running' });
+    await expect(record.update()).rejects.toMatchObject({ code: 'update-running' });
   });
 });
 

@@ -16,34 +16,34 @@ const fresh = tasksOf('new running n1', 'new running n2');
 
 /** Summaries of the tasks of a service, by keyword. */
 const looks: Record<string, Partial<TaskSummary>> = {
-  old: { oldAlive: two, oldRunning: two, isBack: true },
+  old: { oldAlive: two, oldRunning: two, isRestored: true },
   ending: { oldAlive: two },
   none: {},
-  off: { needs: 0, isWell: true, isBack: true },
+  off: { requiredCount: 0, isHealthy: true, isRestored: true },
   comes: { newAlive: fresh },
   // A task is being started: its outcome is not known yet.
-  starting: { newAlive: fresh, isUnsure: true },
-  started: { newAlive: fresh, started: true },
-  well: { newAlive: fresh, newRunning: fresh, started: true, steadyMs: 5_000, isWell: true },
+  starting: { newAlive: fresh, isStartUncertain: true },
+  started: { newAlive: fresh, hasStarted: true },
+  well: { newAlive: fresh, newRunning: fresh, hasStarted: true, steadyMs: 5_000, isHealthy: true },
   half: {
     ...{ oldAlive: two.slice(1), newAlive: fresh.slice(0, 1), newRunning: fresh.slice(0, 1) },
-    ...{ started: true, steadyMs: 5_000 },
+    ...{ hasStarted: true, steadyMs: 5_000 },
   },
   'just half': {
     ...{ oldAlive: two.slice(1), newAlive: fresh.slice(0, 1), newRunning: fresh.slice(0, 1) },
-    ...{ started: true, steadyMs: 4_999 },
+    ...{ hasStarted: true, steadyMs: 4_999 },
   },
   stuck: {
     ...{ oldAlive: two.slice(1), newAlive: fresh.slice(0, 1), newRunning: fresh.slice(0, 1) },
-    ...{ started: true, steadyMs: 5_000, isStuck: true },
+    ...{ hasStarted: true, steadyMs: 5_000, isStuck: true },
   },
-  'just stuck': { oldAlive: two, started: true, steadyMs: 4_999, isStuck: true },
+  'just stuck': { oldAlive: two, hasStarted: true, steadyMs: 4_999, isStuck: true },
   'stuck, coming': { oldAlive: two, newAlive: tasksOf('new starting'), steadyMs: 5_000, isStuck: true },
   'stuck, pending': {
     ...{ oldAlive: two, newAlive: tasksOf('new pending -'), steadyMs: 5_000, isStuck: true },
   },
   'stuck, without old ones': { newAlive: fresh, newRunning: fresh, steadyMs: 5_000, isStuck: true },
-  succeeded: { started: true, isWell: true },
+  succeeded: { hasStarted: true, isHealthy: true },
   'held, coming': { oldAlive: two.slice(1), oldRunning: two.slice(1), newAlive: fresh.slice(0, 1) },
   'held, clear': { oldAlive: two.slice(1), oldRunning: two.slice(1) },
 };
@@ -62,9 +62,9 @@ function view(name: string, words: string): ServiceView {
     image: side === 'new' ? newImage : oldImage,
     isStopped: forms.includes('stopped') || is('isStopped'),
     forms: new Set(forms.filter((form): form is SpecForm => form !== 'other')),
-    isSettled: is('isSettled'),
+    isPreviousSpecNew: is('isSettled'),
     isPaused: is('isPaused'),
-    isOff: is('isOff'),
+    isScaledToZero: is('isOff'),
     tasks: summaryWith(looks[look] ?? {}),
   };
 }
@@ -84,7 +84,7 @@ const stack = ({ app, worker, second, stopFirst = false, hasBeenWell = false }: 
     ...(second === undefined ? [] : [view('second', second)]),
   ],
   stopFirst,
-  hasBeenWell,
+  hasBeenHealthy: hasBeenWell,
 });
 
 function words(step: StackStep): string {
@@ -337,18 +337,19 @@ describe('every possible view', () => {
     [
       'moves a worker only beside an app that is well',
       ({ app }, step) =>
-        step.kind !== 'write' || step.write !== 'move-worker' || (app.side === 'new' && app.tasks.isWell),
+        step.kind !== 'write' || step.write !== 'move-worker' || (app.side === 'new' && app.tasks.isHealthy),
     ],
     [
       'settles only what is well',
-      (_, step) => step.kind !== 'write' || step.write !== 'settle' || step.service.tasks.isWell,
+      (_, step) => step.kind !== 'write' || step.write !== 'settle' || step.service.tasks.isHealthy,
     ],
     [
       'is done only when all are new, settled and well',
       ({ app, workers }, step) =>
         step.kind !== 'done' ||
         [app, ...workers].every(
-          ({ forms, isSettled, tasks }) => forms.has('after') && isSettled && tasks.isWell,
+          ({ forms, isPreviousSpecNew: isSettled, tasks }) =>
+            forms.has('after') && isSettled && tasks.isHealthy,
         ),
     ],
   ])('nextUpdateWrite %s', (_, holds) => expect(wrong(planStackUpdateStep, holds)).toEqual([]));
@@ -356,7 +357,7 @@ describe('every possible view', () => {
   it.each<[string, (view: StackView, step: StackStep) => boolean]>([
     [
       'writes nothing once a new task has started',
-      ({ app }, step) => step.kind !== 'write' || !app.tasks.started,
+      ({ app }, step) => step.kind !== 'write' || !app.tasks.hasStarted,
     ],
     [
       'restores the app only when no new task is alive',

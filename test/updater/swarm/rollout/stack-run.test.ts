@@ -68,20 +68,25 @@ async function begin({
     ...{ format: 2, run: '20261125T100000Z', stack: 'svc', target: 'v1.5.0', from: 'v1.4.2', to: 'v1.5.0' },
     ...{ stopFirst: false, moves, tasks, files },
   };
-  const record = await StackRecord.make(engine, data, { holder: 'h', container: 'c', node: 'n1' }, null);
+  const record = await StackRecord.create(engine, data, { holder: 'h', container: 'c', node: 'n1' }, null);
   onTestFinished(() => record.release());
   const earlier = started || wasHolding ? stackRollbackState : ({ at: 'replacing' } as const);
-  if (planned === null) await record.note({ state: earlier, started });
+  if (planned === null) await record.update({ state: earlier, started });
   const app = double.services.get('app-id');
   if (wasHolding && app) {
     app.PreviousSpec = specWith({ replicas: 2, image: newImage });
   }
-  if (started) await record.note({ state: { at: 'replacing' } });
+  if (started) await record.update({ state: { at: 'replacing' } });
   const { context, lines } = runContext(engine, {
     ...updateOptions(),
     limits: { waitTimeoutMs, pullTimeoutMs: 0 },
   });
-  const stack = { context, place: { node: 'n1', history: 5 }, paths: new HostPaths([]), directory: null };
+  const stack = {
+    context,
+    place: { nodeId: 'n1', taskHistoryLimit: 5 },
+    paths: new HostPaths([]),
+    directory: null,
+  };
   const run = new StackRun(stack, record, { earlier: isResumed ? earlier : null, planned });
   /** Returns the error that prevents the update; null if the update succeeds. */
   const forward = (): Promise<unknown> =>
@@ -91,7 +96,7 @@ async function begin({
     );
   /** @param error the cause of the rollback; null for a run that was killed during a rollback */
   const back = async (error: unknown) => {
-    if (error !== null) await run.turnBack(error);
+    if (error !== null) await run.switchToRollback(error);
     await runSteps(run, 'rollback', context.log).catch(tooShort);
   };
   return { double, run, forward, back, record, log: context.log, lines };
@@ -231,14 +236,14 @@ describe('StackRun', () => {
       const writes = double.written.length;
       if (writes === 0) return oldOf(double, 'app-id');
       double.nodes = [nodeWith('n1'), nodeWith('n2', { state: 'down' })];
-      const lost: TaskWord = ['new starting n2', { id: 'lost', slot: 1, wanted: 'shutdown' }];
+      const lost: TaskWord = ['new starting n2', { id: 'lost', slot: 1, desiredState: 'shutdown' }];
       const first: TaskWord = ['new running n1', { id: 'first', slot: 1 }];
       // Swarm does not replace the second task until the spec changes.
       const second: TaskWord = [writes < 2 ? 'old running n1' : 'new running n1', { id: `s${writes < 2}` }];
       return tasksOf(lost, first, second);
     };
     const ended = await forward();
-    await run.end();
+    await run.completeRun();
     const labels = double.written.map(({ spec }) => serviceLabelsOf(spec)['svc-updater.nudge']);
     expect([ended, labels]).toEqual([null, [undefined, '1', undefined]]);
     expect(lines.join('\n')).toMatch(
@@ -350,9 +355,9 @@ describe('StackRun', () => {
       moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
     });
     double.tasks = () => withoutRoom(double);
-    const confirm = record.confirm.bind(record);
+    const confirm = record.requireOwnership.bind(record);
     const lost = new UpdateError('engine-unavailable', 'the Swarm has no leader that responds');
-    record.confirm = () => (record.state.at === 'rolling-back' ? Promise.reject(lost) : confirm());
+    record.requireOwnership = () => (record.state.at === 'rolling-back' ? Promise.reject(lost) : confirm());
     await expect(updateOrRollBack(run, log)).rejects.toMatchObject({
       code: 'engine-lost',
       outcome: 'broken',
@@ -379,8 +384,8 @@ describe('a new StackRun', () => {
       ['pulling', 'pull'],
       ['writing', 'write-files'],
     ] as const) {
-      await record.note({ state: { at } });
-      expect(run.next(await run.look(), 'update')).toMatchObject({ kind });
+      await record.update({ state: { at } });
+      expect(run.planNextStep(await run.inspect(), 'update')).toMatchObject({ kind });
     }
   });
 
@@ -398,14 +403,14 @@ describe('a new StackRun', () => {
 
   it('enters the phase recreate after the files are written, and can no longer be cancelled', async () => {
     const { run, record } = await begin({ moves: [moveOf('app')], planned });
-    await record.note({ state: { at: 'writing' } });
+    await record.update({ state: { at: 'writing' } });
     await run.execute({ kind: 'write-files', planned });
     expect([record.state, run.isReplacing]).toEqual([{ at: 'replacing' }, true]);
   });
 
   it('restores the files if a signal was received before', async () => {
     const { run, record, lines } = await begin({ moves: [moveOf('app')], planned, files: [file] });
-    await record.note({ state: { at: 'writing' } });
+    await record.update({ state: { at: 'writing' } });
     process.emit('SIGTERM');
     onTestFinished(() => void process.removeAllListeners('SIGTERM'));
     await expect(run.execute({ kind: 'write-files', planned })).rejects.toBeInstanceOf(Error);

@@ -118,9 +118,9 @@ describe('recordObservation', () => {
   it('does not count a task as a failure if Swarm was stopping it', () => {
     const told: Told = [
       'new failed',
-      { wanted: 'remove', error: 'error while removing network: unknown network' },
+      { desiredState: 'remove', error: 'error while removing network: unknown network' },
     ];
-    expect(seenIn(['new running', ['new running', { wanted: 'remove' }], told]).failed.size).toBe(0);
+    expect(seenIn(['new running', ['new running', { desiredState: 'remove' }], told]).failed.size).toBe(0);
   });
 
   it('counts an orphaned task that was ready as started', () => {
@@ -152,12 +152,12 @@ describe('summariseTasks', () => {
     return summarizeTasks(seen, move, look, forMs);
   }
   const judged = (given: Given): string => {
-    const { isWell: well, isBack } = summary(given);
+    const { isHealthy: well, isRestored: isBack } = summary(given);
     return well ? (isBack ? 'both' : 'well') : isBack ? 'back' : 'neither';
   };
 
   const down = [nodeWith('n1', { state: 'down' }), ...nodes('n2', 'n3')];
-  const gone: [string, Partial<SwarmTask>] = ['old running n1', { wanted: 'shutdown' }];
+  const gone: [string, Partial<SwarmTask>] = ['old running n1', { desiredState: 'shutdown' }];
   const scaled = (replicas: number) => specWith({ replicas });
 
   it.each<[situation: string, given: Given, judged: string]>([
@@ -165,7 +165,7 @@ describe('summariseTasks', () => {
     ['too few', { tasks: tasksOf('new running') }, 'neither'],
     [
       'one is about to stop',
-      { tasks: tasksOf('new running', ['new running', { wanted: 'shutdown' }]) },
+      { tasks: tasksOf('new running', ['new running', { desiredState: 'shutdown' }]) },
       'neither',
     ],
     ['an old one is alive', { tasks: tasksOf('new running', 'new running', 'old running') }, 'neither'],
@@ -211,11 +211,14 @@ describe('summariseTasks', () => {
   });
 
   it('reports new tasks on a node that is down until Swarm no longer waits for them', () => {
-    const tasks = tasksOf('new running n2', 'old running n3', ['new starting n1', { wanted: 'shutdown' }]);
+    const tasks = tasksOf('new running n2', 'old running n3', [
+      'new starting n1',
+      { desiredState: 'shutdown' },
+    ]);
     const seen = createTaskObservations([]);
     const { lostNew, isStuck } = summary({ tasks, nodes: down, seen });
     expect([lostNew.map(({ id }) => id), isStuck]).toEqual([['t3'], true]);
-    seen.passed.add('t3');
+    seen.bypassed.add('t3');
     expect(summary({ tasks, nodes: down, seen }).isStuck).toBe(false);
   });
 
@@ -228,7 +231,7 @@ describe('summariseTasks', () => {
     'accepts a pending new task only in place of a task on a node that went down: %s',
     (_, tasks, waiting, well) => {
       const found = summary({ tasks, nodes: down, spec: scaled(tasks.length === 4 ? 3 : 2) });
-      expect([found.waiting, found.isWell]).toEqual([waiting, well]);
+      expect([found.waitingCount, found.isHealthy]).toEqual([waiting, well]);
       // Swarm also waits for this task, and needs a write to continue.
       expect([found.stuck.length, found.isStuck]).toEqual([waiting, waiting > 0]);
     },
@@ -246,12 +249,12 @@ describe('summariseTasks', () => {
     const look = { spec: scaled(1), tasks, nodes: allNodes };
     recordObservation(seen, once, look, 0);
     const found = summarizeTasks(seen, once, look, 0);
-    expect([found.isWell, found.failures]).toEqual([well, failures]);
+    expect([found.isHealthy, found.failures]).toEqual([well, failures]);
   });
 
   it('needs one task of a global service per eligible node', () => {
     const needs = (constraints: string[], ...there: SwarmNode[]) =>
-      summary({ tasks: [], spec: specWith({ replicas: null, constraints }), nodes: there }).needs;
+      summary({ tasks: [], spec: specWith({ replicas: null, constraints }), nodes: there }).requiredCount;
     expect(needs([], ...allNodes)).toBe(3);
     expect(needs([], nodeWith('n1'), nodeWith('n2', { availability: 'drain' }))).toBe(1);
     expect(needs([], nodeWith('n1'), nodeWith('n2', { availability: 'pause' }))).toBe(1);
@@ -263,11 +266,11 @@ describe('summariseTasks', () => {
     const seen = createTaskObservations([]);
     const look = (at: number, ...words: string[]) =>
       summarizeTasks(seen, move, { spec: after, tasks: tasksOf(...words), nodes: allNodes }, at);
-    expect(look(0, 'new running', 'new running').isWell).toBe(false);
+    expect(look(0, 'new running', 'new running').isHealthy).toBe(false);
     expect(look(4_900, 'new running', 'new starting').steadyMs).toBe(0);
     expect(look(5_000, 'new running', 'new running').steadyMs).toBe(0);
-    expect(look(9_999, 'new running', 'new running').isWell).toBe(false);
-    expect(look(10_000, 'new running', 'new running').isWell).toBe(true);
+    expect(look(9_999, 'new running', 'new running').isHealthy).toBe(false);
+    expect(look(10_000, 'new running', 'new running').isHealthy).toBe(true);
   });
 
   it('does not report a global service without nodes as healthy', () => {
@@ -275,7 +278,7 @@ describe('summariseTasks', () => {
     const spec = specWith({ replicas: null });
     expect(
       judged({
-        tasks: tasksOf(['new running', { wanted: 'shutdown' }]),
+        tasks: tasksOf(['new running', { desiredState: 'shutdown' }]),
         spec,
         seen,
         nodes: [nodeWith('n1', { state: 'down' })],
@@ -289,7 +292,7 @@ describe('summariseTasks', () => {
     const seen = createTaskObservations(tasks.map(({ id }) => id));
     const look = { spec: same.before, tasks, nodes: allNodes };
     summarizeTasks(seen, same, look, 0);
-    expect(summarizeTasks(seen, same, look, 5_000).isBack).toBe(true);
+    expect(summarizeTasks(seen, same, look, 5_000).isRestored).toBe(true);
   });
 });
 
@@ -367,6 +370,6 @@ describe('isHealthyService', () => {
     const told = { spec: before, tasks: tasksOf('new running n1', 'new pending n2'), nodes: there };
     const seen = createTaskObservations([]);
     summarizeTasks(seen, global, told, 0);
-    expect(summarizeTasks(seen, global, told, 6_000).isWell).toBe(true);
+    expect(summarizeTasks(seen, global, told, 6_000).isHealthy).toBe(true);
   });
 });

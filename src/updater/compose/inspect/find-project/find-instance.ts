@@ -32,7 +32,7 @@ import {
 export interface FoundInstance {
   own: Container;
   paths: HostPaths;
-  place: ProjectLocation;
+  location: ProjectLocation;
   /** Platform of the engine, such as `linux/amd64`. */
   platform: string;
   /** Containers of all compose projects on the engine, including the project to update. */
@@ -41,7 +41,7 @@ export interface FoundInstance {
    * Container specified in the options. Its labels identify the project. Null if none is specified, or if this run has
    * already replaced the container.
    */
-  told: ListedContainer | null;
+  specifiedContainer: ListedContainer | null;
 }
 
 /**
@@ -50,7 +50,7 @@ export interface FoundInstance {
  */
 export async function findInstance({ engine, options, log }: RunContext): Promise<FoundInstance> {
   const facts = deferRejection(requireEngine(engine));
-  // The other requests wait for `facts`, because this response determines their API version.
+  // The other requests wait for `facts`, because the engine's response to that request determines their API version.
   const [own, { version: engineVersion, platform }, composed, programs] = await Promise.all([
     facts.then(() => requireOwnContainer(engine)),
     facts,
@@ -78,18 +78,18 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
   if (!paths.isWritable(place.mountedAt)) {
     throw new UpdateError('read-only', `the compose directory ${directory} is mounted read-only`);
   }
-  return { own, paths, place, platform, composed, told };
+  return { own, paths, location: place, platform, composed, specifiedContainer: told };
 }
 
 /**
  * Rejects a project with unrelated containers (docs/contract.md 4.10) before any container is read, counted or stopped.
- * @param containers the containers of the project, without compose's leftovers
- * @param journal the journal of the previous run, or of this run if it was interrupted
+ * @param containers - the project's containers, without compose's leftovers
+ * @param journal - the journal of the previous run, or of this run if it was interrupted
  * @throws UpdateError unrelated-container, not-compose
  */
 export function requireNoUnrelatedContainers(
   containers: readonly Container[],
-  { own, place, told }: FoundInstance,
+  { own, location: place, specifiedContainer: told }: FoundInstance,
   { app, container }: { app: string; container: string | null },
   journal: JournalData | null,
 ): void {
@@ -102,7 +102,7 @@ export function requireNoUnrelatedContainers(
     project: place.name,
     directory: place.directory,
     app,
-    claims: new Set([
+    knownOrigins: new Set([
       ...(told === null ? [] : [composeOriginOf(told)]),
       ...(run === null ? [] : [expectedComposeOriginOf(run.project)]),
       ...containers.filter(({ id }) => before.has(id)).map(composeOriginOf),
@@ -115,8 +115,8 @@ export function requireNoUnrelatedContainers(
 }
 
 /**
- * Finds the project of a container that is specified in the options but no longer exists. This updater may have
- * replaced the container before it was killed and restarted. In that case, the journal contains the project.
+ * Finds the project if the specified container no longer exists. This updater may have replaced the container before it
+ * was killed and restarted. In that case, the journal contains the project.
  * @throws UpdateError no-app if there is no such journal
  */
 async function projectOf(own: Container, paths: HostPaths, options: UpdateOptions): Promise<KnownProject> {

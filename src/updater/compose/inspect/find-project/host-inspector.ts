@@ -27,20 +27,21 @@ export type DirectoryMatch =
 export interface HostInspector {
   /**
    * Compares a path on the host with the directory mounted at `here`.
-   * @param files the compose files of the project at the host path, if known
+   * @param files - the compose files of the project at the host path, if known
    * @throws UpdateError engine-unavailable, read-only
    */
   compare(path: string, here: string, files?: readonly string[]): Promise<DirectoryMatch>;
   /**
-   * Whether the host directory contains a compose file with one of these names, by default compose's default names.
+   * Whether the host directory contains a compose file with one of these names. Without names, compose's default names
+   * are used.
    * @throws UpdateError engine-unavailable
    */
-  hasCompose(path: string, names?: readonly string[]): Promise<boolean>;
+  hasComposeFile(path: string, names?: readonly string[]): Promise<boolean>;
   /**
-   * Lists all containers' mounts whose mount point in the container contains the path.
+   * Lists, for all containers, the mounts at the path or at one of its parent directories.
    * @throws UpdateError engine-unavailable
    */
-  mounts(path: string): Promise<readonly NamedMount[]>;
+  listMounts(path: string): Promise<readonly NamedMount[]>;
 }
 
 const marker = `${stateDirectoryName}-seen-`;
@@ -55,7 +56,7 @@ export async function hasComposeFileHere(directory: string): Promise<boolean> {
   return names.some(isComposeFile);
 }
 
-/** @param image the image of the updater's own container, for helper containers */
+/** @param image - the image of the updater's own container, for helper containers */
 export const createHostInspector = (engine: Engine, image: string): HostInspector => {
   /**
    * Calls `look` with a function that checks whether a host directory has an entry. The function reads through a helper
@@ -66,7 +67,7 @@ export const createHostInspector = (engine: Engine, image: string): HostInspecto
     const scratch = await createMountHelper(engine, image, path);
     if (scratch === null) return null;
     try {
-      // One byte is enough to detect the file.
+      // Reading one byte shows whether the file exists.
       return await look(
         async (name) =>
           (await readContainerFile(engine, scratch, join(helperMountPath, name), 1)) !== 'missing',
@@ -76,8 +77,8 @@ export const createHostInspector = (engine: Engine, image: string): HostInspecto
     }
   };
   return {
-    mounts: (path) => engine.listMounts(path),
-    hasCompose: async (path, names = defaultComposeFileNames) =>
+    listMounts: (path) => engine.listMounts(path),
+    hasComposeFile: async (path, names = defaultComposeFileNames) =>
       (await through(path, (has) => someOf(names, has))) ?? false,
     async compare(path, here, files = []) {
       const names = await readdir(here);
@@ -92,7 +93,8 @@ export const createHostInspector = (engine: Engine, image: string): HostInspecto
           await rm(join(here, file), { force: true });
         }
         const inside = files.filter((each) => isWithin(each, path)).map((each) => relative(path, each));
-        // If all compose files of the project are elsewhere, the directory cannot be recognized by a compose file.
+        // If all of the project's compose files are elsewhere, the directory contains no compose file that could
+        // identify it.
         const isElsewhere = files.length > 0 && inside.length === 0;
         const possible = [...names.filter(isComposeFile), ...defaultComposeFileNames, ...inside];
         return isElsewhere || (await someOf(possible, has)) ? 'another' : 'nothing';
@@ -132,11 +134,10 @@ async function writeMarkerFile(path: string): Promise<void> {
 }
 
 /**
- * Finds the mount that contains a project directory whose labeled path is not mounted, and registers the path as an
+ * Finds the mount that contains the project directory, and registers the labeled path, which is not mounted, as an
  * alias. Returns false if there is no such mount. The paths differ if another program, such as Portainer, started the
- * project from a volume or from a path in its own container. A mount is skipped if the labeled host path is a different
- * directory with compose files, because the instance then belongs to that directory.
- * @param directory the path in the labels, which is not mounted here
+ * project from a volume or from a path in its own container.
+ * @param directory - the path in the labels, which is not mounted here
  */
 export async function aliasProjectDirectory(
   directory: string,
@@ -145,23 +146,24 @@ export async function aliasProjectDirectory(
 ): Promise<boolean> {
   for (const root of await candidates(directory, paths, look)) {
     const here = join(root.here, relative(root.host, directory));
+    // If the labeled path is a different directory with compose files, the instance belongs to that directory.
     if (!(await hasComposeFileHere(here)) || (await look.compare(directory, here)) === 'another') continue;
-    paths.alias(root.host, root.here);
+    paths.addAlias(root.host, root.here);
     return true;
   }
   return false;
 }
 
 /**
- * Returns the directories in this container that may be the labeled directory, each with the path that it stands for. A
- * volume is returned as a whole, because the project may use files above its directory.
+ * Returns directories in this container that may contain the project directory, each with the path that the labels
+ * would use for it. A volume is returned as a whole, because the project may use files above the project directory.
  */
 async function candidates(
   directory: string,
   paths: HostPaths,
   look: HostInspector,
 ): Promise<{ host: string; here: string }[]> {
-  const foreign = await look.mounts(directory);
+  const foreign = await look.listMounts(directory);
   const byVolume = foreign.flatMap(({ volume, destination }) =>
     paths.volumes
       .filter(({ source }) => volume !== '' && source === volume)
@@ -183,12 +185,12 @@ const sourceOf = ({ source, destination }: NamedMount, directory: string): strin
  * container. Null for an ordinary host directory, or if several host paths are possible.
  */
 export async function findMountAdvice(directory: string, look: HostInspector): Promise<string | null> {
-  const mounts = await look.mounts(directory);
+  const mounts = await look.listMounts(directory);
   const sources = new Set(mounts.map((mount) => sourceOf(mount, directory)));
-  if (sources.size === 0 || sources.has(directory) || (await look.hasCompose(directory))) return null;
+  if (sources.size === 0 || sources.has(directory) || (await look.hasComposeFile(directory))) return null;
   const homes: string[] = [];
   // Only mounts with a compose file count: many containers have a mount at the same path, such as /data.
-  for (const source of sources) if (await look.hasCompose(source)) homes.push(source);
+  for (const source of sources) if (await look.hasComposeFile(source)) homes.push(source);
   const [only, ...others] = homes;
   return only === undefined || others.length > 0 ? null : formatMountAdvice(only, directory);
 }

@@ -21,7 +21,7 @@ export interface KnownProject {
 
 /**
  * Returns all projects except `name`, with the files in their labels.
- * @param composed the containers of all projects
+ * @param composed - the containers of all projects
  */
 export function listOtherProjects(composed: readonly ListedContainer[], name: string): ComposeProject[] {
   const found = new Map<string, ComposeProject>();
@@ -46,7 +46,7 @@ export async function listComposeContainers(engine: Engine): Promise<ListedConta
 
 /**
  * Groups containers into projects by name and directory.
- * @param composed the containers of all projects
+ * @param composed - the containers of all projects
  */
 export function groupKnownProjects(composed: readonly ListedContainer[]): KnownProject[] {
   const rows = new Map<string, KnownProject>();
@@ -107,8 +107,9 @@ function notFound(files: readonly string[]): UpdateError {
 }
 
 /**
- * Splits a label into paths. Compose joins paths with commas, without escaping commas in a path. A comma is a separator
- * only if an absolute path or an address (`oci://…`) follows and the comma is not part of the project directory.
+ * Splits a label into paths. Compose joins paths with commas and does not escape the commas in a path. A comma is a
+ * separator only if an absolute path or an address (`oci://…`) follows, and only if it is not part of the project
+ * directory.
  */
 export function splitLabelPaths(label: string, directory: string): string[] {
   const hidden = label.replaceAll(`${directory}/`, '/\0/');

@@ -19,7 +19,7 @@ interface Search {
   paths: HostPaths;
   options: UpdateOptions;
   look: HostInspector;
-  /** With `--dir`, only its directory; otherwise, all mounted directories that contain a compose file. */
+  /** Directory of `--dir`; without the option, all mounted directories that contain a compose file. */
   candidates: readonly string[];
 }
 
@@ -40,7 +40,8 @@ export async function locateProject(
   if (options.project) return byName(search, options.project);
   const place = byDirectory(search);
   if (!(place instanceof UpdateError)) return place;
-  // No mounted path matches a project. The next candidates are projects with the app whose labeled path is not mounted.
+  // No mounted path matches a project. The next candidates are projects that contain the app and whose labeled path is
+  // not mounted.
   const unseen = projects.filter(
     ({ directory, services }) => services.has(options.app) && paths.fromHost(directory) === null,
   );
@@ -68,7 +69,7 @@ async function findMovedMountAdvice(unseen: readonly KnownProject[], search: Sea
   const moved: KnownProject[] = [];
   for (const each of unseen) {
     const name = basename(each.files[0] ?? '');
-    if ((await isFile(join(here, name))) && !(await look.hasCompose(each.directory, [name])))
+    if ((await isFile(join(here, name))) && !(await look.hasComposeFile(each.directory, [name])))
       moved.push(each);
   }
   const [only, ...others] = moved;
@@ -79,8 +80,8 @@ const underItsPath = (host: string, { name, directory }: KnownProject): string =
   `If ${host} is the directory of project ${name}, also mount it at the path that compose used. ${formatMountAdvice(host, directory)}`;
 
 /**
- * Finds the project whose mounted directory has a compose file or is in `found`. Returns an error if there is none, and
- * throws an error if there are several.
+ * Finds the project whose mounted directory contains a compose file or is in `found`. Returns an error if no project
+ * matches, but throws an error if several do.
  */
 function byDirectory(
   { projects, paths, options: { dir, app }, candidates }: Search,
@@ -118,7 +119,7 @@ export const projectOfJournal = ({ project, services }: JournalData): KnownProje
   services: new Set(services),
 });
 
-/** Adds the projects and services of interrupted updates, because their containers may be missing. */
+/** Adds the projects and services of interrupted updates, whose containers may be missing. */
 function withHalfReplaced(
   projects: readonly KnownProject[],
   pending: readonly KnownProject[],
@@ -160,7 +161,7 @@ async function byName(search: Search, name: string): Promise<ProjectLocation> {
   // The labels may contain a different path to the mounted directory, such as a symbolic link.
   const likeness = await look.compare(directory, mountedAt, row.files);
   if (likeness !== 'same') throw createWrongDirectoryError(row, host, likeness, projects);
-  paths.alias(directory, mountedAt);
+  paths.addAlias(directory, mountedAt);
   return { name, directory, mountedAt };
 }
 

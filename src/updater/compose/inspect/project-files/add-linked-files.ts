@@ -3,7 +3,7 @@ import { type ReferencedFile, resolveIncludeTree } from '../../../../core/compos
 import { listProjectFiles, type ProjectFiles } from '../../../../core/compose/project-files.ts';
 import { readTextFile, readTextFileIfExists, type TextFile } from '../../../../core/files/text-file.ts';
 
-/** If no env files are specified, reads the `.env` of the directory if it exists. */
+/** Reads the specified env files. If none are specified, reads the `.env` of the directory if it exists. */
 export async function readEnvFiles(named: readonly string[], directory: string): Promise<TextFile[]> {
   if (named.length > 0) return Promise.all(named.map(readTextFile));
   const byDefault = await readTextFileIfExists(join(directory, '.env'));
@@ -12,8 +12,8 @@ export async function readEnvFiles(named: readonly string[], directory: string):
 
 /**
  * Adds all files that the project links to with `include` and `extends`, directly or indirectly.
- * @param read reads a linked file; returns null if the file does not exist
- * @param learn called with each file, as a separate project, before the file is parsed
+ * @param read - reads a linked file; returns null if the file does not exist
+ * @param learn - called with each file, as a separate project, before the file is parsed
  */
 export async function addLinkedFiles(
   files: ProjectFiles,
@@ -25,7 +25,7 @@ export async function addLinkedFiles(
   let linkedEnvFiles: readonly TextFile[] = files.linkedEnvFiles ?? [];
   const readOne = async (link: ReferencedFile) => {
     const file = await read(link);
-    const isCompose = link.as === 'include' || link.as === 'extends';
+    const isCompose = link.kind === 'include' || link.kind === 'extends';
     const alone = { linkedFiles: [], linkedEnvFiles: [], composeFiles: [], envFiles: [] };
     if (file !== null) await learn({ ...files, ...alone, [isCompose ? 'composeFiles' : 'envFiles']: [file] });
     return file;

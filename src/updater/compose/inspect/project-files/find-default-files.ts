@@ -7,7 +7,8 @@ import type { TextFile } from '../../../../core/files/text-file.ts';
 import type { ComposeProject } from '../../../../engine/cli/compose.ts';
 
 /**
- * Compose accepts each override file next to a compose file with any default name (compose-go, cli/options.go; tested).
+ * Compose accepts any of these override files, whichever of the default names the compose file has (compose-go,
+ * cli/options.go; tested).
  */
 const overrideNames = [
   'compose.override.yml',

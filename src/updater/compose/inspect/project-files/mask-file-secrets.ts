@@ -23,9 +23,9 @@ import type { Log } from '../../../run/log/run-log.ts';
 const maxBytes = 5 * 1024 * 1024;
 
 /**
- * Masks the secrets in a project's files, and in the env, secret and config files that these refer to. Never fails
+ * Masks the secrets in a project's files, and in the env, secret and config files to which they refer. Never fails
  * because of a file: compose reports invalid files.
- * @param find maps a host path to the path in this container, or to null if the path is not mounted
+ * @param find - maps a host path to the path in this container, or to null if the path is not mounted
  */
 export async function maskFileSecrets(
   log: Pick<Log, 'addMaskRules'>,
@@ -57,8 +57,8 @@ export async function maskFileSecrets(
       ...findEnvFileSecrets([...files.envFiles, ...env]),
       ...env.flatMap((file) => [...findEnvFileSecrets([file]), ...findRawEnvFileSecrets(file.text)]),
       ...secret.flatMap(({ text }) => findContentSecrets(text)),
-      // In config files, only values whose names look secret are masked. Most of a config is not secret and is needed
-      // to understand container logs.
+      // In config files, only values with names that look secret are masked. Most of a config is not secret and is
+      // needed to understand container logs.
       ...config.flatMap(({ text }) => findKeyedSecrets(text)),
     ],
   }));

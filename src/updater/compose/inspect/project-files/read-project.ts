@@ -28,7 +28,7 @@ import { maskFileSecrets } from './mask-file-secrets.ts';
  * Reads a project's files and compose's model of them, and masks its secrets in the log. Call `linkProjectPaths` first.
  * The model contains all services. It lacks the values of env files if compose 5 or later cannot read one of these
  * files.
- * @param about the containers of the project and the services of the run
+ * @param about - the project's containers and the run's services
  * @throws UpdateError outside-mounts, compose-invalid
  */
 export async function readProject(
@@ -53,8 +53,8 @@ export async function readProject(
   await learn(files);
   const checkEnv = (known: ComposeModel | null) => checkEnvFiles(files, known, services, paths);
   const model = await asked.catch((error) => {
-    // For an unmounted file, compose reports that the file does not exist. The check for mounts has a better message,
-    // so it runs first.
+    // For an unmounted file, compose reports that the file does not exist. The mount check comes first, because its
+    // message is better.
     checkEnv(null);
     throw error;
   });
@@ -110,10 +110,10 @@ async function readFiles(project: ComposeProject): Promise<ProjectFiles> {
   };
 }
 
-type NamedFile = Pick<ReferencedFile, 'path' | 'as'>;
+type NamedFile = Pick<ReferencedFile, 'path' | 'kind'>;
 
 /**
- * Adds the files that `include` and `extends` link to. `learn` is called with each file before the file is parsed.
+ * Adds the files that `include` and `extends` refer to. `learn` is called with each file before the file is parsed.
  * @throws UpdateError outside-mounts
  */
 async function readMountedLinks(
@@ -138,10 +138,9 @@ async function readMountedLinks(
 }
 
 /**
- * Requires that the env files of the updated services and of their dependencies are mounted. Compose reads these files
- * even with --no-deps, and silently ignores an optional env file that is not mounted. Its model does not list env
- * files. Without a model, because compose rejected the project, the env files of all services are checked: any of them
- * may be the cause.
+ * Requires that the env files of the updated services and of their dependencies are mounted: compose reads them even
+ * with --no-deps, and silently ignores an optional env file that is not mounted. If there is no model, because compose
+ * rejected the project, the env files of all services are checked, because any of them may be the cause.
  * @throws UpdateError outside-mounts
  */
 function checkEnvFiles(
@@ -151,24 +150,25 @@ function checkEnvFiles(
   paths: HostPaths,
 ): void {
   const closure = new Set(
-    model ? services : files.composeFiles.flatMap((file) => getParsedComposeFile(file).services),
+    model ? services : files.composeFiles.flatMap((file) => getParsedComposeFile(file).serviceNames),
   );
   for (const name of closure) {
     for (const other of Object.keys(model?.services[name]?.depends_on ?? {})) closure.add(other);
   }
   const outside: NamedFile[] = [];
-  for (const layer of resolveIncludeTree(files).layers) {
+  // Compose's model does not list env files, so they are read from the compose files.
+  for (const layer of resolveIncludeTree(files).sources) {
     // In a file that is used by `extends`, all services are checked, because an extended service may have its own env
     // files.
-    const wanted = new Set(layer.follows ? closure : layer.file.services);
+    const wanted = new Set(layer.followsIncludes ? closure : layer.file.serviceNames);
     for (const name of wanted) {
-      const entry = layer.file.service(name);
+      const entry = layer.file.getService(name);
       const base = entry?.extends;
       if (base?.file === null)
         wanted.add(resolveTextVariables(layer, base.service, formatLocation(layer, base.line)));
       for (const link of entry?.envFiles ?? []) {
         const path = resolveReferencedPath(layer, link);
-        if (paths.fromHost(path) === null) outside.push({ path, as: `env_file of ${name}` });
+        if (paths.fromHost(path) === null) outside.push({ path, kind: `env_file of ${name}` });
       }
     }
   }
@@ -176,8 +176,8 @@ function checkEnvFiles(
 }
 
 /**
- * If a file is not mounted here, replaces compose's error for the missing file with an error about mounts. Compose
- * reads some files, such as seccomp profiles, only when it creates a container.
+ * If a file is not mounted here, replaces compose's error for the missing file with an error about mounts. This error
+ * can occur late, because compose reads some files, such as seccomp profiles, only when it creates a container.
  */
 export function explainUnmountedFile(error: unknown, paths: HostPaths): unknown {
   if (!(error instanceof UpdateError) || error.code !== 'compose-invalid') return error;
@@ -192,7 +192,7 @@ export function explainUnmountedFile(error: unknown, paths: HostPaths): unknown 
 
 function requireMountedFiles(outside: readonly NamedFile[]): void {
   if (outside.length === 0) return;
-  const named = outside.map(({ path, as }) => `${path} (${as})`).join(', ');
+  const named = outside.map(({ path, kind: as }) => `${path} (${as})`).join(', ');
   const advice = formatSamePathMountAdvice(...outside.map(({ path }) => dirname(path)));
   throw new UpdateError('outside-mounts', `these files are outside the mounted directories: ${named}`, {
     advice,

@@ -47,7 +47,8 @@ export function checkSpecifiedServices(
   const moved = [first, ...workers.filter((name) => name in model.services)];
   const named = images.filter(({ name }) => workers.includes(name));
   const isSameText = (name: string) => app.pin !== null && sharesText(files, name, [app.pin]);
-  // A service that shares the pin and a namespace with the app is also updated, because it is recreated with the app.
+  // A service that shares the pin and a namespace with the app is updated even if it was not specified, because it is
+  // recreated with the app.
   const moves = (name: string) =>
     [...moved, ...migrations].includes(name) || (followers.includes(name) && isSameText(name));
   const bound = images.flatMap((each) => {
@@ -81,7 +82,7 @@ export function checkSpecifiedServices(
 
 /**
  * Requires that the app is not a database and that all specified services belong with the app.
- * @param forgotten services that belong with the app but were not specified
+ * @param forgotten - the services that belong with the app but were not specified
  * @throws UpdateError unrelated-service
  */
 function requireRelatedServices(

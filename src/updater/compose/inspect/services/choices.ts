@@ -4,7 +4,7 @@ import { describeRelation, formatWithoutDigest, type ServiceImage } from './rela
 /** A service that has containers. */
 interface RunningService extends ServiceImage {
   /** Whether the service publishes ports or uses the host's network. */
-  isReached: boolean;
+  isReachable: boolean;
 }
 
 /** An app and the services that belong with it, which can be updated together. */
@@ -26,11 +26,11 @@ export function serviceChoicesOf(running: readonly RunningService[]): ServiceCho
     able.filter((each) => each !== app && describeRelation(app, each) !== null);
   return able
     .map((app) => ({ app, workers: belonging(app) }))
-    .filter(({ app, workers }) => app.isReached || !workers.some(({ isReached }) => isReached))
+    .filter(({ app, workers }) => app.isReachable || !workers.some(({ isReachable: isReached }) => isReached))
     .toSorted((a, b) => rank(b.app) - rank(a.app) || b.workers.length - a.workers.length);
 }
 
-const rank = ({ isReached }: RunningService): number => Number(isReached);
+const rank = ({ isReachable: isReached }: RunningService): number => Number(isReached);
 
 /**
  * Formats each choice as a line of the settings file: `services: [server, worker]  # server runs acme/server:2.0.1`.

@@ -6,9 +6,9 @@ import type { InterruptionTest } from '../../../run/state/rollout.ts';
 import type { InstalledService } from '../installation.ts';
 
 /**
- * Returns the services of a run with their containers. `asked` are the specified workers, and `workers` those of them
- * that have containers. `followers` share a namespace with an updated service. `replaced` are all services whose
- * containers are replaced.
+ * Returns the services of a run with their containers. `asked` are the specified workers, and `workers` are those with
+ * containers. `followers` share a namespace with an updated service. `replaced` are all services whose containers are
+ * replaced.
  */
 export function chooseServices(
   containers: readonly Container[],

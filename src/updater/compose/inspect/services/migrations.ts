@@ -11,7 +11,7 @@ interface MigrationSearchInput extends Pick<Installation, 'files' | 'exclude' | 
 
 /**
  * Finds services that must complete before an updated service starts, and whose image is also updated (docs/contract.md
- * 2.11). Such a service was specified, shares the pin of an updated service, or has no containers and the image of an
+ * 2.11). Such a service was specified, shares the pin of an updated service, or has no containers but the image of an
  * updated service.
  */
 export function findMigrations(facts: MigrationSearchInput): string[] {
@@ -24,8 +24,8 @@ export function findMigrations(facts: MigrationSearchInput): string[] {
   const isOwn = (name: string) =>
     moved.includes(name) || isPinShared(files, name, pins) || isOfSameImage(name);
   const awaited = new Set(moved.flatMap((name) => completionDependenciesOf(services[name])));
-  // The set grows during the loop: a migration may depend on another migration, even through a service that is not
-  // updated.
+  // The set grows during the loop, because a migration may depend on another migration, directly or through a service
+  // that is not updated.
   for (const name of awaited) for (const next of completionDependenciesOf(services[name])) awaited.add(next);
   return [...awaited].filter(
     (name) => name in services && isOwn(name) && !exclude.includes(name) && !followers.includes(name),

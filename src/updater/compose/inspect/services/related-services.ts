@@ -47,14 +47,15 @@ export function describeRelation(app: ServiceImage, other: ServiceImage): string
   const { repository } = app.reference;
   if (isSameRepository(app.reference, other.reference)) return `same repository: ${repository}`;
   if (!isSamePublisher(app.reference, other.reference)) return null;
-  if (sharesPin(app, other)) return `same pin: ${other.pin?.place.description}`;
-  // Only a more exact version identifies a common release: a publisher may tag all its products `latest` or `2`.
+  if (sharesPin(app, other)) return `same pin: ${other.pin?.location.description}`;
+  // Only an exact version shows that two images belong to one release, because a publisher may tag all its products
+  // `latest` or `2`.
   return isExact(other.reference) && isOneVersion(app, other)
     ? `same publisher and version: ${publisherOf(repository)}, ${writtenVersion(other.reference)}`
     : null;
 }
 
-/** Null if the service belongs or may belong with the app. */
+/** Describes why a service is unrelated; null if it belongs or may belong with the app. */
 export function explainUnrelatedService(app: ServiceImage, other: ServiceImage): string | null {
   const runs = `${other.name} runs ${formatWithoutDigest(other.reference)}`;
   if (isDatabaseImage(other.reference)) return `${runs}, which is a database; databases are never updated`;

@@ -14,7 +14,7 @@ import {
 import { findMajorChangeWarnings } from '../../inspect/services/major-changes.ts';
 import type { ExpectedModelChanges } from '../../verify-edit/compare-models.ts';
 
-/** Services, networks and volumes as defined in the release's files. */
+/** Services, networks and volumes as the release's files define them. */
 export interface ReleaseDefinitions {
   model: ComposeModel;
   /** Names of networks that compose removes and recreates if their definition changes. */
@@ -22,8 +22,8 @@ export interface ReleaseDefinitions {
 }
 
 /**
- * Checks the changes in a generated compose file. Warns about each changed network, volume or service to which the
- * change is not applied: the update replaces only the updated services and those that share a namespace with them.
+ * Checks the changes in a generated compose file. Warns about changed networks and volumes, which the update does not
+ * recreate, and about services that the release no longer contains, whose containers remain.
  * @throws UpdateError shared-definition, proof-failed
  */
 export function checkGeneratedFiles(
@@ -61,8 +61,8 @@ export const unreplacedServicesOf = (installation: Installation): string[] =>
  * Finds networks and volumes that the release's files change. A fatal change would stop the instance or lose its data.
  */
 function findSharedChanges(installation: Installation, { model, hashedNetworks }: ReleaseDefinitions) {
-  // The hint is only for networks with a hash in their label. Compose recreates other networks only after `down`, which
-  // also detaches unnamed volumes.
+  // The warning recommends `up` only if this is safe, and only for networks with a hash in their label. Compose
+  // recreates other networks only after `down`, which also detaches unnamed volumes.
   const isSafe = findMajorChangeWarnings(unreplacedContainersOf(installation), model).size === 0;
   const hint = (name: string) =>
     isSafe && hashedNetworks.has(name)

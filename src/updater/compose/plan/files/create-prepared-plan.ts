@@ -29,12 +29,12 @@ interface Proposal
 
 /**
  * Checks that compose's model of the draft contains only the planned changes, and completes the plan. Changes nothing.
- * If the draft changes no file, the model is that of the current files.
+ * If the draft changes no file, compose's model is that of the current files.
  */
 export function createPreparedPlan(whole: Plan, proposal: Proposal): PreparedPlan {
   const { installation } = whole;
   const { draft, expected, model, images, version } = proposal;
-  // Services that a release no longer has are not updated: their containers are removed.
+  // Services that the release no longer has are not updated: their containers are removed.
   const plan = { ...whole, updates: whole.updates.filter(({ service }) => service in model.services) };
   const proof =
     draft.changes.length > 0 ? checkModelChanges(plan, proposal) : { alsoMoved: [], warnings: [] };
@@ -80,7 +80,7 @@ function checkModelChanges(
   { expected, unset, ...definitions }: Proposal,
 ): { alsoMoved: string[]; warnings: string[] } {
   const proof = compareComposeModels(installation.model, unset ?? definitions.model, expected);
-  const { alsoMoved } = proof;
+  const { alsoUpdatedServices: alsoMoved } = proof;
   if (installation.kind === 'generated') {
     return { alsoMoved, warnings: checkGeneratedFiles(installation, definitions, expected, updates) };
   }
@@ -89,9 +89,9 @@ function checkModelChanges(
 }
 
 /**
- * Returns the services that the draft changes but the update does not replace. Services with a changed `env_file` are
- * added, because compose's model lacks the new values: compose reads that file from the disk, where it has not been
- * changed yet.
+ * Returns the services that the draft changes but the update does not replace. A service with a changed `env_file` is
+ * added, because compose's model lacks the new values: compose reads the old env file, which has not been overwritten
+ * yet.
  */
 function changedServices(installation: Installation, { draft, model }: Proposal): string[] {
   const { services: before } = installation.model;
@@ -114,7 +114,7 @@ export function checkPulledVersion(plan: Plan, images: ReadonlyMap<string, Image
   const image = images.get(app.to);
   const used = installation.imagesInUse.get(installation.app.containers[0]?.imageId ?? '');
   const label = labelledVersionOf(app, image);
-  // An image inherits its base image's version variable, so a tag or label is never compared with a variable.
+  // A tag or label is never compared with a version variable, because an image inherits the variable of its base image.
   const [running, pulled] =
     installation.runningVersion || label
       ? [installation.runningVersion, label]
@@ -133,8 +133,8 @@ function ownVariable({ pin }: ServiceUpdate, image: Image | undefined): string |
 }
 
 /**
- * Returns the new image references, keyed by service. Services that share a pin and a namespace with an updated service
- * are included, because they are recreated together.
+ * Returns the new image references, keyed by service. A service that shares both a pin and a namespace with an updated
+ * service is included, because it is recreated with that service.
  */
 function newImageReferencesOf(
   { followers, model: before }: Installation,

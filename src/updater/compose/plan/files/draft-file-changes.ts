@@ -26,9 +26,9 @@ export const hasImageDependentChanges = ({ installation, updates }: Plan): boole
   installation.kind === 'generated' || updates.some(({ pin }) => pin.reference.digest !== null);
 
 /**
- * Computes all file changes without writing them, and the changes expected in compose's model.
- * @param images local images, keyed by the references in the plan
- * @param release files of the release that a generated installation uses
+ * Computes all file changes, and the resulting changes in compose's model. Writes nothing.
+ * @param images - the local images, keyed by the references in the plan
+ * @param release - the release's files, if the installation is generated
  * @throws UpdateError release-file; pin-unsupported, for example if a pinned digest cannot be replaced
  */
 export function draftFileChanges(
@@ -64,8 +64,8 @@ export function draftFileChanges(
       }),
     ),
     substitutions: substitutionsOf(draft.files, edits),
-    places: listVariableLocations(draft.files, edits),
-    shares: (service) => isPinShared(files, service, pinsOf(installation)),
+    variableLocations: listVariableLocations(draft.files, edits),
+    hasSharedPin: (service) => isPinShared(files, service, pinsOf(installation)),
   };
   return { draft, expected };
 }
@@ -86,7 +86,7 @@ function expectedReference(
 }
 
 /**
- * Finds a service's pin in the new files; null if the release no longer has the service.
+ * Finds a service's pin in the new files. Null if the release no longer has the service.
  * @throws UpdateError release-file if this service is the app
  */
 function pinOf(draft: ProjectDraft, { kind, app }: Installation, service: string): Pin | null {
@@ -94,7 +94,7 @@ function pinOf(draft: ProjectDraft, { kind, app }: Installation, service: string
     return requirePin(draft.files, service);
   } catch (error) {
     if (kind !== 'generated' || !(error instanceof UpdateError)) throw error;
-    // If an override file still contains the service, compose rejects the files later.
+    // If an override file still contains the service, compose will reject the files.
     if (service !== app.name && ['no-app', 'compose-invalid'].includes(error.code)) return null;
     if (error.code !== 'no-app') throw error;
     const message = `the release's compose file has no service ${service}, which is running here`;
@@ -116,7 +116,7 @@ function newDigest(pin: Pin, update: ServiceUpdate, images: ReadonlyMap<string, 
   }
   const [, digest] = own[0] ?? digests[0] ?? [];
   if (digest !== undefined) return { digest };
-  const message = `the engine has no digest for ${update.to}, but ${pin.place.description} pins a digest`;
+  const message = `the engine has no digest for ${update.to}, but ${pin.location.description} pins a digest`;
   const advice =
     'Remove @sha256:… from the pin, or use the containerd image store, the only store that has digests for images loaded from an archive.';
   throw new UpdateError('pin-unsupported', message, { advice });

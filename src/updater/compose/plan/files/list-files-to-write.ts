@@ -4,15 +4,15 @@ import { hasTagChange } from '../../../plan/release-plan.ts';
 import { releaseComposeFileNames } from '../../inspect/installation.ts';
 import type { Plan } from '../prepared-plan.ts';
 
-/** Returns the paths of the files that the update may write, as far as they are known before the pull. */
+/** Returns the paths of the files that the update may write, as far as this is known before the pull. */
 export function listFilesToWrite({ installation, updates }: Plan): string[] {
   const { files, kind, project } = installation;
   const candidates = new Set<string>();
   for (const update of updates) {
     const { pin } = update;
     if (pin.reference.digest === null && !hasTagChange(update)) continue;
-    const setsVariable = pin.place.kind === 'default' && !isNumberedTag(pin.tag);
-    candidates.add(setsVariable ? (files.envFiles.at(-1)?.path ?? files.newEnvFile) : pin.place.file);
+    const setsVariable = pin.location.kind === 'default' && !isNumberedTag(pin.tag);
+    candidates.add(setsVariable ? (files.envFiles.at(-1)?.path ?? files.newEnvFile) : pin.location.file);
   }
   if (kind === 'generated') {
     for (const { path } of [...files.composeFiles, ...(files.linkedFiles ?? [])]) {

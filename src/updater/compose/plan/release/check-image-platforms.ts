@@ -10,8 +10,8 @@ import type { Plan } from '../prepared-plan.ts';
  * Checks that each new image runs on the platform in the compose files, or otherwise on the platform of the running
  * container. Compose pulls images for a different platform without a warning, and the platform may have been set only
  * in a shell (docs/contract.md 3.23).
- * @param model compose's model of the new files
- * @param images local images by reference; missing images are not checked
+ * @param model - compose's model of the new files
+ * @param images - the local images, keyed by reference; missing images are not checked
  * @returns a warning for each service whose platform the compose files change
  * @throws UpdateError pull-platform
  */

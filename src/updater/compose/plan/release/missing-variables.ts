@@ -8,7 +8,7 @@ import { joinWithAnd } from '../../../run/log/format-values.ts';
 import { type Installation, replacedServicesOf } from '../../inspect/installation.ts';
 import type { ReleaseFileUpdate } from './plan-release-file-updates.ts';
 
-/** Returns null if compose did not reject the release's files because of unset variables. */
+/** Returns null if compose rejected the release's files for another reason than unset variables. */
 export function createMissingVariablesError(
   installation: Installation,
   draft: ProjectDraft,
@@ -51,7 +51,7 @@ export function requireSecretValues(
   throw new UpdateError('missing-variable', message, { advice });
 }
 
-/** Warns about unset variables without a default that the release's files use for the first time. */
+/** Warns about unset variables without a default that the current files do not use but the release's files do. */
 export function findEmptyVariables(
   installation: Installation,
   draft: ProjectDraft,
@@ -71,7 +71,7 @@ function findUnsetNames(
   kind: 'required' | 'empty',
 ): string[] {
   const paths = new Set(release.map(({ path }) => path));
-  const layers = resolveIncludeTree(files).layers.filter(({ file }) => paths.has(file.file.path));
+  const layers = resolveIncludeTree(files).sources.filter(({ file }) => paths.has(file.file.path));
   return [
     ...new Set(layers.flatMap(({ file, variables }) => findUnsetVariables(file.file, variables)[kind])),
   ].filter((name) => name !== 'PATH');

@@ -8,7 +8,7 @@ export type NewSetting = Record<'name' | 'value' | 'words', string>;
 /**
  * Chooses the value of each new setting: the given value, a generated value, or the default. A setting that already has
  * a value is changed only if a value is given.
- * @param listed the settings that are new in the release
+ * @param listed - the settings that are new in the release
  * @throws UpdateError settings-invalid, missing-variable
  */
 export function planNewSettings(

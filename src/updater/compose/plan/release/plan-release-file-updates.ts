@@ -33,8 +33,8 @@ export function listRequiredReleaseFiles({ project, files }: Installation): stri
 
 /**
  * Returns the files that the new release overwrites, and warnings.
- * @param shipped the files of the running release, to detect manual edits; null if they cannot be read
- * @param backup the backup directory, for messages
+ * @param shipped - the files of the running release, to detect manual edits; null if they cannot be read
+ * @param backup - the backup directory, for messages
  */
 export function planReleaseFileUpdates(
   installation: Installation,

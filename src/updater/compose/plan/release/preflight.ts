@@ -11,9 +11,9 @@ import type { PreparedPlan } from '../prepared-plan.ts';
 const memory = 512 * 1024 ** 2;
 
 /**
- * Builds the container for a preflight command, in the engine's format. It has the environment, networks and data of
- * the app, but cannot change files, and proxies do not mistake it for the app. The definition contains the values of
- * environment variables and must not be logged.
+ * Builds the container for a preflight command, in the engine's format. The container has the environment, networks and
+ * data of the app, but cannot change files, and is not mistaken for the app by proxies. The definition contains the
+ * values of environment variables and must not be logged.
  */
 export function buildPreflightContainer(plan: PreparedPlan, image: Image, command: readonly string[]) {
   const { name, containers } = plan.installation.app;
@@ -54,8 +54,8 @@ export function buildPreflightContainer(plan: PreparedPlan, image: Image, comman
 const isOfRun = (path: string): boolean => isWithin(path, '/run') || isWithin(path, '/var/run');
 
 /**
- * Whether a mount contains data. Sockets and host directories with sockets are excluded, because a socket can be used
- * even if its mount is read-only.
+ * Whether a mount contains data. Sockets and host directories with sockets are excluded, because even a read-only mount
+ * does not prevent use of the socket.
  */
 const isData = ({ type, source, destination }: StorageMount): boolean =>
   (type === 'volume' || (type === 'bind' && !['/', '/var'].includes(source) && !isOfRun(source))) &&
@@ -65,7 +65,7 @@ const isData = ({ type, source, destination }: StorageMount): boolean =>
 
 const readOnly = ({ type, source, destination, subpath }: StorageMount): Json => ({
   ...{ Type: type, Source: source, Target: destination, ReadOnly: true },
-  // The engine must not fill an empty volume from the image.
+  // The engine must not fill an empty volume with files from the image.
   ...(type === 'volume' && { VolumeOptions: { NoCopy: true, ...(subpath && { Subpath: subpath }) } }),
 });
 
@@ -74,7 +74,7 @@ const readOnly = ({ type, source, destination, subpath }: StorageMount): Json =>
  * compose's model does not contain them yet.
  */
 function environmentOf({ installation, model, changes }: PreparedPlan): Map<string, string> {
-  const { app, sent, files, model: before } = installation;
+  const { app, requests: sent, files, model: before } = installation;
   const values = parseEnvironment(toStrings(sent.get(app.name)?.body.Env));
   for (const key of Object.keys(before.services[app.name]?.environment ?? {})) values.delete(key);
   for (const [key, value] of Object.entries(model.services[app.name]?.environment ?? {}))

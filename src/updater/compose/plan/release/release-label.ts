@@ -11,8 +11,8 @@ const settingsOf = (text: string) => createJsonTextSchema(releaseSettingsSchema)
 const readers = { ready: parseJsonCommand, preflight: parseJsonCommand, settings: settingsOf };
 
 /**
- * Parses a label of the pulled app image. Undefined if the label is malformed; null if it is missing or inherited from
- * another product's base image. A version label that differs from the tag shows that the labels are inherited.
+ * Parses a label of the pulled app image. Undefined if the label is malformed; null if it is missing, or inherited from
+ * another product's base image. Labels are considered inherited if the version label differs from the tag.
  */
 export function parseReleaseLabel<K extends keyof typeof readers>(
   { app, installation }: Plan,

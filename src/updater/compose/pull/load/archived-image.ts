@@ -9,8 +9,7 @@ export interface ArchivedImage {
   root: { mediaType: string; digest: string; size: number };
   config: string;
   layers: readonly string[];
-  /** Digests of all blobs of the image. */
-  parts: readonly string[];
+  blobs: readonly string[];
 }
 
 /** Maximum size in bytes of an index or a manifest. */
@@ -23,7 +22,7 @@ export const blobSizeOf = ({ entries }: ReleaseArchive, digest: string): number 
 
 /**
  * Finds the archived image with one of these digests; null if there is none.
- * @param platform such as `linux/amd64`
+ * @param platform - such as `linux/amd64`
  * @throws Error if the image is incomplete or has no manifest for the platform
  */
 export async function findArchivedImage(
@@ -48,7 +47,7 @@ export async function findArchivedImage(
       if (!archive.entries.has(blobEntryNameOf(part)))
         throw new Error(`the archive does not contain ${part}, which belongs to one of its images`);
     const parts = [...new Set([digest, manifest, config, ...layers])];
-    return { root: { mediaType, digest, size: text.length }, config, layers, parts };
+    return { root: { mediaType, digest, size: text.length }, config, layers, blobs: parts };
   }
   return null;
 }
@@ -76,8 +75,8 @@ const imageSchema = createJsonTextSchema(z.union([manifestSchema, indexSchema]))
 
 /**
  * Verifies the digests of all blobs and of the release's files in an archive.
- * @param files digests of the release's files, keyed by name
- * @param onRead called repeatedly with the number of bytes read
+ * @param files - digests of the release's files, keyed by name
+ * @param onRead - called repeatedly with the number of bytes read
  * @throws Error if a file was modified
  */
 export async function requireIntactArchive(

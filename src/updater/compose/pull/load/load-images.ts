@@ -40,8 +40,8 @@ interface Loading {
 /**
  * Loads images from an archive, and tags them with the references of this instance. All digests in the archive are
  * verified before the first image is loaded.
- * @param wanted references, keyed by service
- * @returns the references whose images were in the archive; the caller handles the others
+ * @param wanted - references, keyed by service
+ * @returns the references whose images are in the archive
  * @throws UpdateError not-proven, pull-…
  */
 export async function loadImages(
@@ -85,7 +85,7 @@ async function sendImages(
   { from, deadline }: Loading,
 ): Promise<void> {
   const names = [...images.keys()].join(', ');
-  const parts = [...new Set([...images.values()].flatMap((image) => image.parts))];
+  const parts = [...new Set([...images.values()].flatMap((image) => image.blobs))];
   const bytes = parts.reduce((sum, part) => sum + blobSizeOf(archive, part), 0);
   const readable = { ...archive, stream: (name: string) => streamFile(archive, name, from) };
   const input = Readable.from(
@@ -104,7 +104,7 @@ async function sendImages(
     input.destroy();
     await once(input, 'close');
   }
-  if (engine.aborted.aborted) throw engine.abortion;
+  if (engine.aborted.aborted) throw engine.abortError;
   if (late.aborted) throw new UpdateError('pull-timeout', `loading ${names} took longer than allowed`);
   // If the archive could not be read, the engine's error is only a consequence.
   if (input.errored instanceof UpdateError) throw input.errored;
@@ -181,7 +181,8 @@ async function* streamImageLayout(
 const createTextEntry = (name: string, text: string): Buffer[] => createArchiveEntry(name, Buffer.from(text));
 
 /**
- * Returns the image name for containerd, which requires a registry in the name, and the repository for older engines.
+ * Returns the parts of a reference: for containerd, a name that includes the registry; for older engines, the
+ * repository without a default registry.
  */
 function imageNameOf(reference: string): { name: string; repository: string; tag: string } {
   const { repository = reference, tag } = parseImageReference(reference) ?? {};

@@ -48,8 +48,8 @@ const blog = known('blog', '/opt/blog', 'web', 'db');
 /** A host on which two paths are always the same directory, and where no other program has mounts. */
 const plain: HostInspector = {
   compare: async () => 'same',
-  hasCompose: async () => false,
-  mounts: async () => [],
+  hasComposeFile: async () => false,
+  listMounts: async () => [],
 };
 
 /** Locates the project with these files; every mount is a directory. */
@@ -282,7 +282,7 @@ describe('locateProject without --project, in a directory that is not in the lab
   ])(
     'decides whether to suggest -v for a project whose directory %s',
     async (_, files, there, projects, expected) => {
-      const look = { ...plain, hasCompose: async (path: string) => there.includes(path) };
+      const look = { ...plain, hasComposeFile: async (path: string) => there.includes(path) };
       const asked = locateOn(look, { new: '/srv/new' }, files, projects);
       await expect(asked).rejects.toThrow(expect.objectContaining({ code: 'not-compose', advice: expected }));
     },
@@ -299,8 +299,8 @@ describe('locateProject for a project that another program started', () => {
   const bind = { ...portainer, volume: '', source: '/srv/stacks' };
   const host = (mounts: (typeof portainer)[], likeness: DirectoryMatch = 'nothing'): HostInspector => ({
     compare: async () => likeness,
-    hasCompose: async (path) => path === `${portainer.source}/compose/7`,
-    mounts: async () => mounts,
+    hasComposeFile: async (path) => path === `${portainer.source}/compose/7`,
+    listMounts: async () => mounts,
   });
   const volume = async (here: string) => {
     const destination = join(root, here);

@@ -106,7 +106,7 @@ function runningOf(images: Readonly<Record<string, string>>, reached: readonly s
   const files = projectFiles({ 'compose.yaml': composeText(images) });
   return serviceImagesOf(files, modelOf(files)).map((each) => ({
     ...each,
-    isReached: reached.includes(each.name),
+    isReachable: reached.includes(each.name),
   }));
 }
 const namesOf = (choices: ReturnType<typeof serviceChoicesOf>) =>

@@ -53,8 +53,8 @@ function check(changes: Changes, hashed: readonly string[] = []): string[] {
   const expected = {
     images: new Map([['app', 'svc:v1.1.0']]),
     substitutions: [],
-    places: [],
-    shares: () => false,
+    variableLocations: [],
+    hasSharedPin: () => false,
   };
   const definitions = { model: model('v1.1.0', changes), hashedNetworks: new Set(hashed) };
   return checkGeneratedFiles(install, definitions, expected, [planTo('v1.1.0', install).app]);

@@ -26,7 +26,7 @@ function made({ app = {}, before = {}, after = {}, sent = [], envFile }: Case) {
   const from = installed(files, {
     services: { app: [container('app-1', app)] },
     model: modelOf(files, { app: { environment: before } }),
-    sent: new Map([['app', { name: 'svc-app-1', body: { Env: sent }, apiVersion: '1.45' }]]),
+    requests: new Map([['app', { name: 'svc-app-1', body: { Env: sent }, apiVersion: '1.45' }]]),
   });
   const [old, text] = envFile ?? [];
   const path = '/opt/svc/app.env';

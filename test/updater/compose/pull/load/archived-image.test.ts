@@ -62,7 +62,7 @@ it.each([
     },
     config: digestOf(config),
     layers: [digestOf(layer), digestOf(layer)],
-    parts: parts.map(digestOf),
+    blobs: parts.map(digestOf),
   });
 });
 
